@@ -37,7 +37,8 @@ func sources(t *testing.T) []sourceFile {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || d.Name() == "testdata") {
+		if d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" ||
+			d.Name() == "testdata") {
 			return filepath.SkipDir
 		}
 		if d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
@@ -105,7 +106,8 @@ func sizeOf(t *testing.T, f sourceFile, dir string, spec *ast.TypeSpec, fields m
 			n += len(m.Names)
 		}
 		if name := dir + "." + spec.Name.Name; spec.Name.IsExported() && n > maxInterfaceMethods && !provided[name] {
-			t.Errorf("%s: interface %s has %d methods (want at most %d; group them)", f.name, spec.Name.Name, n, maxInterfaceMethods)
+			t.Errorf("%s: interface %s has %d methods (want at most %d; group them)", f.name, spec.Name.Name, n,
+				maxInterfaceMethods)
 		}
 	}
 }
@@ -130,7 +132,8 @@ var larger = map[string]int{
 }
 
 // provided are interfaces that Clifftop implements and authors of policies and routers only call.
-var provided = map[string]bool{"sim/engine.Host": true, "sim/route.View": true, "sim/sched.Batch": true, "sim/sched.Walk": true}
+var provided = map[string]bool{"sim/engine.Host": true, "sim/route.View": true, "sim/sched.Batch": true,
+	"sim/sched.Walk": true}
 
 // over reports what exceeds a limit.
 func over(t *testing.T, what string, counts map[string]int, limit int) {

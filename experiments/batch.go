@@ -13,7 +13,8 @@ import (
 
 // Parallel does n things, jobs at a time, or one for each processor if jobs is 0. The first error ends it and cancels
 // the context of the others. progress, unless it is nil, is told from one goroutine at a time how many are done.
-func Parallel(ctx context.Context, n, jobs int, progress func(done, total int), do func(ctx context.Context, i int) error) error {
+func Parallel(ctx context.Context, n, jobs int, progress func(done, total int),
+	do func(ctx context.Context, i int) error) error {
 	if jobs <= 0 {
 		jobs = runtime.GOMAXPROCS(0)
 	}

@@ -32,7 +32,8 @@ func TestCapacityOfMD1(t *testing.T) {
 	if c.Passes == nil || c.Fails == nil || *c.Passes > 2./3 || *c.Fails < 2./3 || *c.Fails > 1.15**c.Passes {
 		t.Errorf("%v", c)
 	}
-	if c.Limit != "queue_mean" || c.FirstLimit == nil || c.FirstLimit.Resource != "seats" || c.NonMonotone || c.MoreHelps {
+	if c.Limit != "queue_mean" || c.FirstLimit == nil || c.FirstLimit.Resource != "seats" || c.NonMonotone ||
+		c.MoreHelps {
 		t.Errorf("%+v", c)
 	}
 	if c.OutputTokensPerS == nil || *c.OutputTokensPerS < .6 || *c.OutputTokensPerS > .7 {
@@ -67,7 +68,8 @@ const mmc = "step_time: {linear: {a_ms: 10, b_us: 0}}\nworkload: {arrivals: {pro
 // With 10 erlangs 16 servers are the fewest with which at most 8 in a hundred requests wait for one, and so longer than
 // an iteration: Erlang's C is 0.0573 with 16 and 0.1020 with 15.
 func TestCapacityCountsServers(t *testing.T) {
-	c := capacity(t, mmc+"slo: {queue_p92: 10ms}\n", sweep.CapacityOptions{Over: "engine.max_num_seqs", Precision: .001})
+	c := capacity(t, mmc+"slo: {queue_p92: 10ms}\n",
+		sweep.CapacityOptions{Over: "engine.max_num_seqs", Precision: .001})
 	if !c.MoreHelps || c.Passes == nil || c.Fails == nil || *c.Passes < 16 || *c.Fails > 15 || *c.Passes-*c.Fails > 2 {
 		t.Errorf("%v", c)
 	}
@@ -75,7 +77,8 @@ func TestCapacityCountsServers(t *testing.T) {
 
 func TestCapacityAtTheEnds(t *testing.T) {
 	none := capacity(t, md1+"slo: {e2e_mean: 100ms}\n", sweep.CapacityOptions{Requests: 300})
-	if none.Passes != nil || none.Fails == nil || !strings.Contains(none.String(), "the SLO is met at no value of rate that was tried") {
+	if none.Passes != nil || none.Fails == nil ||
+		!strings.Contains(none.String(), "the SLO is met at no value of rate that was tried") {
 		t.Errorf("nothing meets it: %v", none)
 	}
 	all := capacity(t, md1+"slo: {e2e_mean: 2h}\n", sweep.CapacityOptions{Requests: 300, Low: .1, High: .8})
@@ -111,7 +114,8 @@ func TestCapacityOfShortRunsWarns(t *testing.T) {
 		t.Fatal(err)
 	}
 	const server = "step_time: {linear: {a_ms: 1000, b_us: 0}}\nengine: {max_num_seqs: 1}\nslo: {queue_mean: 1s}\n"
-	if c := capacity(t, server+"workload: {trace: {file: "+trace+"}}\n", sweep.CapacityOptions{Low: .2, High: 3}); !short(c) {
+	if c := capacity(t, server+"workload: {trace: {file: "+trace+"}}\n",
+		sweep.CapacityOptions{Low: .2, High: 3}); !short(c) {
 		t.Errorf("60 requests: no warning in %+v", c.Warnings)
 	}
 	if c := capacity(t, md1+"slo: {queue_mean: 1s}\n", sweep.CapacityOptions{Low: .1, High: .2}); short(c) {
@@ -142,7 +146,8 @@ func TestCapacityRefuses(t *testing.T) {
 
 func TestParseSLO(t *testing.T) {
 	for text, want := range map[string]string{
-		"ttft_p95<800ms": "{ttft_p95: 800ms}", "ttft_p95 <= 800ms, attainment>=0.9": "{ttft_p95: 800ms, attainment: 0.9}", "e2e_mean=3s": "{e2e_mean: 3s}",
+		"ttft_p95<800ms":                     "{ttft_p95: 800ms}",
+		"ttft_p95 <= 800ms, attainment>=0.9": "{ttft_p95: 800ms, attainment: 0.9}", "e2e_mean=3s": "{e2e_mean: 3s}",
 		"": "", "ttft_p95": "", "ttft_p95>1s": "", "attainment<0.9": "", "ttft_p95<": "", "ttft_p95<1s,": "",
 	} {
 		got, err := sweep.ParseSLO(text)

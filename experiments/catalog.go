@@ -88,7 +88,8 @@ func Catalog(kind string) (*Listing, error) {
 		l.Items = routerEntries()
 	case "versions":
 		for _, m := range scenario.Landmarks() {
-			l.Items = append(l.Items, Entry{Name: m.Version, Properties: []Property{{"change", m.Change}}, Source: "vLLM releases and pull requests"})
+			l.Items = append(l.Items, Entry{Name: m.Version, Properties: []Property{{"change", m.Change}},
+				Source: "vLLM releases and pull requests"})
 		}
 	case "presets":
 		presets, err := workload.Presets()
@@ -98,10 +99,13 @@ func Catalog(kind string) (*Listing, error) {
 		l.Items = presetEntries(presets)
 	case "formats":
 		for _, f := range trace.Formats() {
-			l.Items = append(l.Items, Entry{Name: f.Name, Properties: []Property{{"layout", f.Layout}}, Source: f.Source})
+			l.Items = append(l.Items, Entry{Name: f.Name, Properties: []Property{{"layout", f.Layout}},
+				Source: f.Source})
 		}
 	default:
-		f := &yamldoc.Fault{Where: "catalog", Problem: fmt.Sprintf("%q is not known (want %s)", yamldoc.Short(kind), yamldoc.OneOf(CatalogKinds())), Hint: yamldoc.DidYouMean(kind, CatalogKinds())}
+		f := &yamldoc.Fault{Where: "catalog",
+			Problem: fmt.Sprintf("%q is not known (want %s)", yamldoc.Short(kind), yamldoc.OneOf(CatalogKinds())),
+			Hint:    yamldoc.DidYouMean(kind, CatalogKinds())}
 		return nil, yamldoc.Faults{f}
 	}
 	return l, nil

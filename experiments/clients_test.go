@@ -106,7 +106,8 @@ run: {requests: 5}
 			}
 		case r["attempt"] == "1":
 			waits++
-			if w := float(t, r["arrival_s"]); w <= 0 || w > 0.5 || !refused[r["request"]] || r["retry_causes"] != "busy" {
+			if w := float(t, r["arrival_s"]); w <= 0 || w > 0.5 || !refused[r["request"]] ||
+				r["retry_causes"] != "busy" {
 				t.Errorf("the first retry of request %s after %g s: %v", r["request"], w, r)
 			}
 		}
@@ -137,7 +138,8 @@ run: {requests: 5}
 // TestRetryStorm: without timeouts the backlog of an outage drains at 2 per second, in 120 s. With timeouts and retries
 // it never does. With a limit of the queue, or a budget of retries, the system recovers.
 func TestRetryStorm(t *testing.T) {
-	after := func(keys ...scenario.Setting) (*report.Summary, func(from, to float64) (completed float64, queue float64)) {
+	after := func(keys ...scenario.Setting) (*report.Summary,
+		func(from, to float64) (completed float64, queue float64)) {
 		s, err := scenario.Load("examples/retry-storm.yaml", keys...)
 		if err != nil {
 			t.Fatal(err)
@@ -211,8 +213,10 @@ workload:
 	total, tight := fmt.Sprintf("%.3gs", 0.75*residence), fmt.Sprintf("%.3gs", 0.25*residence)
 
 	polite := run(200, fmt.Sprintf("{ttft_timeout: %s, retries: 3}", tight))
-	if useful(polite) < 0.9*useful(full) || useful(polite) < 0.99*emitted(polite) || polite.Requests.TimedOut+polite.Requests.Retries < 1000 {
-		t.Errorf("a timeout in the queue costs the server nothing, but %.0f tokens/s become %.0f: %+v", useful(full), useful(polite), polite.Requests)
+	if useful(polite) < 0.9*useful(full) || useful(polite) < 0.99*emitted(polite) ||
+		polite.Requests.TimedOut+polite.Requests.Retries < 1000 {
+		t.Errorf("a timeout in the queue costs the server nothing, but %.0f tokens/s become %.0f: %+v", useful(full),
+			useful(polite), polite.Requests)
 	}
 	abort := run(200, fmt.Sprintf("{timeout: %s}", total))
 	if useful(abort) > 0.6*useful(full) || emitted(abort) < 0.9*emitted(full) {
@@ -220,12 +224,15 @@ workload:
 	}
 	silent := run(200, fmt.Sprintf("{timeout: %s, retries: 3, cancel_on_timeout: false}", total))
 	if useful(silent) > 0.02*useful(full) || emitted(silent) < 0.95*emitted(full) {
-		t.Errorf("retries at a server that is not told: %.0f of %.0f tokens/s are of use, want none", useful(silent), emitted(silent))
+		t.Errorf("retries at a server that is not told: %.0f of %.0f tokens/s are of use, want none", useful(silent),
+			emitted(silent))
 	}
-	if x := run(10, fmt.Sprintf("{timeout: %s, retries: 3, cancel_on_timeout: false}", total)); useful(x) < 0.95*useful(light) {
+	if x := run(10, fmt.Sprintf("{timeout: %s, retries: 3, cancel_on_timeout: false}",
+		total)); useful(x) < 0.95*useful(light) {
 		t.Errorf("at a light load nobody times out, but %.0f tokens/s become %.0f", useful(light), useful(x))
 	}
-	t.Logf("emitted and useful tokens/s: %.0f %.0f, ttft timeout %.0f %.0f, timeout %.0f %.0f, not told %.0f %.0f", emitted(full), useful(full),
+	t.Logf("emitted and useful tokens/s: %.0f %.0f, ttft timeout %.0f %.0f, timeout %.0f %.0f, not told %.0f %.0f",
+		emitted(full), useful(full),
 		emitted(polite), useful(polite), emitted(abort), useful(abort), emitted(silent), useful(silent))
 }
 
@@ -241,10 +248,12 @@ clients: {ttft_timeout: 9500ms}
 run: {requests: 2}
 `), experiments.RunOptions{Check: true, Requests: &b})
 	left := rows(t, b.String())[0]
-	if left["ending"] != "ttft_timeout" || left["outcome"] != "timed_out" || left["released_s"] != "10.000000000" || left["scheduled_s"] != "" {
+	if left["ending"] != "ttft_timeout" || left["outcome"] != "timed_out" || left["released_s"] != "10.000000000" ||
+		left["scheduled_s"] != "" {
 		t.Errorf("%v", left)
 	}
-	if s := res.Summary; s.Requests.Completed != 1 || s.Requests.TimedOut != 1 || s.Tokens.Input != 10 || s.Tokens.Output != 30 || s.Tokens.Wasted != 0 {
+	if s := res.Summary; s.Requests.Completed != 1 || s.Requests.TimedOut != 1 || s.Tokens.Input != 10 ||
+		s.Tokens.Output != 30 || s.Tokens.Wasted != 0 {
 		t.Errorf("%+v, %+v", s.Requests, s.Tokens)
 	}
 }
@@ -265,7 +274,8 @@ run: {requests: 1}
 		t.Fatalf("%v", list)
 	}
 	sent := float(t, list[0]["arrival_s"])
-	if list[0]["ending"] != "timeout" || float(t, list[0]["released_s"]) != sent+12 || list[1]["cached_tokens"] != "192" {
+	if list[0]["ending"] != "timeout" || float(t, list[0]["released_s"]) != sent+12 ||
+		list[1]["cached_tokens"] != "192" {
 		t.Errorf("%v", list)
 	}
 	if e2e := float(t, list[1]["e2e_ms"]); list[1]["ending"] != "answered" || e2e != 10e3+3e3+8e3 {
@@ -280,8 +290,10 @@ run: {requests: 1}
 func TestNetwork(t *testing.T) {
 	const text = "run: {requests: 300}\nworkload: {arrivals: {process: poisson, rate: 1}}\n"
 	near := mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary
-	far := mustRun(t, mustParse(t, text+"overheads: {network_in: 30ms, network_out: 20ms}"), experiments.RunOptions{Check: true}).Summary
-	for _, x := range [][2]*float64{{near.Latency.TTFT.P50, far.Latency.TTFT.P50}, {near.Latency.E2E.P50, far.Latency.E2E.P50}} {
+	far := mustRun(t, mustParse(t, text+"overheads: {network_in: 30ms, network_out: 20ms}"),
+		experiments.RunOptions{Check: true}).Summary
+	for _, x := range [][2]*float64{{near.Latency.TTFT.P50, far.Latency.TTFT.P50},
+		{near.Latency.E2E.P50, far.Latency.E2E.P50}} {
 		if d := *x[1] - *x[0]; math.Abs(d-50) > 5 {
 			t.Errorf("%g ms become %g, want 50 more", *x[0], *x[1])
 		}
@@ -291,12 +303,17 @@ func TestNetwork(t *testing.T) {
 // randomClients draws keys of clients and a system for them.
 func randomClients(rng *rand.Rand) string {
 	pick := func(of ...string) string { return of[rng.IntN(len(of))] }
-	engine := pick("{max_num_seqs: 8}", "{max_num_seqs: 64, num_gpu_blocks_override: 600}", "{max_num_seqs: 16, max_num_queued_reqs: 30}",
-		"{max_num_seqs: 32, max_num_queued_tokens: 20000, retry_after: 2s}", "{max_num_seqs: 32, policy: sglang}", "{max_num_seqs: 8, async_scheduling: false}")
-	arrivals := pick("{process: poisson, rate: 12}", "{users: 60, think_time: {distribution: exponential, mean: 1s}}", "{users: 30}",
-		"{process: on-off, rate: 10, on_mean: 5s, off_mean: 5s}", "[{duration: 20s, process: poisson, rate: 2}, {duration: 5s, process: poisson, rate: 40}, {duration: 20s, process: poisson, rate: 2}]")
+	engine := pick("{max_num_seqs: 8}", "{max_num_seqs: 64, num_gpu_blocks_override: 600}",
+		"{max_num_seqs: 16, max_num_queued_reqs: 30}",
+		"{max_num_seqs: 32, max_num_queued_tokens: 20000, retry_after: 2s}", "{max_num_seqs: 32, policy: sglang}",
+		"{max_num_seqs: 8, async_scheduling: false}")
+	arrivals := pick("{process: poisson, rate: 12}", "{users: 60, think_time: {distribution: exponential, mean: 1s}}",
+		"{users: 30}",
+		"{process: on-off, rate: 10, on_mean: 5s, off_mean: 5s}",
+		"[{duration: 20s, process: poisson, rate: 2}, {duration: 5s, process: poisson, rate: 40}, {duration: 20s, process: poisson, rate: 2}]")
 	timeouts := pick("timeout: 3s", "timeout: 9s, ttft_timeout: 1500ms", "ttft_timeout: 800ms", "timeout: 20s")
-	extra := pick("", "retry_budget: 0.2,", "cancel: {probability: 0.3, after: {distribution: exponential, mean: 4s}},", "reading: 30,",
+	extra := pick("", "retry_budget: 0.2,", "cancel: {probability: 0.3, after: {distribution: exponential, mean: 4s}},",
+		"reading: 30,",
 		"cancel: {probability: 0.5, after: {distribution: lognormal, mean: 2s, cv: 1}}, reading: 100,")
 	return fmt.Sprintf(`
 engine: %s
@@ -305,8 +322,10 @@ clients: {%s, %s retries: %d, retry_on: %s, backoff: {base: %s, jitter: %s}, can
 overheads: {network_in: %s, network_out: %s}
 slo: {ttft_p95: 1s}
 run: {%s, seed: %d}
-`, engine, arrivals, timeouts, extra, rng.IntN(4), pick("[timeout, busy]", "[timeout]", "[busy]"), pick("0", "100ms", "1s"), pick("none", "full", "equal", "openai"),
-		rng.IntN(2) == 0, pick("0", "15ms"), pick("0", "15ms"), pick("requests: 400", "requests: 400, duration: 30s", "duration: 40s"), rng.IntN(1000))
+`, engine, arrivals, timeouts, extra, rng.IntN(4), pick("[timeout, busy]", "[timeout]", "[busy]"),
+		pick("0", "100ms", "1s"), pick("none", "full", "equal", "openai"),
+		rng.IntN(2) == 0, pick("0", "15ms"), pick("0", "15ms"),
+		pick("requests: 400", "requests: 400, duration: 30s", "duration: 40s"), rng.IntN(1000))
 }
 
 // TestRandomClients: no logical request is lost or counted twice, whatever clients do, and what stands in the rows
@@ -324,7 +343,8 @@ func TestRandomClients(t *testing.T) {
 			t.Fatalf("%s%v", text, err)
 		}
 		n := res.Summary.Requests
-		if n.Offered != n.Completed+n.Rejected+n.TimedOut+n.Cancelled+n.InSystemAtEnd || n.Attempts != n.Offered+n.Retries {
+		if n.Offered != n.Completed+n.Rejected+n.TimedOut+n.Cancelled+n.InSystemAtEnd ||
+			n.Attempts != n.Offered+n.Retries {
 			t.Fatalf("%s%+v", text, n)
 		}
 		last, again := map[string]int{}, int64(0)
@@ -335,7 +355,8 @@ func TestRandomClients(t *testing.T) {
 				t.Fatalf("%srequest %s ends twice", text, r["request"])
 			}
 		}
-		if int64(len(last)) != n.Offered-n.InSystemAtEnd || again != n.RetriedAfter.FirstTimeout+n.RetriedAfter.Timeout+n.RetriedAfter.Busy {
+		if int64(len(last)) != n.Offered-n.InSystemAtEnd ||
+			again != n.RetriedAfter.FirstTimeout+n.RetriedAfter.Timeout+n.RetriedAfter.Busy {
 			t.Fatalf("%s%d requests end in rows, %d attempts are followed by others: %+v", text, len(last), again, n)
 		}
 		x := res.Summary.Throughput
@@ -345,7 +366,8 @@ func TestRandomClients(t *testing.T) {
 		retries, left, cancelled, busy = retries+n.Retries, left+n.TimedOut, cancelled+n.Cancelled, busy+n.RejectedBusy
 	}
 	if part := int64(all / n); retries < 1000/part || left < 500/part || cancelled < 100/part || busy < 100/part {
-		t.Errorf("%d retries, %d timeouts, %d cancellations, %d refusals: too few to mean much", retries, left, cancelled, busy)
+		t.Errorf("%d retries, %d timeouts, %d cancellations, %d refusals: too few to mean much", retries, left,
+			cancelled, busy)
 	}
 }
 
@@ -447,7 +469,9 @@ func TestClientWarnings(t *testing.T) {
 				got = append(got, w.Code+": "+w.Text)
 			}
 		}
-		if want == "" && len(got) > 0 || want != "" && !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, want) }) {
+		if want == "" && len(got) > 0 || want != "" && !slices.ContainsFunc(got, func(s string) bool {
+			return strings.HasPrefix(s, want)
+		}) {
 			t.Errorf("%s: warnings %q, want %q", text, got, want)
 		}
 	}
@@ -488,7 +512,8 @@ run: {requests: 900}
 `), experiments.RunOptions{Check: true}).Summary
 	for i, want := range []string{"people 0 true", "programs 1 true", "batch 0 false"} {
 		c := sum.Classes[i]
-		if got := fmt.Sprint(c.Name, " ", min(c.Requests.Retries, 1), " ", c.Requests.TimedOut+c.Requests.Retries > 0); got != want {
+		if got := fmt.Sprint(c.Name, " ", min(c.Requests.Retries, 1), " ",
+			c.Requests.TimedOut+c.Requests.Retries > 0); got != want {
 			t.Errorf("%s: %+v", got, c.Requests)
 		}
 		if c.Requests.Completed+c.Requests.TimedOut != c.Requests.Offered {
@@ -527,7 +552,8 @@ run: {requests: 600}
 	var sum *report.Summary
 	for _, jobs := range []int{1, 3} {
 		var err error
-		if sum, err = experiments.Replicate(t.Context(), mustParse(t, text), experiments.ReplicateOptions{Replications: 4, Jobs: jobs}); err != nil {
+		if sum, err = experiments.Replicate(t.Context(), mustParse(t, text),
+			experiments.ReplicateOptions{Replications: 4, Jobs: jobs}); err != nil {
 			t.Fatal(err)
 		}
 		b, _ := json.Marshal(sum)
@@ -537,7 +563,8 @@ run: {requests: 600}
 		t.Error("the number of jobs changes the result")
 	}
 	n := sum.Requests
-	if n.Offered != 2400 || n.Attempts != n.Offered+n.Retries || n.RetriedAfter.FirstTimeout == 0 || n.Cancelled == 0 || sum.PaceSurplus == nil || *sum.PaceSurplus.P50 < 1 {
+	if n.Offered != 2400 || n.Attempts != n.Offered+n.Retries || n.RetriedAfter.FirstTimeout == 0 || n.Cancelled == 0 ||
+		sum.PaceSurplus == nil || *sum.PaceSurplus.P50 < 1 {
 		t.Errorf("%+v, pace %+v", n, sum.PaceSurplus)
 	}
 }
@@ -551,7 +578,8 @@ func TestSilentUsersPileUp(t *testing.T) {
 		w := mustRun(t, mustParse(t, fmt.Sprintf(users, told)), experiments.RunOptions{}).Summary.Window
 		piles := w.Stationary != nil && !*w.Stationary && w.GrowthRequestsPerS != nil && *w.GrowthRequestsPerS > 1
 		if piles == told {
-			t.Errorf("the server is told: %t; stationary %v, growth %v requests/s", told, w.Stationary, w.GrowthRequestsPerS)
+			t.Errorf("the server is told: %t; stationary %v, growth %v requests/s", told, w.Stationary,
+				w.GrowthRequestsPerS)
 		}
 	}
 }

@@ -32,7 +32,8 @@ func repetitions(t *testing.T) (n int, whole bool) {
 	n, err := strconv.Atoi(os.Getenv("CLIFFTOP_COVERAGE"))
 	if err != nil {
 		n = testenv.Choose(2, 5)
-		t.Logf("CLIFFTOP_COVERAGE is not set: %d repetitions, too few to estimate a share (CLIFFTOP_COVERAGE=500 does)", n)
+		t.Logf("CLIFFTOP_COVERAGE is not set: %d repetitions, too few to estimate a share (CLIFFTOP_COVERAGE=500 does)",
+			n)
 		return n, false
 	}
 	return n, true
@@ -83,7 +84,8 @@ func TestCoverage(t *testing.T) {
 					low, high = .95-3*math.Sqrt(.95*.05/float64(n)), 1
 				}
 				if told < n*3/5 || share < low || share > high {
-					t.Errorf("%.1f %% of %d intervals hold the mean, want %.0f to %.0f %%", 100*share, told, 100*low, 100*high)
+					t.Errorf("%.1f %% of %d intervals hold the mean, want %.0f to %.0f %%", 100*share, told, 100*low,
+						100*high)
 				}
 			})
 		}

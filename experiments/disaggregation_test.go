@@ -27,13 +27,15 @@ func TestDisaggregatedScenario(t *testing.T) {
 	divided := mustRun(t, mustParse(t, dividedText), experiments.RunOptions{Check: true}).Summary
 	all, _, _ := strings.Cut(dividedText, "pools:")
 	together := mustRun(t, mustParse(t, all+"deployment: {replicas: 4}"), experiments.RunOptions{Check: true}).Summary
-	for name, sum := range map[string]int64{"divided": divided.Requests.Completed, "together": together.Requests.Completed} {
+	for name, sum := range map[string]int64{"divided": divided.Requests.Completed,
+		"together": together.Requests.Completed} {
 		if sum != 600 {
 			t.Errorf("%s: %d of 600 requests completed", name, sum)
 		}
 	}
 	if a, b := *divided.Latency.ITL.P99, *together.Latency.ITL.P99; a > b/3 {
-		t.Errorf("the 99th percentile of gaps is %.1f ms, and %.1f ms where replicas do both: prompts stall answers", a, b)
+		t.Errorf("the 99th percentile of gaps is %.1f ms, and %.1f ms where replicas do both: prompts stall answers", a,
+			b)
 	}
 	if a, b := *divided.Latency.TTFT.P50, *together.Latency.TTFT.P50; a < b || a > b+60 {
 		t.Errorf("half of the first tokens come within %.1f ms, and %.1f ms where replicas do both", a, b)
@@ -44,7 +46,8 @@ func TestDisaggregatedScenario(t *testing.T) {
 // prompts.
 func TestMaxBacklogTokens(t *testing.T) {
 	handedOn := func(limit string) (n int64) {
-		text := strings.Replace(dividedText, "rate: 12", "rate: 30", 1) + "disaggregation: {max_backlog_tokens: " + limit + "}\n"
+		text := strings.Replace(dividedText, "rate: 12", "rate: 30",
+			1) + "disaggregation: {max_backlog_tokens: " + limit + "}\n"
 		for _, r := range mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary.Replicas {
 			n += r.Requests.HandedOn
 		}
@@ -60,10 +63,12 @@ func TestMaxBacklogTokens(t *testing.T) {
 func TestLoadedBeforeHandover(t *testing.T) {
 	text := strings.Replace(dividedText, "role: prefill", "role: prefill, engine: {num_gpu_blocks_override: 260}", 1) +
 		"offload: {fetch: always, tiers: [{name: host, size: 16GiB, bandwidth: 25GB/s}]}\n"
-	text = strings.Replace(text, "workload: {", "workload: {prefix: {groups: 5, prompts_per_group: 1, shared_tokens: 2000}, ", 1)
+	text = strings.Replace(text, "workload: {",
+		"workload: {prefix: {groups: 5, prompts_per_group: 1, shared_tokens: 2000}, ", 1)
 	s := mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary
 	if o := s.System.Offload; o.LoadedInput < s.Tokens.Input/4 || o.LoadMs == nil || *o.LoadMs <= 0 || *o.LoadMs > 100 {
-		t.Errorf("of %d prompt tokens %d were loaded, in %s ms each time", s.Tokens.Input, o.LoadedInput, layout.Cell(o.LoadMs))
+		t.Errorf("of %d prompt tokens %d were loaded, in %s ms each time", s.Tokens.Input, o.LoadedInput,
+			layout.Cell(o.LoadMs))
 	}
 }
 
@@ -81,31 +86,43 @@ func TestBusyBehindPrefill(t *testing.T) {
 func TestDisaggregationFaults(t *testing.T) {
 	for _, test := range []struct{ yaml, want string }{
 		{"disaggregation: {mode: pull}", "s.yaml:1:17: disaggregation: disaggregation needs pools"},
-		{"pools: [{}]\ndisaggregation: {mode: pull}", "s.yaml:2:17: disaggregation: disaggregation needs at least one pool"},
+		{"pools: [{}]\ndisaggregation: {mode: pull}",
+			"s.yaml:2:17: disaggregation: disaggregation needs at least one pool"},
 		{"pools: [{role: prefill}]", "s.yaml:1:8: pools: 1 pools have role prefill, 0 decode and 0 both"},
 		{"pools: [{role: prefill}, {role: decode}, {name: c}]", "1 pools have role prefill, 1 decode and 1 both"},
 		{"pools: [{role: decod}]", `pools.0.role: "decod" is not known (want both, prefill or decode)`},
 		{"pools: [{role: prefill}, {role: decode, model: qwen3-8b}]", "pools.1.model: qwen3-8b differs from pool 1"},
-		{"pools: [{role: prefill}, {role: decode, deployment: {kv_cache_dtype: fp8}}]", "kv_cache_dtype: fp8 differs from pool 1"},
-		{"pools: [{role: prefill}, {role: decode, engine: {block_size: 32}}]", "s.yaml:1:62: pools.1.engine.block_size: block_size 32 differs from pool 1"},
-		{"disaggregation: {link_gb_per_s: 0}\npools: [{role: prefill}, {role: decode}]", "s.yaml:1:33: disaggregation.link_gb_per_s: 0 is not allowed"},
-		{"disaggregation: {link_gb_per_s: 1.0e-12}\npools: [{role: prefill}, {role: decode}]", "s.yaml:1:33: disaggregation.link_gb_per_s: 1.0e-12 is not allowed (want a number, 0.001 to"},
-		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {max_backlog_tokens: 0}", "s.yaml:2:38: disaggregation.max_backlog_tokens: 0 is not allowed (want 1 to 1000000000000)"},
-		{"pools: [{role: prefill, replicas: 0}, {role: decode}]", "s.yaml:1:35: pools.0.replicas: 0 is not allowed (want 1 to 4096)"},
+		{"pools: [{role: prefill}, {role: decode, deployment: {kv_cache_dtype: fp8}}]",
+			"kv_cache_dtype: fp8 differs from pool 1"},
+		{"pools: [{role: prefill}, {role: decode, engine: {block_size: 32}}]",
+			"s.yaml:1:62: pools.1.engine.block_size: block_size 32 differs from pool 1"},
+		{"disaggregation: {link_gb_per_s: 0}\npools: [{role: prefill}, {role: decode}]",
+			"s.yaml:1:33: disaggregation.link_gb_per_s: 0 is not allowed"},
+		{"disaggregation: {link_gb_per_s: 1.0e-12}\npools: [{role: prefill}, {role: decode}]",
+			"s.yaml:1:33: disaggregation.link_gb_per_s: 1.0e-12 is not allowed (want a number, 0.001 to"},
+		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {max_backlog_tokens: 0}",
+			"s.yaml:2:38: disaggregation.max_backlog_tokens: 0 is not allowed (want 1 to 1000000000000)"},
+		{"pools: [{role: prefill, replicas: 0}, {role: decode}]",
+			"s.yaml:1:35: pools.0.replicas: 0 is not allowed (want 1 to 4096)"},
 		{"pools: []", "s.yaml:1:8: pools: pools is empty"},
-		{"workload: {sessions: {}}\npools: [{role: prefill}, {role: decode}]", "s.yaml:1:22: workload.sessions.turns: is missing"},
-		{"pools: [{role: prefill}, {role: decode, engine: {policy: tgi}}]", "s.yaml:1:58: pools.1.engine.policy: policy tgi: it loads no KV from elsewhere (want policy vllm)"},
+		{"workload: {sessions: {}}\npools: [{role: prefill}, {role: decode}]",
+			"s.yaml:1:22: workload.sessions.turns: is missing"},
+		{"pools: [{role: prefill}, {role: decode, engine: {policy: tgi}}]",
+			"s.yaml:1:58: pools.1.engine.policy: policy tgi: it loads no KV from elsewhere (want policy vllm)"},
 		{"pools: [{role: prefill}, {role: decode, engine: {speculative: {method: ngram, num_speculative_tokens: 2, acceptance: 0.5}}}]",
 			"s.yaml:1:63: pools.1.engine.speculative: connector: speculative decoding: the KV of drafts is not loaded"},
-		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {router: session}", "s.yaml:2:26: disaggregation.router: session: it needs sessions, but the traffic has none"},
+		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {router: session}",
+			"s.yaml:2:26: disaggregation.router: session: it needs sessions, but the traffic has none"},
 		{"pools: [{role: prefill}, {role: decode, engine: {enable_prefix_caching: false}}]\ndisaggregation: {router: {policy: kv-aware}}",
 			"s.yaml:2:26: disaggregation.router: kv-aware: it needs prefix caching, but the replicas have none"},
 		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {router: {policy: llm-d, scrape: 2s}}\ndeployment: {router: {policy: vllm-dp, scrape: 1s}}",
 			"s.yaml:2:50: disaggregation.router.scrape: 2s is not that of deployment.router, 1s"},
 		{"workload: {input: {distribution: fixed, value: 5000}}\npools: [{name: small, role: prefill, engine: {num_gpu_blocks_override: 200}}, {role: decode}]",
 			"s.yaml:2:8: pools: pool small has room for 3184 tokens, and the shortest of 100 requests needs 5001"},
-		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, pool: a}]}", "s.yaml:2:28: disaggregation.outages.0: for is missing"},
-		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, for: 1s, pool: a}]}", `s.yaml:2:52: disaggregation.outages.0.pool: "a" is not the name of a pool (want 1 or 2)`},
+		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, pool: a}]}",
+			"s.yaml:2:28: disaggregation.outages.0: for is missing"},
+		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, for: 1s, pool: a}]}",
+			`s.yaml:2:52: disaggregation.outages.0.pool: "a" is not the name of a pool (want 1 or 2)`},
 		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, for: 1s, pool: '2', replica: 1}]}", "s.yaml:2:66: disaggregation.outages.0.replica: there is no replica 1 of pool 2 (want 0 to 0)"},
 		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, for: 1s, pool: '2'}, {at: 5500ms, for: 2s, pool: '2', replica: 0}]}",
 			"s.yaml:2:63: disaggregation.outages.1.at: a link of pool 2 has overlapping outages, from 5s and from 5.5s on"},
@@ -126,7 +143,8 @@ func TestDisaggregationFaults(t *testing.T) {
 // TestKVLoadFailurePolicy has KV leave before there is room for it where it is to be read: its prompt is computed
 // again, or its request fails, and clients who try again are served.
 func TestKVLoadFailurePolicy(t *testing.T) {
-	crowded := strings.Replace(dividedText, "role: decode, replicas: 2", "role: decode, replicas: 2, engine: {num_gpu_blocks_override: 900}", 1)
+	crowded := strings.Replace(dividedText, "role: decode, replicas: 2",
+		"role: decode, replicas: 2, engine: {num_gpu_blocks_override: 900}", 1)
 	late := crowded + `
 disaggregation: {lease: 300ms%s}
 clients: {%s}
@@ -137,10 +155,12 @@ clients: {%s}
 	again, failed := run("", ""), run(", kv_load_failure_policy: fail", "")
 	lost := again.Tokens.Recomputed / 2000
 	if again.Requests.Completed != 600 || lost < 20 {
-		t.Errorf("computed again: %d requests completed, about %d prompts computed twice", again.Requests.Completed, lost)
+		t.Errorf("computed again: %d requests completed, about %d prompts computed twice", again.Requests.Completed,
+			lost)
 	}
 	// What is computed again takes the room and the time of others, whose KV is lost then.
-	if n := failed.Requests.Failed; n < 1 || failed.Requests.Completed+n != 600 || 3*n > lost || failed.Tokens.Recomputed >= again.Tokens.Recomputed/2 {
+	if n := failed.Requests.Failed; n < 1 || failed.Requests.Completed+n != 600 || 3*n > lost ||
+		failed.Tokens.Recomputed >= again.Tokens.Recomputed/2 {
 		t.Errorf("fail: %+v, %d tokens computed again", failed.Requests, failed.Tokens.Recomputed)
 	}
 	retried := run(", kv_load_failure_policy: fail", "retries: 5, backoff: {base: 10s, cap: 60s}")
@@ -160,7 +180,8 @@ func TestUnusedLoadFailurePolicy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := fmt.Sprint(u.Warnings); !strings.Contains(text, test.want) || test.want == "" && strings.Contains(text, "no effect") {
+		if text := fmt.Sprint(u.Warnings); !strings.Contains(text, test.want) || test.want == "" &&
+			strings.Contains(text, "no effect") {
 			t.Errorf("lease %q: warnings %s", test.lease, text)
 		}
 	}
@@ -192,11 +213,14 @@ func TestOutage(t *testing.T) {
 	const down = "outages: [{at: 20s, for: 5s, pool: prompts}]"
 	usual, waiting, again := run(""), run(down), run("lease: 2s, "+down)
 	failed := run("lease: 2s, kv_load_failure_policy: fail, " + down)
-	if a, b := *usual.Latency.TTFT.Max, *waiting.Latency.TTFT.Max; a > 2000 || b < 4800 || b > 7000 || waiting.Requests.Completed != 600 {
+	if a, b := *usual.Latency.TTFT.Max, *waiting.Latency.TTFT.Max; a > 2000 || b < 4800 || b > 7000 ||
+		waiting.Requests.Completed != 600 {
 		t.Errorf("the longest TTFT is %.0f ms, and %.0f ms with the outage; %+v", a, b, waiting.Requests)
 	}
-	if usual.Tokens.Recomputed != 600 || waiting.Tokens.Recomputed != 600 || again.Tokens.Recomputed < 600+10*2000 || again.Requests.Completed != 600 {
-		t.Errorf("%d, %d and %d tokens are computed again", usual.Tokens.Recomputed, waiting.Tokens.Recomputed, again.Tokens.Recomputed)
+	if usual.Tokens.Recomputed != 600 || waiting.Tokens.Recomputed != 600 || again.Tokens.Recomputed < 600+10*2000 ||
+		again.Requests.Completed != 600 {
+		t.Errorf("%d, %d and %d tokens are computed again", usual.Tokens.Recomputed, waiting.Tokens.Recomputed,
+			again.Tokens.Recomputed)
 	}
 	// 12 requests come each second, and the links are down for three beyond the lease.
 	if n := failed.Requests.Failed; n < 25 || n > 50 || failed.Requests.Completed+n != 600 {

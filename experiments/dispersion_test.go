@@ -14,7 +14,8 @@ import (
 func dispersions(t *testing.T, traffic string, requests, n int) (mean [3]float64) {
 	t.Helper()
 	for seed := 1; seed <= n; seed++ {
-		s, err := scenario.Parse("counts", fmt.Appendf(nil, "workload: %s\nrun: {requests: %d, seed: %d}\n", traffic, requests, seed))
+		s, err := scenario.Parse("counts",
+			fmt.Appendf(nil, "workload: %s\nrun: {requests: %d, seed: %d}\n", traffic, requests, seed))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +81,8 @@ func TestGeneratedCountsScatterAsTheTraces(t *testing.T) {
 // Poisson requests would, and more in longer windows. ServeGen gives shares and variation of its clients but no
 // dispersion of their sum.
 func TestGeneratedClientsAreSkewed(t *testing.T) {
-	for preset, requests := range map[string]int{"reasoning-r1": 40_000, "api-mixed-large": 200_000, "multimodal-image": 20_000} {
+	for preset, requests := range map[string]int{"reasoning-r1": 40_000, "api-mixed-large": 200_000,
+		"multimodal-image": 20_000} {
 		got := dispersions(t, "{preset: "+preset+"}", requests, 4)
 		t.Logf("%s: %.2f %.2f %.2f", preset, got[0], got[1], got[2])
 		if !(got[0] > 1.5 && got[1] > got[0] && got[2] > got[0]) {

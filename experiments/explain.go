@@ -14,7 +14,8 @@ func Explain(u *scenario.Setup, b model.Batch) (*model.Explanation, error) {
 		Explain(*model.Batch) model.Explanation
 	})
 	if !ok {
-		return nil, u.Scenario.Fault("step_time", "%s has no parts to explain (want kernels or roofline)", u.Scenario.StepTime.Kind)
+		return nil, u.Scenario.Fault("step_time", "%s has no parts to explain (want kernels or roofline)",
+			u.Scenario.StepTime.Kind)
 	}
 	tokens, held := b.Decodes, b.Context
 	longest := b.Context / int64(max(b.Decodes, 1))
@@ -24,13 +25,16 @@ func Explain(u *scenario.Setup, b model.Batch) (*model.Explanation, error) {
 		held += int64(c.New) + int64(c.Cached)
 	}
 	if most := int64(u.Config.MaxModelLen); longest > most {
-		return nil, &yamldoc.Fault{Where: "explain", Problem: fmt.Sprintf("a sequence has %d tokens (want at most max_model_len, %d)", longest, most)}
+		return nil, &yamldoc.Fault{Where: "explain",
+			Problem: fmt.Sprintf("a sequence has %d tokens (want at most max_model_len, %d)", longest, most)}
 	}
 	if room := int64(u.Config.UsableBlocks()) * int64(u.Config.BlockSize); u.Memory != nil && held > room {
 		u.Warn("explain_kv", "the sequences have %d tokens of context, and the KV pool holds %d: this iteration is possible only if they share blocks", held, room)
 	}
 	if tokens > u.Config.MaxNumBatchedTokens {
-		return nil, &yamldoc.Fault{Where: "explain", Problem: fmt.Sprintf("the iteration has %d tokens (want at most max_num_batched_tokens, %d)", tokens, u.Config.MaxNumBatchedTokens)}
+		return nil, &yamldoc.Fault{Where: "explain",
+			Problem: fmt.Sprintf("the iteration has %d tokens (want at most max_num_batched_tokens, %d)", tokens,
+				u.Config.MaxNumBatchedTokens)}
 	}
 	e := timer.Explain(&b)
 	return &e, nil

@@ -20,18 +20,21 @@ func NewTrace(u *scenario.Setup, w io.Writer) *export.Trace {
 		if len(u.Pools) > 1 {
 			name = p.Name + ", " + name
 		}
-		replicas = append(replicas, slices.Repeat([]export.TraceReplica{{Name: name, Stages: p.Setup.Config.Stages}}, p.Engines())...)
+		replicas = append(replicas, slices.Repeat([]export.TraceReplica{{Name: name, Stages: p.Setup.Config.Stages}},
+			p.Engines())...)
 	}
 	return export.NewTrace(w, export.TraceInfo{
 		Replicas: replicas, Lives: s.Lifecycle != nil, End: u.Report.End,
-		Other: map[string]any{"clifftop": Version, "name": s.Name, "model": s.Model, "gpu": s.GPU, "seed": fmt.Sprint(s.Run.Seed)},
+		Other: map[string]any{"clifftop": Version, "name": s.Name, "model": s.Model, "gpu": s.GPU,
+			"seed": fmt.Sprint(s.Run.Seed)},
 	})
 }
 
 // NewMetrics makes the metrics of a run for [RunOptions.Observers], to be written after it.
 func NewMetrics(u *scenario.Setup) *export.Metrics {
-	info := export.MetricsInfo{MaxModelLen: int(u.LongestSequence()), NetworkIn: u.Config.NetworkIn, NetworkOut: u.Config.NetworkOut,
-		Lives: u.Scenario.Lifecycle != nil, End: u.Report.End}
+	info := export.MetricsInfo{MaxModelLen: int(u.LongestSequence()), NetworkIn: u.Config.NetworkIn,
+		NetworkOut: u.Config.NetworkOut,
+		Lives:      u.Scenario.Lifecycle != nil, End: u.Report.End}
 	for _, p := range u.Pools {
 		c := &p.Setup.Config
 		e := export.EngineInfo{Model: p.Setup.Scenario.Model, PrefixCaching: c.PrefixCaching,
@@ -41,7 +44,8 @@ func NewMetrics(u *scenario.Setup) *export.Metrics {
 			e.Config = map[string]string{
 				"block_size": fmt.Sprint(c.BlockSize), "num_gpu_blocks": fmt.Sprint(c.NumGPUBlocks),
 				"gpu_memory_utilization": fmt.Sprint(optional.Value(p.Setup.Scenario.Engine.GPUMemoryUtilization)),
-				"enable_prefix_caching":  map[bool]string{true: "True", false: "False"}[c.PrefixCaching], // as Python writes them
+				// as Python writes them
+				"enable_prefix_caching": map[bool]string{true: "True", false: "False"}[c.PrefixCaching],
 			}
 		}
 		info.Speculative = info.Speculative || c.Speculative.On()

@@ -65,7 +65,8 @@ func TestGeneratedConversationsMatchTheirPreset(t *testing.T) {
 		a, b := distance(c.inputs, float64(n), prompts), distance(c.outputs, float64(n), answers)
 		t.Logf("%s: prompts are %.4f and answers %.4f from the law of the data", preset, a, b)
 		if a > input || b > output {
-			t.Errorf("%s: prompts are %.4f and answers %.4f from the law of the data, want at most %v and %v", preset, a, b, input, output)
+			t.Errorf("%s: prompts are %.4f and answers %.4f from the law of the data, want at most %v and %v", preset,
+				a, b, input, output)
 		}
 	}
 
@@ -78,7 +79,8 @@ func TestGeneratedConversationsMatchTheirPreset(t *testing.T) {
 	near("hit ratio of blocks", x.Prefix.HitBlocks, 0.366, 0.04)
 	near("hit ratio of tokens", x.Prefix.HitTokens, 0.374, 0.04)
 	near("hit ratio of the last quarter", x.Prefix.WarmHitBlocks, 0.409, 0.05)
-	lru := map[int64]float64{100: 0.0404, 300: 0.0419, 1000: 0.0445, 3000: 0.065, 10000: 0.2112, 30000: 0.3257, 100000: 0.3637}
+	lru := map[int64]float64{100: 0.0404, 300: 0.0419, 1000: 0.0445, 3000: 0.065, 10000: 0.2112, 30000: 0.3257,
+		100000: 0.3637}
 	compared := 0
 	for _, p := range x.Prefix.LRU {
 		if want, ok := lru[p.Blocks]; ok {
@@ -109,7 +111,8 @@ func TestGeneratedConversationsMatchTheirPreset(t *testing.T) {
 	near("hit ratio of tokens", x.Prefix.HitTokens, 0.59, 0.05)
 	for _, k := range x.Classes {
 		share := float64(k.Requests) / calls
-		near("share of "+k.Name, &share, map[string]float64{"agent-a": 0.38, "agent-b": 0.14, "chat": 0.48}[k.Name], 0.02)
+		near("share of "+k.Name, &share, map[string]float64{"agent-a": 0.38, "agent-b": 0.14, "chat": 0.48}[k.Name],
+			0.02)
 	}
 }
 
@@ -150,14 +153,17 @@ run: {duration: 300s}
 	if err != nil || f.Close() != nil || rows < a.Requests.Offered {
 		t.Fatalf("%d rows for %d requests, %v", rows, a.Requests.Offered, err)
 	}
-	replay, err := scenario.Parse("replay", fmt.Appendf(nil, "workload: {trace: {file: %s}}\nrun: {duration: 300s}\n", file))
+	replay, err := scenario.Parse("replay",
+		fmt.Appendf(nil, "workload: {trace: {file: %s}}\nrun: {duration: 300s}\n", file))
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := run(replay)
-	if a.Requests != b.Requests || a.Tokens.CachedInput != b.Tokens.CachedInput || *a.Latency.E2E.Mean != *b.Latency.E2E.Mean || *a.Latency.TTFT.Max != *b.Latency.TTFT.Max {
+	if a.Requests != b.Requests || a.Tokens.CachedInput != b.Tokens.CachedInput ||
+		*a.Latency.E2E.Mean != *b.Latency.E2E.Mean || *a.Latency.TTFT.Max != *b.Latency.TTFT.Max {
 		t.Errorf("%+v with %d cached tokens and %v ms, as a trace %+v with %d and %v ms",
-			a.Requests, a.Tokens.CachedInput, *a.Latency.E2E.Mean, b.Requests, b.Tokens.CachedInput, *b.Latency.E2E.Mean)
+			a.Requests, a.Tokens.CachedInput, *a.Latency.E2E.Mean, b.Requests, b.Tokens.CachedInput,
+			*b.Latency.E2E.Mean)
 	}
 	if len(a.Classes) != 2 || len(b.Classes) != 2 || a.Sessions == nil {
 		t.Errorf("%d and %d classes", len(a.Classes), len(b.Classes))

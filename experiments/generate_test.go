@@ -28,7 +28,8 @@ func TestGeneratedTrafficMatchesItsPreset(t *testing.T) {
 		{"code-azure23", [2]float64{8, 22}, [3][2]float64{{7, 16}, {35, 95}, {90, 260}}},
 	} {
 		const n = 60_000
-		s, err := scenario.Parse("generated", fmt.Appendf(nil, "workload: {preset: %s}\nrun: {requests: %d, seed: 5}\n", c.preset, n))
+		s, err := scenario.Parse("generated",
+			fmt.Appendf(nil, "workload: {preset: %s}\nrun: {requests: %d, seed: 5}\n", c.preset, n))
 		if err != nil {
 			t.Fatal(err)
 		}

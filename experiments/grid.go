@@ -72,7 +72,8 @@ func (g *Grid) Manifest() (*grid.Manifest, error) {
 			return nil, err
 		}
 		if k, ok := seen[key]; ok {
-			return nil, yamldoc.Faults{{Problem: fmt.Sprintf("%s and %s are the same run (want each value once)", g.labels[k], label)}}
+			return nil, yamldoc.Faults{{Problem: fmt.Sprintf("%s and %s are the same run (want each value once)",
+				g.labels[k], label)}}
 		}
 		seen[key] = i
 		m.Runs = append(m.Runs, grid.Run{Label: label, Key: key})

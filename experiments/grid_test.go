@@ -70,7 +70,8 @@ func shards(t *testing.T, s *scenario.Scenario, o sweep.Options, n int, dirs ...
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := g.Run(context.Background(), experiments.Part{Store: store, Shard: grid.Shard{Index: k, Count: n}}); err != nil {
+		if _, err := g.Run(context.Background(),
+			experiments.Part{Store: store, Shard: grid.Shard{Index: k, Count: n}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -137,7 +138,8 @@ func TestShardsFindTheCapacity(t *testing.T) {
 	if !errors.As(err, &missing) || err.Error() != "all 3 runs are there, but those of the search for the capacity are missing" {
 		t.Errorf("of tasks that see nothing of each other: %v", err)
 	}
-	if m, err := merge.Results(context.Background(), mustJoin(t, dirs...), true); err != nil || m.Curve.Capacity != nil {
+	if m, err := merge.Results(context.Background(), mustJoin(t, dirs...), true); err != nil ||
+		m.Curve.Capacity != nil {
 		t.Errorf("a partial merge: %v", err)
 	}
 }
@@ -173,7 +175,8 @@ func TestLostShardIsResumed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "."+listed(t, g).Runs[4].Key+"-1"), []byte(`{"schema":`), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "."+listed(t, g).Runs[4].Key+"-1"), []byte(`{"schema":`),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	runs, err := grid.Join([]string{dir})
@@ -181,10 +184,12 @@ func TestLostShardIsResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var missing *merge.MissingError
-	if _, err := merge.Results(context.Background(), runs, false); !errors.As(err, &missing) || err.Error() != "2 of 6 runs are missing: rate=5, rate=20" {
+	if _, err := merge.Results(context.Background(), runs, false); !errors.As(err, &missing) ||
+		err.Error() != "2 of 6 runs are missing: rate=5, rate=20" {
 		t.Errorf("the error is %v", err)
 	}
-	if m, err := merge.Results(context.Background(), runs, true); err != nil || !m.Curve.Partial || len(m.Curve.Points) != 4 {
+	if m, err := merge.Results(context.Background(), runs, true); err != nil || !m.Curve.Partial ||
+		len(m.Curve.Points) != 4 {
 		t.Errorf("a partial merge: %v", err)
 	}
 	tally, err := g.Run(context.Background(), experiments.Part{Store: grid.Read(dir), Resume: true})
@@ -213,12 +218,14 @@ func TestShardsThatDoNotBelongTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := g.Run(context.Background(), experiments.Part{Store: grid.Read(dir)}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := g.Run(context.Background(), experiments.Part{Store: grid.Read(dir)}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("one directory: %v, want %q", err, c.want)
 		}
 		other := t.TempDir()
 		shards(t, c.s, c.o, 1, other)
-		if _, err := grid.Join([]string{dir, other}); err == nil || !strings.Contains(err.Error(), "do not belong together") {
+		if _, err := grid.Join([]string{dir, other}); err == nil ||
+			!strings.Contains(err.Error(), "do not belong together") {
 			t.Errorf("two directories: %v", err)
 		}
 	}
@@ -226,7 +233,8 @@ func TestShardsThatDoNotBelongTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.Run(context.Background(), experiments.Part{Store: grid.Read(t.TempDir())}); err == nil || !strings.Contains(err.Error(), "are the same run") {
+	if _, err := g.Run(context.Background(), experiments.Part{Store: grid.Read(t.TempDir())}); err == nil ||
+		!strings.Contains(err.Error(), "are the same run") {
 		t.Errorf("a value twice: %v", err)
 	}
 }
@@ -245,10 +253,12 @@ func TestForgedResult(t *testing.T) {
 	if err := store.Put(listed(t, g).Runs[0].Key, []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.Run(context.Background(), experiments.Part{Store: store}); err == nil || !strings.Contains(err.Error(), "left as it is") {
+	if _, err := g.Run(context.Background(), experiments.Part{Store: store}); err == nil ||
+		!strings.Contains(err.Error(), "left as it is") {
 		t.Errorf("the error is %v", err)
 	}
-	if _, err := merge.Results(context.Background(), mustJoin(t, dir), false); err == nil || !strings.Contains(err.Error(), "rate=2) is not the result of a run") {
+	if _, err := merge.Results(context.Background(), mustJoin(t, dir), false); err == nil ||
+		!strings.Contains(err.Error(), "rate=2) is not the result of a run") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -296,7 +306,8 @@ func TestShardsOfAComparison(t *testing.T) {
 				t.Errorf("half a comparison is judged by %d seeds", n)
 			}
 		}
-		if _, err := g.Run(context.Background(), experiments.Part{Store: store, Shard: grid.Shard{Index: k, Count: 5}}); err != nil {
+		if _, err := g.Run(context.Background(),
+			experiments.Part{Store: store, Shard: grid.Shard{Index: k, Count: 5}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -308,7 +319,8 @@ func TestShardsOfAComparison(t *testing.T) {
 		t.Errorf("shards give another verdict:\n%s\nwant\n%s", got, want)
 	}
 	o.Precision, o.Replications = .02, 0
-	if _, err := o.Grid(context.Background(), variants); err == nil || !strings.Contains(err.Error(), "the number of runs must be known") {
+	if _, err := o.Grid(context.Background(), variants); err == nil ||
+		!strings.Contains(err.Error(), "the number of runs must be known") {
 		t.Errorf("a precision: %v", err)
 	}
 }
@@ -338,7 +350,8 @@ func TestListedOnce(t *testing.T) {
 		return err
 	}
 	second := experiments.Part{Shard: grid.Shard{Index: 1, Count: 2}}
-	if err := task(small(t, ""), over("0", "8"), second); err == nil || !strings.Contains(err.Error(), "0 is not allowed") {
+	if err := task(small(t, ""), over("0", "8"), second); err == nil ||
+		!strings.Contains(err.Error(), "0 is not allowed") {
 		t.Errorf("a fault in another task's run: %v", err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
@@ -350,8 +363,10 @@ func TestListedOnce(t *testing.T) {
 		}
 	}
 	changed := small(t, "engine: {block_size: 32}\n")
-	for _, p := range []experiments.Part{second, {Resume: true}, {Shard: grid.Shard{Index: 7, Count: 9}, Resume: true}} {
-		if err := task(changed, over("16", "8"), p); err == nil || !strings.Contains(err.Error(), "holds results of something else") {
+	for _, p := range []experiments.Part{second, {Resume: true},
+		{Shard: grid.Shard{Index: 7, Count: 9}, Resume: true}} {
+		if err := task(changed, over("16", "8"), p); err == nil ||
+			!strings.Contains(err.Error(), "holds results of something else") {
 			t.Errorf("another scenario, shard %s: %v", p.Shard, err)
 		}
 	}

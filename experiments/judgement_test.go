@@ -27,7 +27,9 @@ func TestJudgementIsLabelled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := slices.ContainsFunc(r.Summary.Warnings, func(w report.Warning) bool { return w.Code == "judgement" }); got != labelled {
+		if got := slices.ContainsFunc(r.Summary.Warnings, func(w report.Warning) bool {
+			return w.Code == "judgement"
+		}); got != labelled {
 			t.Errorf("%s: labelled %v, want %v", text, got, labelled)
 		}
 	}

@@ -97,12 +97,16 @@ run: {requests: 2500, duration: 300s, warmup: none}
 // ends once, and what was emitted is what the attempts got.
 func TestNothingIsLost(t *testing.T) {
 	for name, text := range map[string]string{
-		"both":               troubled,
-		"ranks":              strings.NewReplacer("least-requests}", "vllm-dp, data_parallel_size: 2}", "reqs: 40", "reqs: 10").Replace(troubled),
-		"ranks in lock step": strings.NewReplacer("least-requests}", "vllm-dp, data_parallel_size: 2}\nmodel: qwen3-30b-a3b", "step_time: {linear: {a_ms: 20, b_us: 500}}", "gpu: h100-sxm", "reqs: 40", "reqs: 5").Replace(troubled),
-		"recompute":          fmt.Sprintf(troubledDivision, "recompute"),
-		"fail":               fmt.Sprintf(troubledDivision, "fail"),
-		"divided ranks":      strings.NewReplacer("%s", "fail", "least-tokens}", "least-tokens, data_parallel_size: 2}", "reqs: 60", "reqs: 10").Replace(troubledDivision),
+		"both": troubled,
+		"ranks": strings.NewReplacer("least-requests}", "vllm-dp, data_parallel_size: 2}", "reqs: 40",
+			"reqs: 10").Replace(troubled),
+		"ranks in lock step": strings.NewReplacer("least-requests}",
+			"vllm-dp, data_parallel_size: 2}\nmodel: qwen3-30b-a3b", "step_time: {linear: {a_ms: 20, b_us: 500}}",
+			"gpu: h100-sxm", "reqs: 40", "reqs: 5").Replace(troubled),
+		"recompute": fmt.Sprintf(troubledDivision, "recompute"),
+		"fail":      fmt.Sprintf(troubledDivision, "fail"),
+		"divided ranks": strings.NewReplacer("%s", "fail", "least-tokens}", "least-tokens, data_parallel_size: 2}",
+			"reqs: 60", "reqs: 10").Replace(troubledDivision),
 	} {
 		t.Run(name, func(t *testing.T) { nothingIsLost(t, text) })
 	}
@@ -112,7 +116,8 @@ func nothingIsLost(t *testing.T, text string) {
 	var failed, rejected, again int64
 	for _, seed := range []string{"1", "2", "3", "4"}[:testenv.Choose(2, 4)] {
 		var rows bytes.Buffer
-		sum := mustRun(t, mustParse(t, text, scenario.Setting{Key: "run.seed", Value: seed}), experiments.RunOptions{Check: true, Requests: &rows}).Summary
+		sum := mustRun(t, mustParse(t, text, scenario.Setting{Key: "run.seed", Value: seed}),
+			experiments.RunOptions{Check: true, Requests: &rows}).Summary
 		r := sum.Requests
 		if r.Offered != r.Completed+r.Rejected+r.TimedOut+r.Cancelled+r.Failed+r.InSystemAtEnd {
 			t.Errorf("seed %s: %+v do not add up", seed, r)
@@ -142,11 +147,14 @@ func nothingIsLost(t *testing.T, text string) {
 				outcomes[row[column["outcome"]]]++
 			}
 		}
-		if outcomes["completed"] != r.Completed || outcomes["failed"] != r.Failed || outcomes["rejected"] != r.Rejected || retries != r.Retries {
-			t.Errorf("seed %s: requests.csv has %v with %d to be tried again, the summary %+v", seed, outcomes, retries, r)
+		if outcomes["completed"] != r.Completed || outcomes["failed"] != r.Failed ||
+			outcomes["rejected"] != r.Rejected || retries != r.Retries {
+			t.Errorf("seed %s: requests.csv has %v with %d to be tried again, the summary %+v", seed, outcomes, retries,
+				r)
 		}
 		if r.InSystemAtEnd != 0 || tokens != sum.Tokens.Output {
-			t.Errorf("seed %s: %d tokens were emitted, attempts that ended have %d; %d requests have not ended", seed, sum.Tokens.Output, tokens, r.InSystemAtEnd)
+			t.Errorf("seed %s: %d tokens were emitted, attempts that ended have %d; %d requests have not ended", seed,
+				sum.Tokens.Output, tokens, r.InSystemAtEnd)
 		}
 		sent := int64(0)
 		for i := range sum.Replicas {
@@ -198,7 +206,8 @@ func TestLifecycleReadsBack(t *testing.T) {
 // TestEmptyLifecycle: a replica that nothing happens to serves as one without a lifecycle.
 func TestEmptyLifecycle(t *testing.T) {
 	const text = "run: {requests: 500, warmup: none}\nworkload: {arrivals: {process: poisson, rate: 20}}\n"
-	plain, quiet := mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary, mustRun(t, mustParse(t, text+"lifecycle: {}"), experiments.RunOptions{Check: true}).Summary
+	plain, quiet := mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary,
+		mustRun(t, mustParse(t, text+"lifecycle: {}"), experiments.RunOptions{Check: true}).Summary
 	for _, k := range []struct {
 		name string
 		a, b any
@@ -212,7 +221,8 @@ func TestEmptyLifecycle(t *testing.T) {
 			t.Errorf("%s: with a lifecycle\n%s\nwithout\n%s", k.name, b, a)
 		}
 	}
-	if r := quiet.System.Replicas; plain.System.Replicas != nil || r == nil || *r.Mean != 1 || *r.Ready != 1 || r.Max != 1 {
+	if r := quiet.System.Replicas; plain.System.Replicas != nil || r == nil || *r.Mean != 1 || *r.Ready != 1 ||
+		r.Max != 1 {
 		t.Errorf("replicas: %+v, without a lifecycle %+v", r, plain.System.Replicas)
 	}
 }
@@ -221,12 +231,14 @@ func TestEmptyLifecycle(t *testing.T) {
 func TestRandomCrashes(t *testing.T) {
 	draw := func(replicas, seed string) []sim.Failure {
 		_, err := mustParse(t, "lifecycle: {random_crashes: {mtbf: 50s, mttr: 10s}}\nrun: {duration: 100h}",
-			scenario.Setting{Key: "deployment.replicas", Value: replicas}, scenario.Setting{Key: "run.seed", Value: seed}).Resolve()
+			scenario.Setting{Key: "deployment.replicas", Value: replicas},
+			scenario.Setting{Key: "run.seed", Value: seed}).Resolve()
 		if err == nil {
 			t.Fatal("60,000 crashes are accepted")
 		}
 		u, err := mustParse(t, "lifecycle: {random_crashes: {mtbf: 50m, mttr: 10m}}\nrun: {duration: 500h}",
-			scenario.Setting{Key: "deployment.replicas", Value: replicas}, scenario.Setting{Key: "run.seed", Value: seed}).Resolve()
+			scenario.Setting{Key: "deployment.replicas", Value: replicas},
+			scenario.Setting{Key: "run.seed", Value: seed}).Resolve()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +286,8 @@ func TestProbesSeeTheWholeFleet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scaled, err := sweep.Saturation(context.Background(), mustParse(t, text+"lifecycle: {autoscale: {policy: hpa, max: 4, target: 5}, failures: [{kind: crash, at: 0, replica: 1}]}"))
+	scaled, err := sweep.Saturation(context.Background(),
+		mustParse(t, text+"lifecycle: {autoscale: {policy: hpa, max: 4, target: 5}, failures: [{kind: crash, at: 0, replica: 1}]}"))
 	if err != nil || scaled != whole {
 		t.Errorf("saturates at %v, %v; four replicas that are always there at %v", scaled, err, whole)
 	}
@@ -283,17 +296,20 @@ func TestProbesSeeTheWholeFleet(t *testing.T) {
 // TestStranded: what nobody will serve is an error with a way out, and not a run without end.
 func TestStranded(t *testing.T) {
 	const text = "run: {requests: 100}\nlifecycle: {probe: 0, failures: [{kind: crash, at: 1s, replica: 0}]}"
-	if _, err := experiments.Run(context.Background(), mustParse(t, text), experiments.RunOptions{}); err == nil || !strings.Contains(err.Error(), "lifecycle.hold: 0") {
+	if _, err := experiments.Run(context.Background(), mustParse(t, text), experiments.RunOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "lifecycle.hold: 0") {
 		t.Errorf("requests for a replica that will not come: %v", err)
 	}
 	for _, every := range []string{"100ms", "15s", "1h"} {
 		text := "run: {requests: 100}\nlifecycle: {autoscale: {policy: keda, min: 1, max: 1, metric: concurrency, target: 25, polling_interval: " + every +
 			"}, failures: [{kind: drain, at: 1s, replica: 0}]}"
-		if _, err := experiments.Run(context.Background(), mustParse(t, text), experiments.RunOptions{}); err == nil || !strings.Contains(err.Error(), "no replica will accept them") {
+		if _, err := experiments.Run(context.Background(), mustParse(t, text), experiments.RunOptions{}); err == nil ||
+			!strings.Contains(err.Error(), "no replica will accept them") {
 			t.Errorf("an autoscaler that looks every %s, and may not replace the one replica: %v", every, err)
 		}
 	}
-	sum := mustRun(t, mustParse(t, text, scenario.Setting{Key: "lifecycle.hold", Value: "0"}), experiments.RunOptions{Check: true}).Summary
+	sum := mustRun(t, mustParse(t, text, scenario.Setting{Key: "lifecycle.hold", Value: "0"}),
+		experiments.RunOptions{Check: true}).Summary
 	if r := sum.Requests; r.Rejected == 0 || r.Failed == 0 || r.Offered != r.Completed+r.Failed+r.Rejected {
 		t.Errorf("without waiting: %+v", r)
 	}
@@ -312,7 +328,8 @@ func TestNoTimePasses(t *testing.T) {
 	}{
 		{users + "run: {duration: 20s}\nlifecycle: {hold: 5, " + crash, "5 s"},
 		{kinds + "run: {duration: 20s}\nlifecycle: {probe: 3s, " + crash, "5 s"},
-		{users + "run: {duration: 20s}\nengine: {max_num_queued_reqs: 5}\nstep_time: {linear: {a_ms: 10, b_us: 0}}", "0 s"},
+		{users + "run: {duration: 20s}\nengine: {max_num_queued_reqs: 5}\nstep_time: {linear: {a_ms: 10, b_us: 0}}",
+			"0 s"},
 		{users + "run: {duration: 20s}\noverheads: {network_out: 1ms}\nlifecycle: {hold: 5, " + crash, ""},
 		{users + "run: {requests: 3000}\nlifecycle: {hold: 5, " + crash, ""},
 	} {
@@ -322,7 +339,8 @@ func TestNoTimePasses(t *testing.T) {
 			t.Errorf("%s\nthe run does not come to an end", c.text)
 		}
 		cancel()
-		if want := "at " + c.at + ": requests are rejected"; c.at == "" && err != nil || c.at != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want := "at " + c.at + ": requests are rejected"; c.at == "" && err != nil || c.at != "" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s\n%v", c.text, err)
 		}
 	}
@@ -360,31 +378,39 @@ func TestLifecycleFaults(t *testing.T) {
 		{"lifecycle: {cold_start: {distribution: lognormal, mean: 0, cv: 1}}",
 			"s.yaml:1:25: lifecycle.cold_start.mean: 0 is not possible for the lognormal distribution (want more than 0)"},
 		{"lifecycle: {failures: [{at: 3s, replica: 0}]}", "s.yaml:1:24: lifecycle.failures.0: kind is missing"},
-		{"lifecycle: {failures: [{kind: crash, at: 3s}]}", "s.yaml:1:24: lifecycle.failures.0: replica is missing (kind crash needs it)"},
+		{"lifecycle: {failures: [{kind: crash, at: 3s}]}",
+			"s.yaml:1:24: lifecycle.failures.0: replica is missing (kind crash needs it)"},
 		{"lifecycle: {failures: [{kind: crash, at: 3s, replica: 0, factor: 2}]}",
 			"s.yaml:1:58: lifecycle.failures.0.factor: this key is not allowed with kind crash (want kind, at, replica, for or pool)"},
-		{"lifecycle: {failures: [{kind: crash, at: 3s, replica: 1}]}", "s.yaml:1:55: lifecycle.failures.0.replica: there is no replica 1 (want 0 to 0)"},
-		{pools + "lifecycle: {failures: [{kind: crash, at: 3s, pool: c, replica: 1}]}", `s.yaml:2:52: lifecycle.failures.0.pool: "c" is not the name of a pool (want a or b)`},
+		{"lifecycle: {failures: [{kind: crash, at: 3s, replica: 1}]}",
+			"s.yaml:1:55: lifecycle.failures.0.replica: there is no replica 1 (want 0 to 0)"},
+		{pools + "lifecycle: {failures: [{kind: crash, at: 3s, pool: c, replica: 1}]}",
+			`s.yaml:2:52: lifecycle.failures.0.pool: "c" is not the name of a pool (want a or b)`},
 		{pools + "lifecycle: {failures: [{kind: crash, at: 3s, pool: a, replica: 2}]}",
 			"s.yaml:2:64: lifecycle.failures.0.replica: there is no replica 2 of pool a (want 0 to 1)"},
-		{"lifecycle: {failures: [{kind: crash, at: 3s, pool: a, replica: 2}]}", "s.yaml:1:52: lifecycle.failures.0.pool: there are no pools"},
+		{"lifecycle: {failures: [{kind: crash, at: 3s, pool: a, replica: 2}]}",
+			"s.yaml:1:52: lifecycle.failures.0.pool: there are no pools"},
 		{pools + "lifecycle: {failures: [{kind: rolling-restart, at: 3s, replica: 3, last: 1}]}",
 			"s.yaml:2:74: lifecycle.failures.0.last: 1 is before replica 3, the first (want that or more)"},
 		{"lifecycle: {failures: [{kind: link-loss, at: 3s, replica: 0, for: 5s}, {kind: link-loss, at: 7s, replica: 0, for: 5s}]}",
 			"s.yaml:1:94: lifecycle.failures.1.at: replica 0 is cut off twice at once, at 3s and at 7s (want one after the other)"},
 		{"deployment: {replicas: 2, data_parallel_size: 2}\nlifecycle: {failures: [{kind: slow, at: 3s, replica: 1, for: 5s, factor: 2}, {kind: slow, at: 4s, replica: 2, for: 5s, factor: 2}, {kind: slow, at: 7s, replica: 0, for: 5s, factor: 2}]}",
 			"s.yaml:2:149: lifecycle.failures.2.at: replica 0 is made slow twice at once, at 3s and at 7s (want one after the other)"},
-		{"lifecycle: {random_crashes: {mtbf: 1h}}", "s.yaml:1:29: lifecycle.random_crashes: mttr is missing (want {mtbf: 6h, mttr: 5m})"},
+		{"lifecycle: {random_crashes: {mtbf: 1h}}",
+			"s.yaml:1:29: lifecycle.random_crashes: mttr is missing (want {mtbf: 6h, mttr: 5m})"},
 		{"lifecycle: {random_crashes: {mtbf: 1h, mttr: 5m}}",
 			"s.yaml:1:29: lifecycle.random_crashes: random crashes need a fixed end of the run (set run.duration)"},
 		{"lifecycle: {autoscale: 3}", "s.yaml:1:24: lifecycle.autoscale: 3 is a number (want a map such as {policy: keda, max: 8, target: 5}, or a list of such)"},
 		{"lifecycle: {autoscale: {max: 8, target: 5}}", "s.yaml:1:24: lifecycle.autoscale: policy is missing"},
 		{"lifecycle: {autoscale: []}", "s.yaml:1:24: lifecycle.autoscale: the list is empty: list at least one autoscaler or remove the key"},
-		{"lifecycle: {autoscale: {policy: hpa, max: 8, target: 0}}", "s.yaml:1:54: lifecycle.autoscale.target: 0 is not allowed (want a number, more than 0, at most 1000000000)"},
+		{"lifecycle: {autoscale: {policy: hpa, max: 8, target: 0}}",
+			"s.yaml:1:54: lifecycle.autoscale.target: 0 is not allowed (want a number, more than 0, at most 1000000000)"},
 		{"lifecycle: {autoscale: {policy: hpa, min: 0, max: 8, target: 1}}",
 			"s.yaml:1:43: lifecycle.autoscale.min: hpa: it cannot scale to zero (want min 1 or more, or keda or knative)"},
-		{"lifecycle: {autoscale: {policy: keda, min: 3, max: 2, target: 1}}", "s.yaml:1:44: lifecycle.autoscale.min: 3 replicas are more than max, 2"},
-		{"lifecycle: {autoscale: {policy: keda, initial: 3, max: 2, target: 1}}", "s.yaml:1:48: lifecycle.autoscale.initial: 3 replicas are more than max, 2"},
+		{"lifecycle: {autoscale: {policy: keda, min: 3, max: 2, target: 1}}",
+			"s.yaml:1:44: lifecycle.autoscale.min: 3 replicas are more than max, 2"},
+		{"lifecycle: {autoscale: {policy: keda, initial: 3, max: 2, target: 1}}",
+			"s.yaml:1:48: lifecycle.autoscale.initial: 3 replicas are more than max, 2"},
 		{"lifecycle: {hold: 0, autoscale: {policy: keda, min: 0, max: 2, target: 1}}",
 			"s.yaml:1:53: lifecycle.autoscale.min: min 0 needs requests that wait at the router to start the first replica (set lifecycle.hold above 0, or min to 1 or more)"},
 		{"lifecycle: {autoscale: {policy: keda, min: 0, max: 2, target: 1, metric: running}}",
@@ -395,7 +421,8 @@ func TestLifecycleFaults(t *testing.T) {
 			"s.yaml:2:65: lifecycle.autoscale.metric: kv-usage needs a finite KV cache (want waiting, running or concurrency)"},
 		{"deployment: {replicas: 3}\nlifecycle: {autoscale: {policy: hpa, max: 2, target: 1}}",
 			"s.yaml:2:43: lifecycle.autoscale.max: 2 is not deployment.replicas, 3: both set the maximum number of replicas (set one of them)"},
-		{pools + "lifecycle: {autoscale: {policy: hpa, target: 1}}", "s.yaml:2:24: lifecycle.autoscale: pool is missing (want a or b)"},
+		{pools + "lifecycle: {autoscale: {policy: hpa, target: 1}}",
+			"s.yaml:2:24: lifecycle.autoscale: pool is missing (want a or b)"},
 		{pools + "lifecycle: {autoscale: [{policy: hpa, target: 1, pool: a}, {policy: hpa, target: 1, pool: a}]}",
 			"s.yaml:2:91: lifecycle.autoscale.1.pool: pool a has an autoscaler already (want one)"},
 		{"lifecycle: {autoscale: [{policy: hpa, target: 1}, {policy: hpa, target: 1}]}",
@@ -411,10 +438,12 @@ func TestLifecycleFaults(t *testing.T) {
 		}
 	}
 	s := mustParse(t, "lifecycle: {}\nslo: {ttft_p95: 1s}")
-	if _, err := sweep.Run(context.Background(), s, sweep.Options{}); err == nil || !strings.Contains(err.Error(), "lifecycle: a sweep runs several loads") {
+	if _, err := sweep.Run(context.Background(), s, sweep.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "lifecycle: a sweep runs several loads") {
 		t.Errorf("a sweep of runs without a common end: %v", err)
 	}
-	if _, err := sweep.Capacity(context.Background(), s, sweep.CapacityOptions{}); err == nil || !strings.Contains(err.Error(), "lifecycle: a search runs several loads") {
+	if _, err := sweep.Capacity(context.Background(), s, sweep.CapacityOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "lifecycle: a search runs several loads") {
 		t.Errorf("a search with runs without a common end: %v", err)
 	}
 }

@@ -52,13 +52,15 @@ func TestTableOfKernels(t *testing.T) {
 	dir := t.TempDir()
 	writeSteps(t, dir)
 	described := filepath.Join(dir, "s.yaml")
-	if err := os.WriteFile(described, []byte("step_time: {table: steps.csv}\nrun: {requests: 3000}\n"), 0o600); err != nil {
+	if err := os.WriteFile(described, []byte("step_time: {table: steps.csv}\nrun: {requests: 3000}\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	var ttft, tpot [2]float64
 	var resolved any
 	for i, path := range []string{"", described} {
-		s, err := scenario.Load(path, scenario.Setting{Key: "run.requests", Value: "3000"}, scenario.Setting{Key: "engine.enable_prefix_caching", Value: "false"})
+		s, err := scenario.Load(path, scenario.Setting{Key: "run.requests", Value: "3000"},
+			scenario.Setting{Key: "engine.enable_prefix_caching", Value: "false"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +89,8 @@ func TestTableOfKernels(t *testing.T) {
 	if _, err := again.Resolve(); err != nil {
 		t.Error(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "steps.csv"), []byte("decode_seqs,sum_context,prefill_tokens,seconds\n1,1,0,1\n2,2,0,1\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "steps.csv"),
+		[]byte("decode_seqs,sum_context,prefill_tokens,seconds\n1,1,0,1\n2,2,0,1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := again.Resolve(); err == nil || !strings.Contains(err.Error(), "steps.csv has the SHA-256 ") {
@@ -100,18 +103,23 @@ func TestTableFaults(t *testing.T) {
 	dir := t.TempDir()
 	steps := writeSteps(t, dir)
 	bad := filepath.Join(dir, "bad.csv")
-	if err := os.WriteFile(bad, []byte("decode_seqs,sum_context,prefill_tokens,seconds\n8,800,0,x\n"), 0o600); err != nil {
+	if err := os.WriteFile(bad, []byte("decode_seqs,sum_context,prefill_tokens,seconds\n8,800,0,x\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]string{
-		"step_time: table":                                       "s.yaml:1:12: step_time: table needs its file (want {table: steps.csv})",
-		"step_time: {table: }":                                   "s.yaml:1:13: step_time.table: table needs its file",
-		"step_time: {table: 3}":                                  "s.yaml:1:20: step_time.table: ",
-		"step_time: {table: {sha256: a}}":                        "s.yaml:1:20: step_time.table: file is missing",
-		"step_time: {table: " + dir + "}":                        "s.yaml:1:20: step_time.table: " + dir + " cannot be read: this is a directory",
-		"step_time: {table: " + dir + "/0.csv}":                  "s.yaml:1:20: step_time.table: " + dir + "/0.csv cannot be read: no such file",
-		"step_time: {table: " + bad + "}":                        "s.yaml:1:12: step_time: " + bad + `:2: seconds is "x"`,
-		"step_time: {table: {file: " + steps + ", sha256: abc}}": "s.yaml:1:20: step_time.table: " + steps + " has the SHA-256 ",
+		"step_time: table":                "s.yaml:1:12: step_time: table needs its file (want {table: steps.csv})",
+		"step_time: {table: }":            "s.yaml:1:13: step_time.table: table needs its file",
+		"step_time: {table: 3}":           "s.yaml:1:20: step_time.table: ",
+		"step_time: {table: {sha256: a}}": "s.yaml:1:20: step_time.table: file is missing",
+		"step_time: {table: " + dir + "}": "s.yaml:1:20: step_time.table: " + dir +
+			" cannot be read: this is a directory",
+		"step_time: {table: " + dir + "/0.csv}": "s.yaml:1:20: step_time.table: " + dir +
+			"/0.csv cannot be read: no such file",
+		"step_time: {table: " + bad + "}": "s.yaml:1:12: step_time: " + bad +
+			`:2: seconds is "x"`,
+		"step_time: {table: {file: " + steps + ", sha256: abc}}": "s.yaml:1:20: step_time.table: " + steps +
+			" has the SHA-256 ",
 		"step_time: {table: " + steps + "}\nengine: {speculative: {method: ngram, num_speculative_tokens: 2, acceptance: [0.5, 0.5]}}": "engine.speculative: a table of step times has no draft passes",
 	} {
 		s, err := scenario.Parse("s.yaml", []byte(text))
@@ -130,7 +138,8 @@ func TestTableFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := u.Warnings; len(w) != 1 || w[0].Code != "table_range" || !strings.Contains(w[0].Text, "ends at 256 decodes and 8192 prefill tokens") {
+	if w := u.Warnings; len(w) != 1 || w[0].Code != "table_range" ||
+		!strings.Contains(w[0].Text, "ends at 256 decodes and 8192 prefill tokens") {
 		t.Errorf("warnings: %+v", w)
 	}
 }

@@ -81,7 +81,8 @@ run: {requests: 800, warmup: none}
 		t.Error("the stages work on one batch at a time")
 	}
 	g := s.System.GPUSeconds
-	sum := *g.Useful + *g.Recompute + *g.CacheMiss + *g.Cancelled + *g.Rejected + *g.Padding + *g.Swap + *g.Host + *g.Bubble + *g.Idle
+	sum := *g.Useful + *g.Recompute + *g.CacheMiss + *g.Cancelled + *g.Rejected + *g.Padding + *g.Swap + *g.Host +
+		*g.Bubble + *g.Idle
 	if paid := 3600 * *s.System.Replicas.GPUHours; math.Abs(sum-paid) > 1e-9*paid {
 		t.Errorf("GPU time adds up to %v s, %v s are paid for", sum, paid)
 	}

@@ -16,7 +16,8 @@ func TestOverloadHasNoSteadyState(t *testing.T) {
 		rate   string
 		steady bool
 	}{{"10", true}, {"26.5", false}, {"34", false}} {
-		s, err := scenario.Parse("overload", []byte("run: {requests: 20000}\nworkload: {arrivals: {rate: "+c.rate+"}}\n"))
+		s, err := scenario.Parse("overload",
+			[]byte("run: {requests: 20000}\nworkload: {arrivals: {rate: "+c.rate+"}}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}

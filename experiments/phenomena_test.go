@@ -56,13 +56,15 @@ func cellOf(t *testing.T, row map[string]string, name string) float64 {
 // of requests in its state. A28, D5: a request's instants follow each other, and its times add up. A29: both speeds end
 // to end, with the queue and without.
 func TestRequestsAddUp(t *testing.T) {
-	s, list := requestRows(t, mustParse(t, "workload: {arrivals: {rate: 22}}\nengine: {max_num_seqs: 64}\nrun: {requests: 3000, warmup: none}"))
+	s, list := requestRows(t, mustParse(t,
+		"workload: {arrivals: {rate: 22}}\nengine: {max_num_seqs: 64}\nrun: {requests: 3000, warmup: none}"))
 	end := s.Window.EndS
 	var system, queue, running, decoding, user, flight float64
 	measured := 0.
 	for _, row := range list {
 		get := func(name string) float64 { return cellOf(t, row, name) }
-		instants := []float64{get("arrival_s"), get("queued_s"), get("scheduled_s"), get("first_token_s"), get("last_token_s"), get("released_s")}
+		instants := []float64{get("arrival_s"), get("queued_s"), get("scheduled_s"), get("first_token_s"),
+			get("last_token_s"), get("released_s")}
 		if !slices.IsSorted(instants) {
 			t.Fatalf("request %s: %v", row["request"], instants)
 		}
@@ -106,7 +108,8 @@ func TestRequestsAddUp(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.what, c.got, c.want)
 		}
 	}
-	if *s.Concurrency.QueueDepth.Mean < 1 || *s.Concurrency.Decoding.Mean > *s.Concurrency.Running.Mean || *s.E2ETPSUser.Mean > *s.E2ETPSInFlight.Mean {
+	if *s.Concurrency.QueueDepth.Mean < 1 || *s.Concurrency.Decoding.Mean > *s.Concurrency.Running.Mean ||
+		*s.E2ETPSUser.Mean > *s.E2ETPSInFlight.Mean {
 		t.Errorf("%+v", s.Concurrency)
 	}
 }
@@ -186,11 +189,13 @@ func TestCachedPromptsAreQuick(t *testing.T) {
 
 // B15: up to the knee more users make tokens cheaper; beyond, no more.
 func TestCostFallsToTheKnee(t *testing.T) {
-	c := mustSweep(t, fmt.Sprintf(batchOf8B, 1, 2000, 128), sweep.Options{Over: scenario.UsersKey, Values: []string{"1", "4", "16", "64", "256", "512"}})
+	c := mustSweep(t, fmt.Sprintf(batchOf8B, 1, 2000, 128),
+		sweep.Options{Over: scenario.UsersKey, Values: []string{"1", "4", "16", "64", "256", "512"}})
 	cost := func(i int) float64 { return *c.Points[i].Summary.Cost.USDPerMillionOutputAtLoad }
 	for i := 1; i < 4; i++ {
 		if cost(i) > .6*cost(i-1) {
-			t.Errorf("a million tokens cost $%v with %v users and $%v with %v", cost(i-1), c.Points[i-1].Value, cost(i), c.Points[i].Value)
+			t.Errorf("a million tokens cost $%v with %v users and $%v with %v", cost(i-1), c.Points[i-1].Value, cost(i),
+				c.Points[i].Value)
 		}
 	}
 	if math.Abs(cost(5)/cost(4)-1) > .05 || *c.Peak.USDPerMillionOutput > cost(3) {
@@ -211,7 +216,8 @@ func TestClosedLoopsKeepWithinBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := sweep.Run(context.Background(), s, sweep.Options{Over: scenario.UsersKey, Values: []string{"1", "8", "60"}, Jobs: 1})
+		c, err := sweep.Run(context.Background(), s,
+			sweep.Options{Over: scenario.UsersKey, Values: []string{"1", "8", "60"}, Jobs: 1})
 		if err != nil || c.Bounds == nil {
 			t.Fatalf("%v, %+v", err, c)
 		}
@@ -276,7 +282,8 @@ func TestSignsOfAFullPool(t *testing.T) {
 		t.Errorf("collapse %+v, limit %+v", c.Collapse, c.FirstLimit)
 	}
 	// A31: most of the time requests wait beside free seats, and never because the GPU has nothing to do.
-	if g := last.System.GapByCause; *last.System.GapFractionSeed < .9 || *g.Idle > .01 || *last.System.BusyFraction < .99 || *g.KV+*g.TokenBudget+*g.Policy < .8 {
+	if g := last.System.GapByCause; *last.System.GapFractionSeed < .9 || *g.Idle > .01 ||
+		*last.System.BusyFraction < .99 || *g.KV+*g.TokenBudget+*g.Policy < .8 {
 		t.Errorf("gap %v, %+v", *last.System.GapFractionSeed, g)
 	}
 	if got := signs(twin); slices.Contains(got, "recompute") || twin.Collapse != nil {
@@ -303,7 +310,8 @@ func TestTokenizersAreToldApart(t *testing.T) {
 	compare := func(models ...string) []report.Warning {
 		var variants []compare.Variant
 		for _, m := range models {
-			variants = append(variants, compare.Variant{Name: m, Scenario: mustParse(t, "model: "+m+"\ngpu: h200\nrun: {requests: 20}")})
+			variants = append(variants, compare.Variant{Name: m,
+				Scenario: mustParse(t, "model: "+m+"\ngpu: h200\nrun: {requests: 20}")})
 		}
 		v, err := compare.Run(context.Background(), variants, compare.Options{Replications: 2})
 		if err != nil {
@@ -312,7 +320,8 @@ func TestTokenizersAreToldApart(t *testing.T) {
 		return v.Warnings
 	}
 	mixed := func(w report.Warning) bool {
-		return w.Code == "models_differ" && strings.Contains(w.Text, "tokens per second of one are not those of the other")
+		return w.Code == "models_differ" &&
+			strings.Contains(w.Text, "tokens per second of one are not those of the other")
 	}
 	if w := compare("llama-3.1-8b", "qwen3-8b"); !slices.ContainsFunc(w, mixed) {
 		t.Errorf("%v", w)
@@ -325,8 +334,9 @@ func TestTokenizersAreToldApart(t *testing.T) {
 // D13: models of 70, 235 and 671 billion parameters are known, and run on GPUs that they fit.
 func TestLargeModelsRun(t *testing.T) {
 	for text, billions := range map[string]float64{
-		"{model: llama-3.1-70b, deployment: {tensor_parallel_size: 4}}": 70.6, "{model: qwen3-235b-a22b, gpu: h200, deployment: {tensor_parallel_size: 8}}": 235,
-		"{model: deepseek-v3, gpu: h200, deployment: {tensor_parallel_size: 8}}": 671,
+		"{model: llama-3.1-70b, deployment: {tensor_parallel_size: 4}}":              70.6,
+		"{model: qwen3-235b-a22b, gpu: h200, deployment: {tensor_parallel_size: 8}}": 235,
+		"{model: deepseek-v3, gpu: h200, deployment: {tensor_parallel_size: 8}}":     671,
 	} {
 		u, err := mustParse(t, text, scenario.Setting{Key: "run.requests", Value: "20"}).Resolve()
 		if err != nil {
@@ -335,7 +345,8 @@ func TestLargeModelsRun(t *testing.T) {
 		if total, _ := u.Deployment.Params(); math.Abs(total/1e9/billions-1) > .01 {
 			t.Errorf("%s has %v parameters", text, total)
 		}
-		if res, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{}); err != nil || res.Summary.Requests.Completed != 20 {
+		if res, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{}); err != nil ||
+			res.Summary.Requests.Completed != 20 {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -81,10 +81,12 @@ run: {requests: %d, warmup: none}
 	longest, whole := longestStage(t, 64, 192)
 	want := whole / longest // the last stage has the output head, so that this is less than two
 	// When one batch has its prompts computed the other one waits behind them.
-	if gain := *pipedMany.Throughput.OutputTokensPerS / *many.Throughput.OutputTokensPerS; want > 1.95 || gain > 1.01*want || gain < 0.93*want {
+	if gain := *pipedMany.Throughput.OutputTokensPerS / *many.Throughput.OutputTokensPerS; want > 1.95 ||
+		gain > 1.01*want || gain < 0.93*want {
 		t.Errorf("64 users for each stage: the pipeline does %.3f times what one GPU does, want %.3f", gain, want)
 	}
-	if part := *pipedMany.System.GPUSeconds.Bubble / (*pipedMany.System.GPUSeconds.Bubble + *pipedMany.System.GPUSeconds.Useful); part > 0.15 {
+	if part := *pipedMany.System.GPUSeconds.Bubble / (*pipedMany.System.GPUSeconds.Bubble +
+		*pipedMany.System.GPUSeconds.Useful); part > 0.15 {
 		t.Errorf("64 users for each stage: bubbles are %.3f of the time", part)
 	}
 }
@@ -143,14 +145,16 @@ run: {requests: 2000, duration: 60s, warmup: none}
 `)
 	g := &s.System.GPUSeconds
 	sum := 0.0
-	for _, v := range []*float64{g.Useful, g.Recompute, g.CacheMiss, g.Cancelled, g.Rejected, g.Padding, g.Swap, g.Host, g.Bubble, g.Idle} {
+	for _, v := range []*float64{g.Useful, g.Recompute, g.CacheMiss, g.Cancelled, g.Rejected, g.Padding, g.Swap, g.Host,
+		g.Bubble, g.Idle} {
 		sum += *v
 	}
 	if want := 5 * (s.Window.EndS - s.Window.StartS); math.Abs(sum-want) > 1e-9*want {
 		t.Errorf("GPU seconds add up to %v, want %v", sum, want)
 	}
 	for i, r := range s.Replicas {
-		if piped := r.System.GPUSeconds.Bubble != nil; piped != (i < 2) || len(r.System.PipelineStages) != map[bool]int{true: 2}[piped] {
+		if piped := r.System.GPUSeconds.Bubble != nil; piped != (i < 2) ||
+			len(r.System.PipelineStages) != map[bool]int{true: 2}[piped] {
 			t.Errorf("replica %d: bubbles told: %v, stages %v", i, piped, r.System.PipelineStages)
 		}
 	}

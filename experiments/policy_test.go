@@ -17,7 +17,8 @@ func TestPolicies(t *testing.T) {
 		if p.Name == "preemptive" {
 			order = "srpt"
 		}
-		s, err := scenario.Parse("s.yaml", []byte("{engine: {policy: "+p.Name+", order: "+order+"}, workload: {arrivals: {process: poisson, rate: 6}, max_tokens: 600}, run: {requests: 60}}"))
+		s, err := scenario.Parse("s.yaml",
+			[]byte("{engine: {policy: "+p.Name+", order: "+order+"}, workload: {arrivals: {process: poisson, rate: 6}, max_tokens: 600}, run: {requests: 60}}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +43,8 @@ func TestOrders(t *testing.T) {
 		"{rule: sjf, size: both, answer_weight: 20, error: 0.5, ageing: 1s}", "{rule: srpt, size: prompt}",
 		"{rule: edf, within: 2s}", "{rule: least-slack, within: 5s, token_time: 10ms}", "{rule: vtc, clients: class}",
 	} {
-		s, err := scenario.Parse("s.yaml", []byte("{engine: {max_num_seqs: 4, order: "+order+"}, workload: {arrivals: {process: poisson, rate: 20}}, run: {requests: 60}}"))
+		s, err := scenario.Parse("s.yaml",
+			[]byte("{engine: {max_num_seqs: 4, order: "+order+"}, workload: {arrivals: {process: poisson, rate: 20}}, run: {requests: 60}}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,12 +66,17 @@ func TestPreemptionAndAdmission(t *testing.T) {
 		knobs   string
 		preempt bool
 	}{
-		{"admission: first-chunk", true}, {"admission: full-prompt", true}, {"admission: full-length", false}, {"preemption: never", false},
-		{"preemption: swap, enable_prefix_caching: false", true}, {"victim: most-remaining", true}, {"victim: least-progress", true}, {"victim: longest", true},
+		{"admission: first-chunk", true}, {"admission: full-prompt", true}, {"admission: full-length", false},
+		{"preemption: never", false},
+		{"preemption: swap, enable_prefix_caching: false", true}, {"victim: most-remaining", true},
+		{"victim: least-progress", true}, {"victim: longest", true},
 		{"order: srpt, victim: least-urgent", true}, {"policy: preemptive, order: sjf, preemption_threshold: 10", true},
 		{"policy: vllm-v0, preemption: swap, max_model_len: 8192", true},
 	} {
-		s, err := scenario.Parse("s.yaml", []byte("{engine: {num_gpu_blocks_override: 700, max_model_len: 8192, "+strings.Replace(c.knobs, ", max_model_len: 8192", "", 1)+"}, workload: {arrivals: {process: poisson, rate: 30}, output: {distribution: uniform, min: 100, max: 600}}, run: {requests: 150}}"))
+		s, err := scenario.Parse("s.yaml",
+			[]byte("{engine: {num_gpu_blocks_override: 700, max_model_len: 8192, "+strings.Replace(c.knobs,
+				", max_model_len: 8192", "",
+				1)+"}, workload: {arrivals: {process: poisson, rate: 30}, output: {distribution: uniform, min: 100, max: 600}}, run: {requests: 150}}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,18 +95,23 @@ func TestPreemptionAndAdmission(t *testing.T) {
 func TestBadPolicies(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"engine: {policy: sglnag}", `s.yaml:1:18: engine.policy: "sglnag" is not known (want vllm, `},
-		{"engine: {policy: orca, enable_chunked_prefill: true}", "s.yaml:1:48: engine.enable_chunked_prefill: true is not allowed (want false: policy orca does not divide prompts)"},
+		{"engine: {policy: orca, enable_chunked_prefill: true}",
+			"s.yaml:1:48: engine.enable_chunked_prefill: true is not allowed (want false: policy orca does not divide prompts)"},
 		{"engine: {policy: vllm, kv_allocation: contiguous, enable_prefix_caching: false}", "policy vllm"},
 		{"engine: {policy: vllm-v0, max_model_len: 9000, max_num_batched_tokens: 8192}", "max_num_batched_tokens"},
-		{"engine: {policy: vllm-v0, preemption: swap}\nstep_time: {linear: {a_ms: 1, b_us: 1}}", "s.yaml:1:39: engine.preemption: swap needs KV blocks"},
+		{"engine: {policy: vllm-v0, preemption: swap}\nstep_time: {linear: {a_ms: 1, b_us: 1}}",
+			"s.yaml:1:39: engine.preemption: swap needs KV blocks"},
 		{"engine: {policy: preemptive}", "the queue needs an order"},
-		{"engine: {preemption: never, admission: first-chunk}", "s.yaml:1:22: engine.preemption: never is not possible with admission first-chunk"},
+		{"engine: {preemption: never, admission: first-chunk}",
+			"s.yaml:1:22: engine.preemption: never is not possible with admission first-chunk"},
 		{"engine: {preemption: swap}", "swap cannot be combined with prefix caching"},
 		{"engine: {order: quickest}", `s.yaml:1:17: engine.order.rule: "quickest" is not known (want fcfs, `},
 		{"engine: {order: {rule: edf}}", "s.yaml:1:17: engine.order: within is missing (rule edf needs it)"},
-		{"engine: {order: {rule: fcfs, error: 1}}", "s.yaml:1:30: engine.order.error: this key is not allowed with rule fcfs"},
+		{"engine: {order: {rule: fcfs, error: 1}}",
+			"s.yaml:1:30: engine.order.error: this key is not allowed with rule fcfs"},
 		{"engine: {order: {error: 1}}", "rule is missing"},
-		{"engine: {policy: trtllm-static, trtllm: {context_chunking_policy: FAIR}}", `"FAIR" is not known (want FIRST_COME_FIRST_SERVED or EQUAL_PROGRESS)`},
+		{"engine: {policy: trtllm-static, trtllm: {context_chunking_policy: FAIR}}",
+			`"FAIR" is not known (want FIRST_COME_FIRST_SERVED or EQUAL_PROGRESS)`},
 		{"engine: {policy: sglang, sglang: {schedule_policy: lpm}, order: sjf}", "schedule_policy"},
 	} {
 		s, err := scenario.Parse("s.yaml", []byte(c.text))
@@ -121,7 +133,8 @@ func TestLongestSequenceOfWholePrompts(t *testing.T) {
 		warned string
 	}{
 		{"{model: llama-2-7b, engine: {policy: orca}}", 4096, ""},
-		{"{model: llama-2-7b, engine: {policy: static, max_num_batched_tokens: 2048}}", 2048, "the token budget of an iteration"},
+		{"{model: llama-2-7b, engine: {policy: static, max_num_batched_tokens: 2048}}", 2048,
+			"the token budget of an iteration"},
 		{"{engine: {policy: vllm-v0}}", 16384, "the token budget of an iteration"},
 		{"{engine: {policy: vllm-v0, num_gpu_blocks_override: 900}}", 14384, "the size of the KV cache"},
 	} {
@@ -140,7 +153,8 @@ func TestLongestSequenceOfWholePrompts(t *testing.T) {
 				text += w.Text + "\n"
 			}
 		}
-		if got := *u.Scenario.Engine.MaxModelLen; got != c.want || !strings.Contains(text, c.warned) || (c.warned == "") != (text == "") {
+		if got := *u.Scenario.Engine.MaxModelLen; got != c.want || !strings.Contains(text, c.warned) ||
+			(c.warned == "") != (text == "") {
 			t.Errorf("%s: max_model_len %d, warnings %q; want %d, %q", c.text, got, text, c.want, c.warned)
 		}
 	}

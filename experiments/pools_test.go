@@ -54,8 +54,10 @@ func TestServing(t *testing.T) {
 	for text, want := range map[string]string{
 		"{}":                        one,
 		"deployment: {replicas: 4}": one + ", 4 replicas",
-		"lifecycle: {autoscale: {policy: keda, min: 1, max: 8, target: 5}}\nrun: {duration: 60s}":              one + ", 1 to 8 replicas",
-		"pools: [{name: prompts, role: prefill, replicas: 2}, {name: answers, role: decode, replicas: 3}]":     one + ", replicas: prompts 2, answers 3",
+		"lifecycle: {autoscale: {policy: keda, min: 1, max: 8, target: 5}}\nrun: {duration: 60s}": one +
+			", 1 to 8 replicas",
+		"pools: [{name: prompts, role: prefill, replicas: 2}, {name: answers, role: decode, replicas: 3}]": one +
+			", replicas: prompts 2, answers 3",
 		"pools: [{name: large, replicas: 2, deployment: {dtype: fp8}}, {name: small, replicas: 3, gpu: l40s}]": "large: 2 × (llama-3.1-8b fp8 on 1 × h100-sxm), small: 3 × (llama-3.1-8b bf16 on 1 × l40s)",
 		"deployment: {tensor_parallel_size: 2, replicas: 2}\nengine: {enable_prefix_caching: false}":           "llama-3.1-8b bf16 on 2 × h100-sxm (TP 2), 2 replicas",
 	} {
@@ -66,7 +68,8 @@ func TestServing(t *testing.T) {
 		if got := u.Serving(""); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
-		if got := u.Serving("deployment.replicas"); strings.HasPrefix(text, "deployment") && strings.Contains(got, "replicas") {
+		if got := u.Serving("deployment.replicas"); strings.HasPrefix(text, "deployment") &&
+			strings.Contains(got, "replicas") {
 			t.Errorf("%s, their number varied: %q", text, got)
 		}
 	}
@@ -133,26 +136,37 @@ func TestFleetReadsBack(t *testing.T) {
 func TestPoolFaults(t *testing.T) {
 	for _, k := range []struct{ text, want string }{
 		{"pools: []", "s.yaml:1:8: pools: pools is empty: list at least one pool or remove the key"},
-		{"deployment: {replicas: 2}\npools: [{}]", "s.yaml:1:24: deployment.replicas: 2 cannot be combined with pools (set replicas in each pool)"},
+		{"deployment: {replicas: 2}\npools: [{}]",
+			"s.yaml:1:24: deployment.replicas: 2 cannot be combined with pools (set replicas in each pool)"},
 		{"pools: [{name: a}, {name: a}]", `s.yaml:1:20: pools.1: the name "a" is given twice (want another one)`},
 		{"pools: [{role: prompts}]", `s.yaml:1:16: pools.0.role: "prompts" is not known (want both, prefill or decode)`},
 		{"pools: [{}, {gpu: h1000}]", "s.yaml:1:19: pools.1.gpu: "},
 		{"pools: [{}, {engine: {policy: vlm}}]", "s.yaml:1:31: pools.1.engine.policy: "},
 		{"pools: [{}, {engine: {version: vlm}}]", "s.yaml:1:32: pools.1.engine.version: "},
 		{"pools: [{}, {engine: {max_num_seqs: 10000}}]", "s.yaml:1:37: pools.1.engine.max_num_seqs: "},
-		{"pools: [{engine: {max_num_seqs: 0}}]", "s.yaml:1:33: pools.0.engine.max_num_seqs: 0 is not allowed (want 1 to 1048576)"},
-		{"pools: [{}, {overheads: {network_in: 3ms}}]", "s.yaml:1:38: pools.1.overheads.network_in: the network latency to clients differs"},
+		{"pools: [{engine: {max_num_seqs: 0}}]",
+			"s.yaml:1:33: pools.0.engine.max_num_seqs: 0 is not allowed (want 1 to 1048576)"},
+		{"pools: [{}, {overheads: {network_in: 3ms}}]",
+			"s.yaml:1:38: pools.1.overheads.network_in: the network latency to clients differs"},
 		{"engine: {policy: vlm}\npools: [{}, {gpu: l40s}]", `s.yaml:1:18: engine.policy: "vlm" is not known`},
-		{"model: llama-3.1-70b\npools: [{}, {gpu: l40s}]", "s.yaml:1:8: model: llama-3.1-70b bf16 on 1 × l40s does not fit: "},
-		{"pools: [{replicas: 4000}, {replicas: 4000}]", "s.yaml:1:8: pools: there are 8000 replicas (want 4096 or less)"},
+		{"model: llama-3.1-70b\npools: [{}, {gpu: l40s}]",
+			"s.yaml:1:8: model: llama-3.1-70b bf16 on 1 × l40s does not fit: "},
+		{"pools: [{replicas: 4000}, {replicas: 4000}]",
+			"s.yaml:1:8: pools: there are 8000 replicas (want 4096 or less)"},
 		{"deployment: {router: nearest}", `s.yaml:1:22: deployment.router: "nearest" is not known (want round-robin`},
-		{"deployment: {router: {policy: round-robin, front_ends: 0}}", "s.yaml:1:56: deployment.router.front_ends: 0 is not allowed (want 1 to 1024)"},
+		{"deployment: {router: {policy: round-robin, front_ends: 0}}",
+			"s.yaml:1:56: deployment.router.front_ends: 0 is not allowed (want 1 to 1024)"},
 		{"deployment: {router: {front_ends: 3}}", "s.yaml:1:22: deployment.router: policy is missing (want a rule"},
-		{"deployment: {replicas: 2, router: least-kv}\nstep_time: {linear: {a_ms: 10}}", "s.yaml:1:35: deployment.router: least-kv: it needs a finite KV cache (set num_gpu_blocks_override)"},
-		{"deployment: {replicas: 2, router: session}", "s.yaml:1:35: deployment.router: session: it needs sessions, but the traffic has none"},
-		{"deployment: {replicas: 2, router: {policy: session, by: prefix}}", `s.yaml:1:57: deployment.router.by: prefix is not allowed (want session or user; use bounded-hash for prefixes)`},
-		{"deployment: {replicas: 2, router: {policy: bounded-hash, factor: 0.5}}", "s.yaml:1:66: deployment.router.factor: 0.5 is not allowed (want a number, 1 to 1000000)"},
-		{"deployment: {replicas: 2, router: {policy: random, factor: 2}}", "s.yaml:1:52: deployment.router.factor: this key is not allowed with policy random"},
+		{"deployment: {replicas: 2, router: least-kv}\nstep_time: {linear: {a_ms: 10}}",
+			"s.yaml:1:35: deployment.router: least-kv: it needs a finite KV cache (set num_gpu_blocks_override)"},
+		{"deployment: {replicas: 2, router: session}",
+			"s.yaml:1:35: deployment.router: session: it needs sessions, but the traffic has none"},
+		{"deployment: {replicas: 2, router: {policy: session, by: prefix}}",
+			`s.yaml:1:57: deployment.router.by: prefix is not allowed (want session or user; use bounded-hash for prefixes)`},
+		{"deployment: {replicas: 2, router: {policy: bounded-hash, factor: 0.5}}",
+			"s.yaml:1:66: deployment.router.factor: 0.5 is not allowed (want a number, 1 to 1000000)"},
+		{"deployment: {replicas: 2, router: {policy: random, factor: 2}}",
+			"s.yaml:1:52: deployment.router.factor: this key is not allowed with policy random"},
 	} {
 		s, err := scenario.Parse("s.yaml", []byte(k.text))
 		if err == nil {

@@ -44,7 +44,8 @@ func TestDataParallelRanks(t *testing.T) {
 // TestDummiesCost wants ranks in lock step to lose time to padding that ranks of a dense model do not lose.
 func TestDummiesCost(t *testing.T) {
 	padding := func(text string) float64 {
-		sum := mustRun(t, mustParse(t, text+"workload: {arrivals: {process: poisson, rate: 1}}\nrun: {requests: 200}"), experiments.RunOptions{}).Summary
+		sum := mustRun(t, mustParse(t, text+"workload: {arrivals: {process: poisson, rate: 1}}\nrun: {requests: 200}"),
+			experiments.RunOptions{}).Summary
 		return *sum.System.GPUSeconds.Padding / (*sum.System.GPUSeconds.Useful + *sum.System.GPUSeconds.Padding)
 	}
 	if p := padding("deployment: {data_parallel_size: 2}\n"); p != 0 {

@@ -17,7 +17,8 @@ func TestRecordedTraceIsAccountedFor(t *testing.T) {
 	dir := testenv.Traces(t)
 	const rows = 19366
 	for _, scale := range []float64{1, 0.5, 2.5} {
-		text := fmt.Sprintf("workload: {trace: {file: %q, scale: %v}}\n", filepath.Join(dir, "AzureLLMInferenceTrace_conv.csv.gz"), scale)
+		text := fmt.Sprintf("workload: {trace: {file: %q, scale: %v}}\n",
+			filepath.Join(dir, "AzureLLMInferenceTrace_conv.csv.gz"), scale)
 		s, err := scenario.Parse("recorded", []byte(text))
 		if err != nil {
 			t.Fatal(err)
@@ -27,7 +28,8 @@ func TestRecordedTraceIsAccountedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := r.Summary.Requests
-		if ended := n.Completed + n.Rejected + n.TimedOut + n.Cancelled + n.Failed + n.InSystemAtEnd; ended != n.Offered {
+		if ended := n.Completed + n.Rejected + n.TimedOut + n.Cancelled + n.Failed +
+			n.InSystemAtEnd; ended != n.Offered {
 			t.Errorf("scale %v: %d requests offered, %d accounted for", scale, n.Offered, ended)
 		}
 		// Rows are kept or copied one by one, with the probability of the fraction.

@@ -55,11 +55,15 @@ func (o ReplicateOptions) Plan(s *scenario.Scenario) (Replication, error) {
 	}
 	switch {
 	case r.Runs < 1 || r.Runs > MaxReplications:
-		return r, yamldoc.Faults{{Where: "--replications", Problem: fmt.Sprintf("%d is not allowed (want 1 to %d)", r.Runs, MaxReplications)}}
+		return r, yamldoc.Faults{{Where: "--replications",
+			Problem: fmt.Sprintf("%d is not allowed (want 1 to %d)", r.Runs, MaxReplications)}}
 	case r.Precision < 0 || r.Precision >= 1:
-		return r, yamldoc.Faults{{Where: "--precision", Problem: fmt.Sprintf("%v is not allowed (want %s)", r.Precision, unit.WantShare)}}
+		return r, yamldoc.Faults{{Where: "--precision",
+			Problem: fmt.Sprintf("%v is not allowed (want %s)", r.Precision, unit.WantShare)}}
 	case r.Precision > 0 && r.Runs < scenario.LeastReplications:
-		return r, yamldoc.Faults{{Where: "--replications", Problem: fmt.Sprintf("%d is too few with a precision (want %d or more: the maximum number of runs)", r.Runs, scenario.LeastReplications)}}
+		return r, yamldoc.Faults{{Where: "--replications",
+			Problem: fmt.Sprintf("%d is too few with a precision (want %d or more: the maximum number of runs)", r.Runs,
+				scenario.LeastReplications)}}
 	}
 	return r, nil
 }
@@ -114,7 +118,8 @@ type series struct {
 
 // ReplicateAll replicates several setups side by side, in rounds that do not depend on the number of jobs. The results
 // are in the order of the setups, nil for those of which no run was complete.
-func ReplicateAll(ctx context.Context, setups []*scenario.Setup, r Replication, o ReplicateOptions) ([]*report.Summary, error) {
+func ReplicateAll(ctx context.Context, setups []*scenario.Setup, r Replication, o ReplicateOptions) ([]*report.Summary,
+	error) {
 	all := make([]series, len(setups))
 	for i, u := range setups {
 		all[i].setup = u
@@ -144,7 +149,8 @@ func ReplicateAll(ctx context.Context, setups []*scenario.Setup, r Replication, 
 			progress = func(n, total int) { o.Progress(done+n, done+total) }
 		}
 		var results []*report.Summary
-		results, runErr = RunAll(ctx, round, BatchOptions{Jobs: o.Jobs, Check: o.Check, Progress: progress, Detail: o.Detail})
+		results, runErr = RunAll(ctx, round,
+			BatchOptions{Jobs: o.Jobs, Check: o.Check, Progress: progress, Detail: o.Detail})
 		done += len(round)
 		for k, s := range results {
 			if s != nil {
@@ -176,7 +182,8 @@ func (x *series) fold(r Replication, runErr error) {
 	if interrupted {
 		partial := *x.pooled
 		partial.Partial = true
-		partial.Warnings = append([]report.Warning{{Code: "partial", Text: fmt.Sprintf("interrupted: only %d runs were complete", len(x.runs))}}, partial.Warnings...)
+		partial.Warnings = append([]report.Warning{{Code: "partial",
+			Text: fmt.Sprintf("interrupted: only %d runs were complete", len(x.runs))}}, partial.Warnings...)
 		x.pooled = &partial
 	}
 	told := x.pooled.Replications

@@ -37,7 +37,8 @@ const md1 = "step_time: {linear: {a_ms: 1000, b_us: 0}}\nengine: {max_num_seqs: 
 func TestReplicateIsTheSameOnAnyNumberOfCores(t *testing.T) {
 	var first []byte
 	for _, jobs := range []int{1, 3} {
-		s, err := experiments.Replicate(context.Background(), parse(t, md1+"run: {requests: 2000, precision: 5%}"), experiments.ReplicateOptions{Jobs: jobs})
+		s, err := experiments.Replicate(context.Background(), parse(t, md1+"run: {requests: 2000, precision: 5%}"),
+			experiments.ReplicateOptions{Jobs: jobs})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,8 +58,10 @@ func TestReplicateStops(t *testing.T) {
 		{"count", md1 + "run: {requests: 300, replications: 3}", report.StoppedByCount, 3},
 		{"precision", md1 + "run: {requests: 300, precision: 5%}", report.StoppedByPrecision, 0},
 		{"cap", md1 + "run: {requests: 300, precision: 0.1%, replications: 12}", report.StoppedByCap, 12},
-		{"overload", strings.Replace(md1, "rate: 0.5", "rate: 2", 1) + "run: {requests: 1000, precision: 5%}", report.StoppedByOverload, 5},
-		{"alike", strings.Replace(md1, "process: poisson", "process: constant", 1) + "run: {requests: 300, precision: 5%}", report.StoppedByAlike, 5},
+		{"overload", strings.Replace(md1, "rate: 0.5", "rate: 2", 1) + "run: {requests: 1000, precision: 5%}",
+			report.StoppedByOverload, 5},
+		{"alike", strings.Replace(md1, "process: poisson", "process: constant",
+			1) + "run: {requests: 300, precision: 5%}", report.StoppedByAlike, 5},
 	} {
 		s, err := experiments.Replicate(context.Background(), parse(t, c.scenario), experiments.ReplicateOptions{})
 		if err != nil {
@@ -90,12 +93,14 @@ func TestReplicateSingleIsARun(t *testing.T) {
 }
 
 func TestReplicateRefuses(t *testing.T) {
-	for _, o := range []experiments.ReplicateOptions{{Replications: -1}, {Precision: 2}, {Precision: .02, Replications: 3}} {
+	for _, o := range []experiments.ReplicateOptions{{Replications: -1}, {Precision: 2},
+		{Precision: .02, Replications: 3}} {
 		if _, err := experiments.Replicate(context.Background(), parse(t, "{}"), o); !yamldoc.BadInput(err) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	for _, text := range []string{"run: {precision: 0}", "run: {precision: 1%, replications: 1}", "run: {replications: 0}"} {
+	for _, text := range []string{"run: {precision: 0}", "run: {precision: 1%, replications: 1}",
+		"run: {replications: 0}"} {
 		if _, err := scenario.Parse("s.yaml", []byte(text)); !yamldoc.BadInput(err) {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -110,7 +115,8 @@ func TestReplicateInterrupted(t *testing.T) {
 				cancel()
 			}
 		}})
-	if err == nil || s == nil || !s.Partial || s.Replications.Stopped != report.StoppedByInterrupt || s.Replications.Runs >= 50 {
+	if err == nil || s == nil || !s.Partial || s.Replications.Stopped != report.StoppedByInterrupt ||
+		s.Replications.Runs >= 50 {
 		t.Errorf("error %v, summary %+v", err, s)
 	}
 }

@@ -14,10 +14,14 @@ import (
 // asserted, and wants the same from two runs.
 func TestEveryRouterRuns(t *testing.T) {
 	options := map[string][]string{
-		"power-of-two": {"load: scraped, scrape: 50ms"}, "least-requests": {"ties: first", "front_ends: 3"}, "least-tokens": {"answer: 200", "uncached: true"},
-		"least-queue": {"running: true, local: true, ties: random, scrape: 1s"}, "session": {"by: user"}, "bounded-hash": {"by: prefix, factor: 1.1", "by: user"},
-		"prefix": {"min_tokens: 64, max_blocks: 1000"}, "sglang": {"cache_threshold: 0.5, balance_abs_threshold: 32, balance_rel_threshold: 1.0001, smallest_tree: true"},
-		"llm-d":  {"picker: weighted-random, precise: true, affinity: {}", "scorers: {session: 1, active-requests: 2}, picker: random"},
+		"power-of-two": {"load: scraped, scrape: 50ms"}, "least-requests": {"ties: first", "front_ends: 3"},
+		"least-tokens": {"answer: 200", "uncached: true"},
+		"least-queue":  {"running: true, local: true, ties: random, scrape: 1s"}, "session": {"by: user"},
+		"bounded-hash": {"by: prefix, factor: 1.1", "by: user"},
+		"prefix":       {"min_tokens: 64, max_blocks: 1000"},
+		"sglang":       {"cache_threshold: 0.5, balance_abs_threshold: 32, balance_rel_threshold: 1.0001, smallest_tree: true"},
+		"llm-d": {"picker: weighted-random, precise: true, affinity: {}",
+			"scorers: {session: 1, active-requests: 2}, picker: random"},
 		"dynamo": {"approximate: true, ttl: 10s", "temperature: 0.5, overlap_weight: 2"},
 	}
 	for _, k := range router.Rules() {
@@ -45,7 +49,8 @@ run: {requests: 300}
 						sent += r.Requests.Sent
 					}
 					if sent != 300 || s.Requests.Completed != 300 || len(s.Replicas) != 3 || s.Imbalance == nil {
-						t.Fatalf("%d requests sent to %d replicas, %d completed", sent, len(s.Replicas), s.Requests.Completed)
+						t.Fatalf("%d requests sent to %d replicas, %d completed", sent, len(s.Replicas),
+							s.Requests.Completed)
 					}
 					results[i], _ = json.Marshal(s)
 				}
@@ -60,7 +65,8 @@ run: {requests: 300}
 // TestRoutersReadBack wants that what is written of a router is what was read.
 func TestRoutersReadBack(t *testing.T) {
 	for text, want := range map[string]string{
-		"random": `"random"`, "{policy: random}": `"random"`, "{policy: random, front_ends: 2}": `{"policy":"random","front_ends":2}`,
+		"random": `"random"`, "{policy: random}": `"random"`,
+		"{policy: random, front_ends: 2}":                    `{"policy":"random","front_ends":2}`,
 		"{policy: llm-d, scorers: {queue: 1}, scrape: 10ms}": `{"policy":"llm-d","front_ends":1,"scrape":"10ms","scorers":{"queue":1}}`,
 	} {
 		got, err := json.Marshal(mustParse(t, "deployment: {router: "+text+"}").Deployment.Router)

@@ -158,7 +158,8 @@ func newCollector(u *scenario.Setup, o RunOptions) (*collect.Collector, *collect
 }
 
 // newEngine makes the engine of a run, with all observers of it.
-func newEngine(u *scenario.Setup, o RunOptions, patient, src workload.Source, collector *collect.Collector) (*sim.Simulation, error) {
+func newEngine(u *scenario.Setup, o RunOptions, patient, src workload.Source,
+	collector *collect.Collector) (*sim.Simulation, error) {
 	observers := []event.Observer{collector}
 	if o.Progress != nil {
 		observers = append(observers, &meter{setup: u, report: o.Progress})
@@ -182,13 +183,16 @@ func newEngine(u *scenario.Setup, o RunOptions, patient, src workload.Source, co
 }
 
 // warnAfter warns of what only the run could show.
-func warnAfter(u *scenario.Setup, end clock.Time, interrupted bool, patient workload.Source, collector *collect.Collector) {
+func warnAfter(u *scenario.Setup, end clock.Time, interrupted bool, patient workload.Source,
+	collector *collect.Collector) {
 	if t, ok := patient.(*trace.Source); ok && t.Overlapping() > 0 {
 		collector.AddWarning("overlapping_turns", fmt.Sprintf(
 			"%d requests were sent before an earlier turn of their session was complete: a replay keeps the recorded times", t.Overlapping()))
 	}
 	if n := u.FailuresFrom(end); n > 0 && !interrupted && u.Report.End == 0 {
-		collector.AddWarning("late_failure", fmt.Sprintf("the run ended at %.4g s, before %d of %d failures (run.duration sets its end)", end.Seconds(), n, len(u.Failures)))
+		collector.AddWarning("late_failure",
+			fmt.Sprintf("the run ended at %.4g s, before %d of %d failures (run.duration sets its end)", end.Seconds(),
+				n, len(u.Failures)))
 	}
 }
 
@@ -268,7 +272,8 @@ func conversations(u *scenario.Setup, src workload.Source, c *collect.Collector)
 	}
 	n := t.Sessions()
 	if n.TooLong+n.Cut > 0 {
-		text := fmt.Sprintf("%d of %d conversations reached the longest context, %d tokens or their max_context,", n.TooLong, n.Begun, u.LongestSequence())
+		text := fmt.Sprintf("%d of %d conversations reached the longest context, %d tokens or their max_context,",
+			n.TooLong, n.Begun, u.LongestSequence())
 		text += " and ended there"
 		if n.Cut > 0 {
 			text += fmt.Sprintf("; %d turns lost their oldest messages", n.Cut)

@@ -63,7 +63,8 @@ func TestRunDefault(t *testing.T) {
 
 // TestResolvedScenarioReadsBack wants that what a summary repeats is itself a scenario with the same result.
 func TestResolvedScenarioReadsBack(t *testing.T) {
-	first := mustRun(t, mustParse(t, "run: {requests: 500}\nslo: {ttft_p95: 300ms}\nclients: {timeout: 30s}"), experiments.RunOptions{})
+	first := mustRun(t, mustParse(t, "run: {requests: 500}\nslo: {ttft_p95: 300ms}\nclients: {timeout: 30s}"),
+		experiments.RunOptions{})
 	text, err := json.Marshal(first.Summary.Scenario)
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +121,8 @@ workload:
   arrivals: {process: closed, users: 1}
   input: {distribution: fixed, value: 1}
   output: {distribution: fixed, value: 200}
-run: {duration: 200s, warmup: 20s}`, scenario.Setting{Key: scenario.UsersKey, Value: json.Number(jsonNumber(n)).String()})
+run: {duration: 200s, warmup: 20s}`, scenario.Setting{Key: scenario.UsersKey,
+			Value: json.Number(jsonNumber(n)).String()})
 		got := *mustRun(t, s, experiments.RunOptions{}).Summary.Throughput.OutputTokensPerS
 		if want := n / (0.010 + 0.0001*n); math.Abs(got/want-1) > 1e-3 {
 			t.Errorf("%v users: %.2f tokens/s, want %.2f", n, got, want)
@@ -138,13 +140,18 @@ func TestResolveFaults(t *testing.T) {
 		{"tensor parallel", "deployment: {tensor_parallel_size: 3}",
 			"s.yaml:1:36: deployment.tensor_parallel_size: 3 does not divide the 32 heads (8 KV heads) of llama-3.1-8b (want 1, 2, 4, 8, 16 or 32)"},
 		{"does not fit", "model: llama-3.1-70b", "does not fit"},
-		{"sequence", "engine: {max_model_len: 130000, gpu_memory_utilization: 0.3}", "s.yaml:1:25: engine.max_model_len: 130000 tokens do not fit the KV pool"},
-		{"budget", "engine: {max_num_seqs: 512, max_num_batched_tokens: 256}", "s.yaml:1:53: engine.max_num_batched_tokens: max_num_batched_tokens 256 is less than max_num_seqs 512 (want as many or more)"},
-		{"chunks", "engine: {enable_chunked_prefill: false}", "s.yaml:1:34: engine.enable_chunked_prefill: false needs max_num_batched_tokens 8192 to be at least max_model_len 131072 (set one of them)"},
+		{"sequence", "engine: {max_model_len: 130000, gpu_memory_utilization: 0.3}",
+			"s.yaml:1:25: engine.max_model_len: 130000 tokens do not fit the KV pool"},
+		{"budget", "engine: {max_num_seqs: 512, max_num_batched_tokens: 256}",
+			"s.yaml:1:53: engine.max_num_batched_tokens: max_num_batched_tokens 256 is less than max_num_seqs 512 (want as many or more)"},
+		{"chunks", "engine: {enable_chunked_prefill: false}",
+			"s.yaml:1:34: engine.enable_chunked_prefill: false needs max_num_batched_tokens 8192 to be at least max_model_len 131072 (set one of them)"},
 		{"preset", "workload: {preset: chat-azur}", `s.yaml:1:20: workload.preset: "chat-azur" is not known (want `},
 		{"preset without arrivals", "workload: {preset: code-azure24}", "s.yaml:1:11: workload.arrivals: this preset"},
-		{"trace", "workload: {trace: {file: nosuch.csv}}", "s.yaml:1:26: workload.trace.file: nosuch.csv: no such file or directory"},
-		{"all at once without number", "workload: {arrivals: {process: all-at-once}}\nrun: {duration: 10s}", "s.yaml:2:6: run.requests: is missing"},
+		{"trace", "workload: {trace: {file: nosuch.csv}}",
+			"s.yaml:1:26: workload.trace.file: nosuch.csv: no such file or directory"},
+		{"all at once without number", "workload: {arrivals: {process: all-at-once}}\nrun: {duration: 10s}",
+			"s.yaml:2:6: run.requests: is missing"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := mustParse(t, test.yaml).Resolve()
@@ -202,7 +209,8 @@ func TestVersionChangesTheEngine(t *testing.T) {
 	if old.Config.AsyncScheduling || !old.Config.AppendUnkeyed || *old.Scenario.Engine.GPUMemoryUtilization != 0.90 {
 		t.Errorf("vllm-0.10: %+v", old.Config)
 	}
-	if !current.Config.AsyncScheduling || current.Config.AppendUnkeyed || current.Config.NumGPUBlocks == old.Config.NumGPUBlocks {
+	if !current.Config.AsyncScheduling || current.Config.AppendUnkeyed ||
+		current.Config.NumGPUBlocks == old.Config.NumGPUBlocks {
 		t.Errorf("current: %+v", current.Config)
 	}
 }
@@ -210,11 +218,12 @@ func TestVersionChangesTheEngine(t *testing.T) {
 func TestInterruptedRunIsPartial(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	finished := 0
-	res, err := experiments.Run(ctx, mustParse(t, "run: {requests: 1000000}"), experiments.RunOptions{Progress: func(experiments.Progress) {
-		if finished++; finished == 3 {
-			cancel()
-		}
-	}})
+	res, err := experiments.Run(ctx, mustParse(t, "run: {requests: 1000000}"),
+		experiments.RunOptions{Progress: func(experiments.Progress) {
+			if finished++; finished == 3 {
+				cancel()
+			}
+		}})
 	if !errors.Is(err, context.Canceled) || res == nil || !res.Summary.Partial {
 		t.Fatalf("got %v, %v", res, err)
 	}
@@ -270,8 +279,10 @@ func TestSweepUsers(t *testing.T) {
 	}
 	n := len(c.Points)
 	first, last := c.Points[0], c.Points[n-1]
-	if c.Over != scenario.UsersKey || n < 10 || *first.Summary.Concurrency.QueueDepth.Mean > 1 || *last.Summary.Concurrency.QueueDepth.Mean < 10 {
-		t.Errorf("%d points over %s from %v to %v do not go from idle to saturation", n, c.Over, first.Value, last.Value)
+	if c.Over != scenario.UsersKey || n < 10 || *first.Summary.Concurrency.QueueDepth.Mean > 1 ||
+		*last.Summary.Concurrency.QueueDepth.Mean < 10 {
+		t.Errorf("%d points over %s from %v to %v do not go from idle to saturation", n, c.Over, first.Value,
+			last.Value)
 	}
 }
 
@@ -280,17 +291,20 @@ func TestSweepOverKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := sweep.Run(context.Background(), mustParse(t, "run: {requests: 300}"), sweep.Options{Over: over, Values: values})
+	c, err := sweep.Run(context.Background(), mustParse(t, "run: {requests: 300}"),
+		sweep.Options{Over: over, Values: values})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Points) != 3 || c.Points[2].Value != 16 || c.Points[0].Summary.Scenario.(*scenario.Scenario).Engine.MaxNumSeqs != 4 {
+	if len(c.Points) != 3 || c.Points[2].Value != 16 ||
+		c.Points[0].Summary.Scenario.(*scenario.Scenario).Engine.MaxNumSeqs != 4 {
 		t.Errorf("got %d points", len(c.Points))
 	}
 }
 
 func TestSweepFaultsShowAtOnce(t *testing.T) {
-	_, err := sweep.Run(context.Background(), mustParse(t, "{}"), sweep.Options{Over: "engine.block_size", Values: []string{"0", "16", "x"}})
+	_, err := sweep.Run(context.Background(), mustParse(t, "{}"),
+		sweep.Options{Over: "engine.block_size", Values: []string{"0", "16", "x"}})
 	if err == nil || strings.Count(err.Error(), "\n") != 1 || !yamldoc.BadInput(err) {
 		t.Errorf("got %v", err)
 	}
@@ -330,7 +344,8 @@ func TestParseOver(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
 		}
 	}
-	for _, bad := range []string{"", "=1", "rate=", "rate=1,,2", "rate=3..1", "rate=a..b", "rate=1..2:1", "rate=NaN..2"} {
+	for _, bad := range []string{"", "=1", "rate=", "rate=1,,2", "rate=3..1", "rate=a..b", "rate=1..2:1",
+		"rate=NaN..2"} {
 		if _, values, err := sweep.ParseOver(bad); err == nil {
 			t.Errorf("%q gives %v", bad, values)
 		}
@@ -340,7 +355,8 @@ func TestParseOver(t *testing.T) {
 func TestRequestsFile(t *testing.T) {
 	var b bytes.Buffer
 	mustRun(t, mustParse(t, "run: {requests: 100}"), experiments.RunOptions{Requests: &b})
-	if lines := strings.Count(b.String(), "\n"); lines != 101 || !strings.HasPrefix(b.String(), collect.RequestColumns) {
+	if lines := strings.Count(b.String(), "\n"); lines != 101 ||
+		!strings.HasPrefix(b.String(), collect.RequestColumns) {
 		t.Errorf("%d lines", lines)
 	}
 }
@@ -351,7 +367,8 @@ type failing struct{}
 func (failing) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
 func TestFullDiskIsAnError(t *testing.T) {
-	if _, err := experiments.Run(context.Background(), mustParse(t, "run: {requests: 100}"), experiments.RunOptions{Requests: failing{}}); err == nil || yamldoc.BadInput(err) {
+	if _, err := experiments.Run(context.Background(), mustParse(t, "run: {requests: 100}"),
+		experiments.RunOptions{Requests: failing{}}); err == nil || yamldoc.BadInput(err) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -72,7 +72,8 @@ func TestSpeculativeFaults(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c[0], err, c[1])
 		}
 	}
-	for _, ok := range []string{"{method: ngram, num_speculative_tokens: 2, acceptance: [0.8, 0.4], match: 0.3}", "{method: mtp, num_speculative_tokens: 1, acceptance: 0.9}",
+	for _, ok := range []string{"{method: ngram, num_speculative_tokens: 2, acceptance: [0.8, 0.4], match: 0.3}",
+		"{method: mtp, num_speculative_tokens: 1, acceptance: 0.9}",
 		"{method: draft, model: llama-3.2-1b, num_speculative_tokens: 4, acceptance: 0.6}"} {
 		s, err := scenario.Parse("s.yaml", []byte("engine: {speculative: "+ok+"}\n"))
 		if err != nil {

@@ -29,7 +29,8 @@ func TestPublicTracesRun(t *testing.T) {
 		{"fixtures/qwen_bailian_format_synthetic.jsonl", "", 0},
 		{"fixtures/azure2025_lmm_format_synthetic.csv.gz", "classes: [image]", 0},
 	} {
-		s, err := scenario.Parse("recorded", fmt.Appendf(nil, "workload: {trace: {file: %q, %s}}\n", filepath.Join(dir, c.file), c.keys))
+		s, err := scenario.Parse("recorded",
+			fmt.Appendf(nil, "workload: {trace: {file: %q, %s}}\n", filepath.Join(dir, c.file), c.keys))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +45,8 @@ func TestPublicTracesRun(t *testing.T) {
 		}
 	}
 	// A trace without times is swept over the rates that make its arrivals.
-	text := fmt.Sprintf("workload: {trace: {file: %q, rate: 1, limit: 150}}\n", filepath.Join(dir, "vidur_arxiv_summarization.csv.gz"))
+	text := fmt.Sprintf("workload: {trace: {file: %q, rate: 1, limit: 150}}\n",
+		filepath.Join(dir, "vidur_arxiv_summarization.csv.gz"))
 	s, err := scenario.Parse("recorded", []byte(text))
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,8 @@ func TestWarmPrefix(t *testing.T) {
 	}
 	cached := func(text string) (tokens, requests int64) {
 		t.Helper()
-		s, err := scenario.Parse("warm.yaml", fmt.Appendf(nil, "workload: {trace: {file: %s, %s}}\n%s", file, text, "run: {warmup: none}\n"))
+		s, err := scenario.Parse("warm.yaml",
+			fmt.Appendf(nil, "workload: {trace: {file: %s, %s}}\n%s", file, text, "run: {warmup: none}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,8 @@ func TestWarmPrefix(t *testing.T) {
 				t.Fatal(err)
 			}
 			if policy == "sglang" && r.Summary.Tokens.CachedInput < tokens {
-				t.Errorf("%s: %d cached tokens with a radix cache, %d with blocks", text, r.Summary.Tokens.CachedInput, tokens)
+				t.Errorf("%s: %d cached tokens with a radix cache, %d with blocks", text, r.Summary.Tokens.CachedInput,
+					tokens)
 			}
 			tokens, requests = r.Summary.Tokens.CachedInput, r.Summary.Requests.Offered
 		}
@@ -63,7 +65,8 @@ func TestWarmPrefix(t *testing.T) {
 	if n, requests := cached("from: 100s, warm_prefix: true, scale: 2"); n != 80*1632 || requests != 80 {
 		t.Errorf("two copies find %d tokens in %d requests", n, requests)
 	}
-	s, err := scenario.Parse("warm.yaml", fmt.Appendf(nil, "workload: {trace: {file: %s, from: 100s, warm_prefix: true}}\nengine: {num_gpu_blocks_override: 1025, max_model_len: 2000}\n", file))
+	s, err := scenario.Parse("warm.yaml",
+		fmt.Appendf(nil, "workload: {trace: {file: %s, from: 100s, warm_prefix: true}}\nengine: {num_gpu_blocks_override: 1025, max_model_len: 2000}\n", file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +81,8 @@ func TestWarmPrefix(t *testing.T) {
 	if err == nil {
 		_, err = s.Resolve()
 	}
-	if err == nil || !strings.Contains(err.Error(), "workload.trace.warm_prefix: needs rows before the slice (want from)") {
+	if err == nil || !strings.Contains(err.Error(),
+		"workload.trace.warm_prefix: needs rows before the slice (want from)") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -96,22 +96,36 @@ func TestReadConfigDetails(t *testing.T) {
 		{llama, func(m *model.LLM) bool {
 			return m.Name == "tiny" && m.KVHeads == 4 && m.HeadDim == 16 && m.Precision == model.BF16
 		}},
-		{with("mistral", `"sliding_window": 1024`), func(m *model.LLM) bool { return m.WindowedLayers == 6 && m.SlidingWindow == 1024 }},
-		{with("phi3", `"sliding_window": 262144`), func(m *model.LLM) bool { return m.WindowedLayers == 0 && m.SlidingWindow == 0 }},
-		{with("qwen2", `"sliding_window": 512, "use_sliding_window": true, "max_window_layers": 2`), func(m *model.LLM) bool { return m.WindowedLayers == 4 }},
+		{with("mistral", `"sliding_window": 1024`), func(m *model.LLM) bool {
+			return m.WindowedLayers == 6 && m.SlidingWindow == 1024
+		}},
+		{with("phi3", `"sliding_window": 262144`), func(m *model.LLM) bool {
+			return m.WindowedLayers == 0 && m.SlidingWindow == 0
+		}},
+		{with("qwen2", `"sliding_window": 512, "use_sliding_window": true, "max_window_layers": 2`),
+			func(m *model.LLM) bool {
+				return m.WindowedLayers == 4
+			}},
 		{with("qwen3", `"sliding_window": 512, "layer_types": ["full_attention", "sliding_attention", "full_attention", "full_attention", "full_attention", "full_attention"]`),
 			func(m *model.LLM) bool { return m.WindowedLayers == 1 && m.SlidingWindow == 512 }},
 		{with("gemma3_text", `"sliding_window_pattern": 3`), func(m *model.LLM) bool {
 			return m.WindowedLayers == 0 && m.TiedEmbeddings && m.HeadDim == 256 // a window of all 4,096 tokens
 		}},
-		{with("gemma3_text", `"sliding_window_pattern": 3, "sliding_window": 512`), func(m *model.LLM) bool { return m.WindowedLayers == 4 }},
+		{with("gemma3_text", `"sliding_window_pattern": 3, "sliding_window": 512`), func(m *model.LLM) bool {
+			return m.WindowedLayers == 4
+		}},
 		{with("glm4", `"head_dim": 32`), func(m *model.LLM) bool { return m.HeadDim == 32 }},
 		{with("qwen2_moe", `"num_experts": 60, "num_experts_per_tok": 4, "moe_intermediate_size": 32, "shared_expert_intermediate_size": 128, "mlp_only_layers": [0, 1]`),
 			func(m *model.LLM) bool {
 				return m.SharedIntermediate == 128 && m.FirstDenseLayers == 2 && m.MoEPrecision == model.BF16
 			}},
-		{with("llama", `"quantization_config": {"quant_method": "awq", "bits": 4}`), func(m *model.LLM) bool { return m.Precision == model.INT4 && m.MoEPrecision == model.Auto }},
-		{with("llama", `"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4"}`), func(m *model.LLM) bool { return m.Precision == model.NVFP4 }},
+		{with("llama", `"quantization_config": {"quant_method": "awq", "bits": 4}`), func(m *model.LLM) bool {
+			return m.Precision == model.INT4 && m.MoEPrecision == model.Auto
+		}},
+		{with("llama", `"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4"}`),
+			func(m *model.LLM) bool {
+				return m.Precision == model.NVFP4
+			}},
 		{with("llama", `"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"g": {"weights": {"num_bits": 8, "type": "float"}}}}`),
 			func(m *model.LLM) bool { return m.Precision == model.FP8 }},
 	} {
@@ -128,20 +142,27 @@ func TestReadConfigDetails(t *testing.T) {
 		`{"a": 1}`:                `c.json: missing key model_type`,
 		`{"model_type": "mamba"}`: `c.json: model_type "mamba" is not supported (want llama, `,
 		`{"model_type": 7}`:       `c.json: model_type is 7 (want a string)`,
-		strings.Replace(llama, `"num_hidden_layers": 6, `, "", 1):                         `c.json: missing key num_hidden_layers`,
-		strings.Replace(llama, `: 6,`, `: "six",`, 1):                                     `c.json: num_hidden_layers is "six" (want a whole number)`,
-		strings.Replace(llama, `: 6,`, `: 6.5,`, 1):                                       `c.json: num_hidden_layers is 6.5 (want a whole number)`,
-		strings.Replace(llama, `: 6,`, `: -6,`, 1):                                        `c.json: num_hidden_layers is -6 (want a whole number)`,
-		strings.Replace(llama, `: 6,`, `: 0,`, 1):                                         `c.json: num_hidden_layers is 0 (want 1 or more)`,
-		strings.Replace(llama, `"hidden_size": 64`, `"hidden_size": 0`, 1):                `c.json: hidden_size is 0 (want 1 or more)`,
-		with("llama", `"num_key_value_heads": 0`):                                         `c.json: num_key_value_heads is 0 (want 1 or more)`,
-		strings.Replace(llama, `"num_attention_heads": 4`, `"num_attention_heads": 5`, 1): `c.json: missing key head_dim (hidden_size 64 is not a multiple of num_attention_heads 5)`,
-		with("qwen3_moe", `"num_experts": 8`):                                             `c.json: missing key num_experts_per_tok`,
-		with("qwen3", `"layer_types": ["linear_attention"]`):                              `c.json: layer_types: "linear_attention" is not supported (want full_attention or sliding_attention)`,
-		with("qwen3", `"layer_types": ["full_attention"]`):                                `c.json: layer_types has 1 entries for 6 layers`,
-		with("llama", `"quantization_config": {"quant_method": "bitsandbytes"}`):          `c.json: quantization_config: quant_method "bitsandbytes" is not supported (want fp8, `,
-		with("llama", `"quantization_config": {"quant_method": "gptq", "bits": 8}`):       `c.json: quantization_config: gptq with 8 bits is not supported (want 4)`,
-		with("llama", `"quantization_config": 3`):                                         `c.json: quantization_config is 3 (want an object)`,
+		strings.Replace(llama, `"num_hidden_layers": 6, `, "",
+			1): `c.json: missing key num_hidden_layers`,
+		strings.Replace(llama, `: 6,`, `: "six",`,
+			1): `c.json: num_hidden_layers is "six" (want a whole number)`,
+		strings.Replace(llama, `: 6,`, `: 6.5,`,
+			1): `c.json: num_hidden_layers is 6.5 (want a whole number)`,
+		strings.Replace(llama, `: 6,`, `: -6,`,
+			1): `c.json: num_hidden_layers is -6 (want a whole number)`,
+		strings.Replace(llama, `: 6,`, `: 0,`,
+			1): `c.json: num_hidden_layers is 0 (want 1 or more)`,
+		strings.Replace(llama, `"hidden_size": 64`, `"hidden_size": 0`,
+			1): `c.json: hidden_size is 0 (want 1 or more)`,
+		with("llama", `"num_key_value_heads": 0`): `c.json: num_key_value_heads is 0 (want 1 or more)`,
+		strings.Replace(llama, `"num_attention_heads": 4`, `"num_attention_heads": 5`,
+			1): `c.json: missing key head_dim (hidden_size 64 is not a multiple of num_attention_heads 5)`,
+		with("qwen3_moe", `"num_experts": 8`):                                       `c.json: missing key num_experts_per_tok`,
+		with("qwen3", `"layer_types": ["linear_attention"]`):                        `c.json: layer_types: "linear_attention" is not supported (want full_attention or sliding_attention)`,
+		with("qwen3", `"layer_types": ["full_attention"]`):                          `c.json: layer_types has 1 entries for 6 layers`,
+		with("llama", `"quantization_config": {"quant_method": "bitsandbytes"}`):    `c.json: quantization_config: quant_method "bitsandbytes" is not supported (want fp8, `,
+		with("llama", `"quantization_config": {"quant_method": "gptq", "bits": 8}`): `c.json: quantization_config: gptq with 8 bits is not supported (want 4)`,
+		with("llama", `"quantization_config": 3`):                                   `c.json: quantization_config is 3 (want an object)`,
 	} {
 		_, err := model.ReadConfig("c.json", []byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -16,22 +16,39 @@ func TestNewDeploymentFaults(t *testing.T) {
 		change   func(*model.LLM, *model.GPU)
 		want     string
 	}{
-		{"llama-3.1-8b", "h100", model.Options{TensorParallel: 3}, nil, "tensor_parallel_size 3 does not divide the 32 heads (8 KV heads) of llama-3.1-8b (want 1, 2, 4, 8, 16 or 32)"},
+		{"llama-3.1-8b", "h100", model.Options{TensorParallel: 3}, nil,
+			"tensor_parallel_size 3 does not divide the 32 heads (8 KV heads) of llama-3.1-8b (want 1, 2, 4, 8, 16 or 32)"},
 		{"phi-4-14b", "h100", model.Options{TensorParallel: 4}, nil, "(want 1, 2, 5, 10, 20 or 40)"},
-		{"llama-3.1-8b", "h100", model.Options{TensorParallel: -1}, nil, "tensor_parallel_size is -1 (want 1 to 65536)"},
-		{"llama-3.1-8b", "h100", model.Options{PipelineParallel: 33}, nil, "pipeline_parallel_size 33 exceeds the 32 layers"},
-		{"llama-3.1-8b", "h100", model.Options{TensorParallel: 2, ExpertParallel: 2}, nil, "llama-3.1-8b has no experts"},
-		{"mixtral-8x7b", "h100", model.Options{TensorParallel: 4, ExpertParallel: 3}, nil, "expert_parallel_size 3 does not divide tensor_parallel_size·data_parallel_size = 4"},
-		{"mixtral-8x7b", "h100", model.Options{TensorParallel: 16, ExpertParallel: 16}, nil, "expert_parallel_size 16 does not divide the 8 experts"},
-		{"llama-3.1-8b", "mi300x", model.Options{TensorParallel: 2}, nil, "communication between GPUs is not modelled on mi300x"},
+		{"llama-3.1-8b", "h100", model.Options{TensorParallel: -1}, nil,
+			"tensor_parallel_size is -1 (want 1 to 65536)"},
+		{"llama-3.1-8b", "h100", model.Options{PipelineParallel: 33}, nil,
+			"pipeline_parallel_size 33 exceeds the 32 layers"},
+		{"llama-3.1-8b", "h100", model.Options{TensorParallel: 2, ExpertParallel: 2}, nil,
+			"llama-3.1-8b has no experts"},
+		{"mixtral-8x7b", "h100", model.Options{TensorParallel: 4, ExpertParallel: 3}, nil,
+			"expert_parallel_size 3 does not divide tensor_parallel_size·data_parallel_size = 4"},
+		{"mixtral-8x7b", "h100", model.Options{TensorParallel: 16, ExpertParallel: 16}, nil,
+			"expert_parallel_size 16 does not divide the 8 experts"},
+		{"llama-3.1-8b", "mi300x", model.Options{TensorParallel: 2}, nil,
+			"communication between GPUs is not modelled on mi300x"},
 		{"llama-3.1-8b", "h100", model.Options{KVDtype: model.INT4}, nil, "kv_cache_dtype int4 is not supported"},
 		{"llama-3.1-8b", "h100", model.Options{Dtype: 99}, nil, "unknown precision"},
-		{"llama-3.1-8b", "h100", model.Options{}, func(m *model.LLM, g *model.GPU) { g.HBMBytesPerSecond = 0 }, "memory bandwidth is 0"},
-		{"llama-3.1-8b", "h100", model.Options{}, func(m *model.LLM, g *model.GPU) { g.MemoryBytes = math.NaN() }, "memory is NaN"},
-		{"llama-3.1-8b", "h100", model.Options{}, func(m *model.LLM, g *model.GPU) { g.FP8FLOPs = -1 }, "fp8 peak is -1"},
-		{"llama-3.1-8b", "h100", model.Options{}, func(m *model.LLM, g *model.GPU) { g.Kernels = model.KernelConstants{} }, "no kernel constants"},
+		{"llama-3.1-8b", "h100", model.Options{}, func(m *model.LLM, g *model.GPU) {
+			g.HBMBytesPerSecond = 0
+		}, "memory bandwidth is 0"},
+		{"llama-3.1-8b", "h100", model.Options{}, func(m *model.LLM, g *model.GPU) {
+			g.MemoryBytes = math.NaN()
+		}, "memory is NaN"},
+		{"llama-3.1-8b", "h100", model.Options{}, func(m *model.LLM, g *model.GPU) {
+			g.FP8FLOPs = -1
+		}, "fp8 peak is -1"},
+		{"llama-3.1-8b", "h100", model.Options{}, func(m *model.LLM, g *model.GPU) {
+			g.Kernels = model.KernelConstants{}
+		}, "no kernel constants"},
 		{"llama-3.1-8b", "h100", model.Options{}, func(m *model.LLM, g *model.GPU) { m.Layers = 0 }, "layers is 0"},
-		{"mixtral-8x7b", "h100", model.Options{}, func(m *model.LLM, g *model.GPU) { m.TopK = 9 }, "top_k is 9 (want 1 to the 8 experts)"},
+		{"mixtral-8x7b", "h100", model.Options{}, func(m *model.LLM, g *model.GPU) {
+			m.TopK = 9
+		}, "top_k is 9 (want 1 to the 8 experts)"},
 	} {
 		m, err := catalog.LLM(c.llm)
 		if err != nil {
@@ -59,7 +76,8 @@ func TestPrecisions(t *testing.T) {
 		{"llama-3.1-8b", model.Options{}, [3]model.Precision{model.BF16, model.BF16, model.BF16}},
 		{"llama-2-7b", model.Options{}, [3]model.Precision{model.FP16, model.FP16, model.BF16}},
 		{"gpt-oss-120b", model.Options{}, [3]model.Precision{model.BF16, model.MXFP4, model.BF16}},
-		{"gpt-oss-120b", model.Options{Dtype: model.FP8, KVDtype: model.FP8}, [3]model.Precision{model.FP8, model.FP8, model.FP8}},
+		{"gpt-oss-120b", model.Options{Dtype: model.FP8, KVDtype: model.FP8},
+			[3]model.Precision{model.FP8, model.FP8, model.FP8}},
 		{"mixtral-8x7b", model.Options{MoEDtype: model.INT4}, [3]model.Precision{model.BF16, model.INT4, model.BF16}},
 		{"deepseek-v3", model.Options{TensorParallel: 8}, [3]model.Precision{model.FP8, model.FP8, model.BF16}},
 	} {
@@ -95,15 +113,19 @@ func TestWeightBytes(t *testing.T) {
 func TestNotes(t *testing.T) {
 	d := deploy(t, "deepseek-v3", "a100-40gb-sxm", model.Options{TensorParallel: 8})
 	got := strings.Join(d.Notes(), "\n")
-	for _, want := range []string{"a100-40gb-sxm is uncalibrated", "has no fp8 units: weights are stored in fp8 and computed in bf16"} {
+	for _, want := range []string{"a100-40gb-sxm is uncalibrated",
+		"has no fp8 units: weights are stored in fp8 and computed in bf16"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("notes %q lack %q", got, want)
 		}
 	}
-	if s := deploy(t, "gpt-oss-120b", "h200", model.Options{TensorParallel: 2, ExpertParallel: 2}).String(); s != "gpt-oss-120b bf16/mxfp4 experts on 2 × h200-sxm (TP 2, EP 2)" {
+	if s := deploy(t, "gpt-oss-120b", "h200",
+		model.Options{TensorParallel: 2,
+			ExpertParallel: 2}).String(); s != "gpt-oss-120b bf16/mxfp4 experts on 2 × h200-sxm (TP 2, EP 2)" {
 		t.Error(s)
 	}
-	if n := deploy(t, "deepseek-v3", "h200", model.Options{TensorParallel: 8, PipelineParallel: 2, DataParallel: 2}).GPUs(); n != 32 {
+	if n := deploy(t, "deepseek-v3", "h200",
+		model.Options{TensorParallel: 8, PipelineParallel: 2, DataParallel: 2}).GPUs(); n != 32 {
 		t.Errorf("%d gpus", n)
 	}
 }

@@ -17,7 +17,8 @@ func TestDrafts(t *testing.T) {
 	const drafts, context = 3, 500
 	length := func(timer model.StepTimer, sequences, drafts int) float64 {
 		first, slope, n := timer.Span(&model.Batch{
-			Decodes: sequences, Drafts: sequences * drafts, Context: int64(sequences * (context + drafts)), Emit: sequences * (1 + drafts),
+			Decodes: sequences, Drafts: sequences * drafts, Context: int64(sequences * (context + drafts)),
+			Emit: sequences * (1 + drafts),
 		})
 		if drafts > 0 && (slope != 0 || n != 1) {
 			t.Errorf("%d iterations with drafts are promised", n)
@@ -28,7 +29,8 @@ func TestDrafts(t *testing.T) {
 	many := length(k, 256, drafts) / length(k, 256, 0)
 	t.Logf("an iteration with %d drafts is %.3f times as long with 1 sequence, %.3f times with 256", drafts, few, many)
 	if few > 1.05 || many < 1.3 || many > 1+drafts {
-		t.Errorf("an iteration with %d drafts is %.3f times as long with 1 sequence, %.3f times with 256", drafts, few, many)
+		t.Errorf("an iteration with %d drafts is %.3f times as long with 1 sequence, %.3f times with 256", drafts, few,
+			many)
 	}
 
 	one, err := model.NewKernels(d.OneLayer(), model.KernelOptions{Overheads: &model.Overheads{}})

@@ -41,7 +41,8 @@ func ExampleDeployment_KVBlocks() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("%.1f GB of %.1f GB for the KV cache: %d blocks of %d tokens\n", b.KVCache/1e9, b.Requested/1e9, b.Blocks, b.BlockSize)
+	fmt.Printf("%.1f GB of %.1f GB for the KV cache: %d blocks of %d tokens\n", b.KVCache/1e9, b.Requested/1e9,
+		b.Blocks, b.BlockSize)
 	fmt.Println(b.UsableTokens, "tokens")
 	// Output:
 	// 56.6 GB of 78.2 GB for the KV cache: 43216 blocks of 16 tokens
@@ -58,8 +59,7 @@ func ExampleDeployment_KVBlocks_doesNotFit() {
 	_, err = d.KVBlocks(model.DefaultMemoryKnobs())
 	fmt.Println(err)
 	// Output:
-	// llama-3.1-70b bf16 on 1 × h100-sxm does not fit: 66.9 GB too much per GPU (fits with tensor_parallel_size 2, or
-	// with dtype fp8)
+	// llama-3.1-70b bf16 on 1 × h100-sxm does not fit: 66.9 GB too much per GPU (fits with tensor_parallel_size 2, or with dtype fp8)
 }
 
 func ExampleKernels_Span() {

@@ -59,7 +59,8 @@ func CurveError(f func(x float64) float64, kinks []int64, bias bool, points []in
 	joined = true
 	for i, p := range c.pieces[1:] {
 		before := c.pieces[i]
-		joined = joined && before.end == p.start && saturate(before.value, p.start-before.start, before.slope) == p.value
+		joined = joined && before.end == p.start &&
+			saturate(before.value, p.start-before.start, before.slope) == p.value
 	}
 	return worst, joined
 }

@@ -4,7 +4,8 @@ import "testing"
 
 // No part of a step time is longer than the longest, so that a few of them can be added.
 func TestLongestSum(t *testing.T) {
-	for _, u := range []uint128{{hi: 1 << (fractionBits - 4)}, {hi: 1<<(fractionBits-2) - 1}, {hi: 1 << (fractionBits - 2)}} {
+	for _, u := range []uint128{{hi: 1 << (fractionBits - 4)}, {hi: 1<<(fractionBits-2) - 1},
+		{hi: 1 << (fractionBits - 2)}} {
 		if got := u.femtos(); got != maxFemtos {
 			t.Errorf("%+v is %d fs, want at most %d", u, got, int64(maxFemtos))
 		}

@@ -27,18 +27,29 @@ func TestServedVectors(t *testing.T) {
 		b            model.Batch
 		ms           float64
 	}{
-		{"F1", "llama-3.1-8b", "h100", model.Options{}, false, model.Batch{Decodes: 16, Context: 11200, Emit: 16}, 7.2757},
-		{"F2", "llama-3.1-8b", "h100", model.Options{}, true, model.Batch{Decodes: 16, Context: 11200, Emit: 16}, 7.4901},
-		{"F3", "llama-3.1-8b", "h100", model.Options{}, true, model.Batch{Decodes: 48, Context: 33600, Chunks: chunk(15, 560), Emit: 49}, 9.8847},
-		{"F4", "llama-2-7b", "h100", model.Options{}, false, model.Batch{Decodes: 80, Context: 56000, Emit: 80}, 17.0768},
-		{"F5", "mixtral-8x7b", "h100", model.Options{TensorParallel: 2}, false, model.Batch{Decodes: 10, Context: 7000, Emit: 10}, 15.8337},
-		{"F6", "mixtral-8x7b", "h100", model.Options{TensorParallel: 2}, false, model.Batch{Decodes: 104, Context: 72800, Emit: 104}, 20.6961},
-		{"F7", "mixtral-8x7b", "h100", model.Options{TensorParallel: 2}, false, model.Batch{Chunks: chunk(2048, 0), Emit: 1}, 59.6308},
-		{"F8", "gpt-oss-120b", "h200", model.Options{}, false, model.Batch{Decodes: 32, Context: 246400, Emit: 32}, 20.2785},
+		{"F1", "llama-3.1-8b", "h100", model.Options{}, false, model.Batch{Decodes: 16, Context: 11200, Emit: 16},
+			7.2757},
+		{"F2", "llama-3.1-8b", "h100", model.Options{}, true, model.Batch{Decodes: 16, Context: 11200, Emit: 16},
+			7.4901},
+		{"F3", "llama-3.1-8b", "h100", model.Options{}, true,
+			model.Batch{Decodes: 48, Context: 33600, Chunks: chunk(15, 560), Emit: 49}, 9.8847},
+		{"F4", "llama-2-7b", "h100", model.Options{}, false, model.Batch{Decodes: 80, Context: 56000, Emit: 80},
+			17.0768},
+		{"F5", "mixtral-8x7b", "h100", model.Options{TensorParallel: 2}, false,
+			model.Batch{Decodes: 10, Context: 7000, Emit: 10}, 15.8337},
+		{"F6", "mixtral-8x7b", "h100", model.Options{TensorParallel: 2}, false,
+			model.Batch{Decodes: 104, Context: 72800, Emit: 104}, 20.6961},
+		{"F7", "mixtral-8x7b", "h100", model.Options{TensorParallel: 2}, false,
+			model.Batch{Chunks: chunk(2048, 0), Emit: 1}, 59.6308},
+		{"F8", "gpt-oss-120b", "h200", model.Options{}, false, model.Batch{Decodes: 32, Context: 246400, Emit: 32},
+			20.2785},
 		{"F9", "gpt-oss-120b", "h200", model.Options{}, false, model.Batch{Chunks: chunk(7245, 0), Emit: 1}, 235.3830},
-		{"F10", "llama-3.1-70b", "h100", model.Options{TensorParallel: 4, Dtype: model.FP8}, false, model.Batch{Decodes: 64, Context: 320000, Emit: 64}, 22.6342},
-		{"F11", "codellama-34b", "a100", model.Options{TensorParallel: 2}, false, model.Batch{Decodes: 16, Context: 11200, Chunks: chunk(15, 560), Emit: 17}, 30.9839},
-		{"F12", "codellama-34b", "h100", model.Options{TensorParallel: 2}, false, model.Batch{Decodes: 38, Context: 26600, Emit: 38}, 15.5284},
+		{"F10", "llama-3.1-70b", "h100", model.Options{TensorParallel: 4, Dtype: model.FP8}, false,
+			model.Batch{Decodes: 64, Context: 320000, Emit: 64}, 22.6342},
+		{"F11", "codellama-34b", "a100", model.Options{TensorParallel: 2}, false,
+			model.Batch{Decodes: 16, Context: 11200, Chunks: chunk(15, 560), Emit: 17}, 30.9839},
+		{"F12", "codellama-34b", "h100", model.Options{TensorParallel: 2}, false,
+			model.Batch{Decodes: 38, Context: 26600, Emit: 38}, 15.5284},
 	} {
 		k := kernels(t, deploy(t, c.llm, c.gpu, c.o), model.KernelOptions{TopP: c.topP, Tables: tables})
 		first, _, _ := k.Span(&c.b)
@@ -59,7 +70,8 @@ func TestSlowGPU(t *testing.T) {
 		d := deploy(t, "llama-3.1-8b", "h100", model.Options{})
 		slow(&d.GPU)
 		_, err := model.NewKernels(d, model.KernelOptions{})
-		if err == nil || !strings.Contains(err.Error(), "an iteration of 256 sequences takes ") || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), "an iteration of 256 sequences takes ") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -80,12 +92,18 @@ func TestSwitches(t *testing.T) {
 		with, without  model.KernelOptions
 		micros         float64 // that the refinement adds
 	}{
-		{"fused all-reduce", "llama-3.1-70b", "b200", tp(2), decodes, model.KernelOptions{FuseAllReduce: true}, model.KernelOptions{}, -80 * (2*4 + 2*2)},
-		{"fused all-reduce of a long message", "llama-3.1-70b", "h200", tp(8), prefill, model.KernelOptions{FuseAllReduce: true}, model.KernelOptions{}, 0},
-		{"fused all-reduce on Ampere", "llama-3.1-70b", "a100", tp(4), decodes, model.KernelOptions{FuseAllReduce: true}, model.KernelOptions{}, 0},
-		{"unfused kernels", "minimax-m2.5", "h200", tp(4), decodes, model.KernelOptions{}, model.KernelOptions{FuseLayerKernels: true}, 62 * (25 + 16*0.15)},
-		{"imbalance of one rank", "minimax-m2.5", "h200", tp(4), decodes, model.KernelOptions{}, model.KernelOptions{ExpertImbalance: 1}, 0},
-		{"tables of Hopper's attention", "llama-3.1-8b", "h100", tp(1), prefill, model.KernelOptions{}, model.KernelOptions{Tables: tables}, 0},
+		{"fused all-reduce", "llama-3.1-70b", "b200", tp(2), decodes, model.KernelOptions{FuseAllReduce: true},
+			model.KernelOptions{}, -80 * (2*4 + 2*2)},
+		{"fused all-reduce of a long message", "llama-3.1-70b", "h200", tp(8), prefill,
+			model.KernelOptions{FuseAllReduce: true}, model.KernelOptions{}, 0},
+		{"fused all-reduce on Ampere", "llama-3.1-70b", "a100", tp(4), decodes,
+			model.KernelOptions{FuseAllReduce: true}, model.KernelOptions{}, 0},
+		{"unfused kernels", "minimax-m2.5", "h200", tp(4), decodes, model.KernelOptions{},
+			model.KernelOptions{FuseLayerKernels: true}, 62 * (25 + 16*0.15)},
+		{"imbalance of one rank", "minimax-m2.5", "h200", tp(4), decodes, model.KernelOptions{},
+			model.KernelOptions{ExpertImbalance: 1}, 0},
+		{"tables of Hopper's attention", "llama-3.1-8b", "h100", tp(1), prefill, model.KernelOptions{},
+			model.KernelOptions{Tables: tables}, 0},
 	} {
 		d := deploy(t, c.llm, c.gpu, c.o)
 		a, _, _ := kernels(t, d, c.with).Span(&c.b)

@@ -19,11 +19,13 @@ func drawLLM(t *rapid.T) model.LLM {
 	kv := 1 << rapid.IntRange(0, 5).Draw(t, "kvHeads")
 	m := model.LLM{
 		Name: "random", Layers: rapid.IntRange(1, 100).Draw(t, "layers"),
-		Hidden: 64 * rapid.IntRange(1, 256).Draw(t, "hidden"), KVHeads: kv, Heads: kv << rapid.IntRange(0, 4).Draw(t, "group"),
+		Hidden: 64 * rapid.IntRange(1, 256).Draw(t, "hidden"), KVHeads: kv,
+		Heads:        kv << rapid.IntRange(0, 4).Draw(t, "group"),
 		HeadDim:      rapid.SampledFrom([]int{32, 64, 128, 256}).Draw(t, "headDim"),
 		Intermediate: 64 * rapid.IntRange(1, 512).Draw(t, "intermediate"),
 		Vocab:        rapid.IntRange(100, 300000).Draw(t, "vocab"),
-		Precision:    rapid.SampledFrom([]model.Precision{model.BF16, model.FP8, model.INT4, model.NVFP4, model.MXFP4}).Draw(t, "precision"),
+		Precision: rapid.SampledFrom([]model.Precision{model.BF16, model.FP8, model.INT4, model.NVFP4,
+			model.MXFP4}).Draw(t, "precision"),
 	}
 	if rapid.Bool().Draw(t, "moe") {
 		m.Experts = 1 << rapid.IntRange(0, 9).Draw(t, "experts")
@@ -53,7 +55,8 @@ func drawDeployment(t *rapid.T) *model.Deployment {
 		DataParallel:     1 << rapid.IntRange(0, 3).Draw(t, "dp"),
 		ExpertParallel:   1 << rapid.IntRange(0, 5).Draw(t, "ep"),
 		KVDtype:          rapid.SampledFrom([]model.Precision{model.BF16, model.FP8}).Draw(t, "kv"),
-		Dtype:            rapid.SampledFrom([]model.Precision{model.Auto, model.BF16, model.FP8, model.INT4, model.NVFP4}).Draw(t, "dtype"),
+		Dtype: rapid.SampledFrom([]model.Precision{model.Auto, model.BF16, model.FP8, model.INT4,
+			model.NVFP4}).Draw(t, "dtype"),
 	}
 	for {
 		d, err := model.NewDeployment(m, g, o)
@@ -127,7 +130,8 @@ func drawTimer(t *rapid.T, d *model.Deployment) interface {
 		o.ExtraLayerTime = 60 * clock.Microsecond
 		o.EagerLayerTime = rapid.SampledFrom([]clock.Duration{0, 300 * clock.Microsecond}).Draw(t, "eager")
 		o.FuseAllReduce = rapid.Bool().Draw(t, "fuse")
-		o.Tables = model.Tables{GEMM: rapid.Bool().Draw(t, "gemm"), MixedAttention: rapid.Bool().Draw(t, "mixed"), MoE: rapid.Bool().Draw(t, "moe")}
+		o.Tables = model.Tables{GEMM: rapid.Bool().Draw(t, "gemm"), MixedAttention: rapid.Bool().Draw(t, "mixed"),
+			MoE: rapid.Bool().Draw(t, "moe")}
 		o.RoutingConcentration = rapid.Float64Range(0.1, 1).Draw(t, "concentration")
 		o.RoutingDispersion = rapid.SampledFrom([]float64{1, 12, math.Inf(1)}).Draw(t, "dispersion")
 		o.ExpertImbalance = rapid.Float64Range(1, 2).Draw(t, "imbalance")
@@ -157,7 +161,8 @@ func TestSpanIsStepping(t *testing.T) {
 				later := *b
 				later.Context += int64(k) * int64(b.Decodes)
 				if got, _, _ := timer.Span(&later); got != first+int64(k)*slope {
-					t.Fatalf("step %d of %d takes %d, promised %d + %d·%d = %d", k, n, got, first, k, slope, first+int64(k)*slope)
+					t.Fatalf("step %d of %d takes %d, promised %d + %d·%d = %d", k, n, got, first, k, slope,
+						first+int64(k)*slope)
 				}
 			}
 		}
@@ -192,7 +197,8 @@ func TestExplainSums(t *testing.T) {
 			first, _, _ := timer.Span(b)
 			e := timer.Explain(b)
 			if r := e.Seconds/(float64(first)/1e15) - 1; math.Abs(r) > 1e-4 {
-				t.Fatalf("terms add up to %v s, the step is %v s (%+.1e): %+v", e.Seconds, float64(first)/1e15, r, e.Terms)
+				t.Fatalf("terms add up to %v s, the step is %v s (%+.1e): %+v", e.Seconds, float64(first)/1e15, r,
+					e.Terms)
 			}
 			sum := 0.0
 			for _, term := range e.Terms {
@@ -201,7 +207,8 @@ func TestExplainSums(t *testing.T) {
 					t.Fatalf("term %+v", term)
 				}
 			}
-			if math.Abs(sum/e.Seconds-1) > 1e-12 || !(e.MFU >= 0 && e.MFU <= 1) || !(e.MBU >= 0 && e.MBU <= 1) || e.Floor > e.Seconds*(1+1e-4) {
+			if math.Abs(sum/e.Seconds-1) > 1e-12 || !(e.MFU >= 0 && e.MFU <= 1) || !(e.MBU >= 0 && e.MBU <= 1) ||
+				e.Floor > e.Seconds*(1+1e-4) {
 				t.Fatalf("%+v", e)
 			}
 		}
@@ -212,8 +219,10 @@ func TestExplainSums(t *testing.T) {
 func TestReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawDeployment(t)
-		r := &reference{d: d, topP: rapid.Bool().Draw(t, "topP"), pad: rapid.Bool().Draw(t, "pad"), fuse: rapid.Bool().Draw(t, "fuse")}
-		k, err := model.NewKernels(d, model.KernelOptions{MaxNumBatchedTokens: 700, TopP: r.topP, PadGraphs: r.pad, FuseAllReduce: r.fuse})
+		r := &reference{d: d, topP: rapid.Bool().Draw(t, "topP"), pad: rapid.Bool().Draw(t, "pad"),
+			fuse: rapid.Bool().Draw(t, "fuse")}
+		k, err := model.NewKernels(d, model.KernelOptions{MaxNumBatchedTokens: 700, TopP: r.topP, PadGraphs: r.pad,
+			FuseAllReduce: r.fuse})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +230,8 @@ func TestReference(t *testing.T) {
 			b := drawBatch(t, rapid.Bool().Draw(t, "prefill"))
 			first, _, _ := k.Span(b)
 			got, want := float64(first)/1e15, r.step(b)
-			if got > want && len(b.Chunks) > 0 && readBound(d, b) > 0 && got <= want+readBound(d, b) && hasReadBound(k, b) {
+			if got > want && len(b.Chunks) > 0 && readBound(d, b) > 0 && got <= want+readBound(d, b) &&
+				hasReadBound(k, b) {
 				continue
 			}
 			tolerance := 1e-4

@@ -55,7 +55,8 @@ func (r *reference) moe(tokens float64) float64 {
 	if e > k {
 		active = math.Min(local, math.Max(math.Min(local, k/ep), local*(1-math.Pow(1+tokens*k/(e*12), -12))))
 	}
-	compute := 6 * h * width * (slots + active*c.TileRows) * (1 + c.ShortK/width) / (r.d.GPU.Peak(c.Arithmetic) * c.Compute)
+	compute := 6 * h * width * (slots + active*c.TileRows) * (1 +
+		c.ShortK/width) / (r.d.GPU.Peak(c.Arithmetic) * c.Compute)
 	memory := active * 3 * h * width * r.d.MoEDtype.WeightBytes() / (bw * c.Memory)
 	both := compute + memory
 	if c.Exponent == 2 {
@@ -118,7 +119,8 @@ func (r *reference) step(b *model.Batch) float64 {
 	// Terms of the number of tokens.
 	var lin, qb float64
 	if a := llm.MLA; llm.UsesMLA() {
-		q, c, rope, n, v := float64(a.QRank), float64(a.KVRank), float64(a.RopeDim), float64(a.NopeDim), float64(a.ValueDim)
+		q, c, rope, n, v := float64(a.QRank), float64(a.KVRank), float64(a.RopeDim), float64(a.NopeDim),
+			float64(a.ValueDim)
 		if q > 0 {
 			lin = r.gemm(m, q+c+rope, h, d.Dtype) + r.gemm(m, heads*(n+rope), q, d.Dtype)
 		} else {
@@ -182,7 +184,8 @@ func (r *reference) step(b *model.Batch) float64 {
 	}
 	if decodes > 0 { // sharing spares no arithmetic
 		context := float64(b.Context)
-		arithmetic := 4 * heads * hd * (full*context + (layers-full)*math.Min(context, nd*float64(llm.SlidingWindow))) / peak
+		arithmetic := 4 * heads * hd * (full*context + (layers-full)*math.Min(context,
+			nd*float64(llm.SlidingWindow))) / peak
 		if llm.UsesMLA() {
 			arithmetic = 2 * heads * float64(2*llm.MLA.KVRank+llm.MLA.RopeDim) * layers * context / (0.7 * peak)
 		}
@@ -191,7 +194,8 @@ func (r *reference) step(b *model.Batch) float64 {
 	t += decodes + rest
 
 	emit, vocab := float64(b.Emit), float64(llm.Vocab)
-	t += r.gemm(emit, vocab/tp, h, model.BF16) + 15e-6 + emit*vocab*10/bw + r.allReduce(emit*vocab/tp*2, d.TensorParallel, 1)
+	t += r.gemm(emit, vocab/tp, h, model.BF16) + 15e-6 + emit*vocab*10/bw + r.allReduce(emit*vocab/tp*2,
+		d.TensorParallel, 1)
 	if r.topP {
 		t += emit * vocab * 350 / bw
 	}
@@ -275,7 +279,8 @@ func readBound(d *model.Deployment, b *model.Batch) float64 {
 	perLayer := float64(d.KVBytesPerToken()) / float64((d.LLM.Layers+d.PipelineParallel-1)/d.PipelineParallel)
 	for _, c := range b.Chunks {
 		n := float64(c.New) + float64(c.Cached)
-		sum += perLayer * (float64(d.LLM.Layers-d.LLM.WindowedLayers)*n + float64(d.LLM.WindowedLayers)*math.Min(n, float64(d.LLM.SlidingWindow)))
+		sum += perLayer * (float64(d.LLM.Layers-d.LLM.WindowedLayers)*n + float64(d.LLM.WindowedLayers)*math.Min(n,
+			float64(d.LLM.SlidingWindow)))
 	}
 	return sum / d.GPU.HBMBytesPerSecond
 }

@@ -17,11 +17,13 @@ func TestStageLayers(t *testing.T) {
 		want   []int
 	}{
 		{32, []int{32}}, {32, []int{16, 16}}, {33, []int{17, 16}}, {80, []int{20, 20, 20, 20}},
-		{81, []int{20, 20, 21, 20}}, {82, []int{20, 21, 21, 20}}, {83, []int{21, 21, 21, 20}}, {61, []int{20, 21, 20}}, {5, []int{1, 1, 1, 1, 1}},
+		{81, []int{20, 20, 21, 20}}, {82, []int{20, 21, 21, 20}}, {83, []int{21, 21, 21, 20}}, {61, []int{20, 21, 20}},
+		{5, []int{1, 1, 1, 1, 1}},
 	} {
 		llm := deploy(t, "llama-3.1-8b", "h100", model.Options{}).LLM
 		llm.Layers = c.layers
-		d, err := model.NewDeployment(llm, deploy(t, "llama-3.1-8b", "h100", model.Options{}).GPU, model.Options{PipelineParallel: len(c.want)})
+		d, err := model.NewDeployment(llm, deploy(t, "llama-3.1-8b", "h100", model.Options{}).GPU,
+			model.Options{PipelineParallel: len(c.want)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,13 +42,15 @@ func TestStagesAddUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		timers[pp] = []model.StepTimer{kernels(t, d, model.KernelOptions{PadGraphs: true}), r, model.NewLinear(clock.Millisecond+1, 7)}
+		timers[pp] = []model.StepTimer{kernels(t, d, model.KernelOptions{PadGraphs: true}), r,
+			model.NewLinear(clock.Millisecond+1, 7)}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		b := model.Batch{Decodes: rapid.IntRange(0, 300).Draw(t, "decodes")}
 		b.Context = int64(b.Decodes) * int64(rapid.IntRange(1, 9000).Draw(t, "context"))
 		for range rapid.IntRange(0, 3).Draw(t, "chunks") {
-			b.Chunks = append(b.Chunks, model.Chunk{New: int32(rapid.IntRange(1, 8192).Draw(t, "new")), Cached: int32(rapid.IntRange(0, 8192).Draw(t, "cached"))})
+			b.Chunks = append(b.Chunks, model.Chunk{New: int32(rapid.IntRange(1, 8192).Draw(t, "new")),
+				Cached: int32(rapid.IntRange(0, 8192).Draw(t, "cached"))})
 		}
 		b.Emit = b.Decodes + rapid.IntRange(0, len(b.Chunks)).Draw(t, "emit")
 		if b.Decodes+len(b.Chunks) == 0 {

@@ -57,7 +57,8 @@ func TestTable(t *testing.T) {
 		{64, 64000, 512, 0.064},
 	} {
 		b := iteration(c.decodes, c.context, c.prefill, 0).Batch
-		near(t, fmt.Sprintf("%d decodes of %d tokens beside %d", c.decodes, c.context, c.prefill), step(table, b), c.want, 1e-3)
+		near(t, fmt.Sprintf("%d decodes of %d tokens beside %d", c.decodes, c.context, c.prefill), step(table, b),
+			c.want, 1e-3)
 	}
 	if first, slope, n := table.Span(&model.Batch{}); first != 0 || slope != 0 || n != 1 {
 		t.Errorf("an empty batch: %d, %d, %d", first, slope, n)
@@ -67,10 +68,12 @@ func TestTable(t *testing.T) {
 	if n != 900 || math.Abs(float64(slope)-6e12/900) > 8 || first != 10e12 {
 		t.Errorf("the run is %d, %d, %d", first, slope, n)
 	}
-	if decodes, prefill := table.Limits(); decodes != 16 || prefill != 512 || table.Rows() != 7 || table.PrefillOnly() != nil {
+	if decodes, prefill := table.Limits(); decodes != 16 || prefill != 512 || table.Rows() != 7 ||
+		table.PrefillOnly() != nil {
 		t.Errorf("%d decodes, %d tokens, %d rows, unmixed %v", decodes, prefill, table.Rows(), table.PrefillOnly())
 	}
-	if apart := newTable(t, []model.Iteration{iteration(8, 800, 0, 1), iteration(0, 0, 512, 1), iteration(0, 0, 64, 1)}).PrefillOnly(); !slices.Equal(apart, []int{64, 512}) {
+	if apart := newTable(t, []model.Iteration{iteration(8, 800, 0, 1), iteration(0, 0, 512, 1),
+		iteration(0, 0, 64, 1)}).PrefillOnly(); !slices.Equal(apart, []int{64, 512}) {
 		t.Errorf("unmixed: %v", apart)
 	}
 }
@@ -114,13 +117,15 @@ func TestTableRuns(t *testing.T) {
 		var rows []model.Iteration
 		for range rapid.IntRange(1, 30).Draw(t, "rows") {
 			decodes := rapid.IntRange(0, 64).Draw(t, "decodes")
-			row := iteration(decodes, int64(decodes)*rapid.Int64Range(1, 500).Draw(t, "mean"), rapid.IntRange(0, 1).Draw(t, "mixed")*rapid.IntRange(0, 999).Draw(t, "prefill"),
+			row := iteration(decodes, int64(decodes)*rapid.Int64Range(1, 500).Draw(t, "mean"),
+				rapid.IntRange(0, 1).Draw(t, "mixed")*rapid.IntRange(0, 999).Draw(t, "prefill"),
 				rapid.Float64Range(1e-6, 2).Draw(t, "seconds"))
 			rows = append(rows, row)
 		}
 		table := newTable(t, rows)
 		decodes := rapid.IntRange(1, 100).Draw(t, "running")
-		b := model.Batch{Decodes: decodes, Context: rapid.Int64Range(int64(decodes), 1000*int64(decodes)).Draw(t, "context")}
+		b := model.Batch{Decodes: decodes,
+			Context: rapid.Int64Range(int64(decodes), 1000*int64(decodes)).Draw(t, "context")}
 		first, slope, n := table.Span(&b)
 		if first <= 0 || slope < 0 || n < 1 {
 			t.Fatalf("the run of %d decodes from %d on is %d, %d, %d", decodes, b.Context, first, slope, n)
@@ -163,11 +168,14 @@ func TestTableOfKernels(t *testing.T) {
 const measured = "decode_seqs,sum_context,prefill_tokens,seconds\n8,800,0,0.010\n16,1600,0,0.012\n"
 
 func TestReadIterations(t *testing.T) {
-	all, err := model.ReadIterations("s.csv", strings.NewReader("gpu,seconds,prefill_tokens,prefill_cached,decode_seqs,sum_context\nh100,0.01,512,64,8,800\nh100,0.02,0,0,8,900\n"))
-	if err != nil || len(all) != 2 || all[0].Batch.Chunks[0] != (model.Chunk{New: 512, Cached: 64}) || all[0].Batch.Emit != 9 || all[1].Line != 3 {
+	all, err := model.ReadIterations("s.csv",
+		strings.NewReader("gpu,seconds,prefill_tokens,prefill_cached,decode_seqs,sum_context\nh100,0.01,512,64,8,800\nh100,0.02,0,0,8,900\n"))
+	if err != nil || len(all) != 2 || all[0].Batch.Chunks[0] != (model.Chunk{New: 512, Cached: 64}) ||
+		all[0].Batch.Emit != 9 || all[1].Line != 3 {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if _, err := model.NewTable(all); err == nil || !strings.Contains(err.Error(), "line 2: the chunk has 64 cached tokens,") {
+	if _, err := model.NewTable(all); err == nil ||
+		!strings.Contains(err.Error(), "line 2: the chunk has 64 cached tokens,") {
 		t.Errorf("a cached prefix: %v", err)
 	}
 	for text, want := range map[string]string{
@@ -198,7 +206,8 @@ func TestReadIterations(t *testing.T) {
 func FuzzReadIterations(f *testing.F) {
 	f.Add(measured, 8, int64(1000))
 	f.Add(measured+"0,0,512,0.03\n16,8000,512,0.04\n", 1, int64(1))
-	f.Add("decode_seqs,sum_context,prefill_tokens,seconds\n1000000000,1000000000,1000000000,1000000000\n1,1,1,1e-300\n", 1000, int64(1<<40))
+	f.Add("decode_seqs,sum_context,prefill_tokens,seconds\n1000000000,1000000000,1000000000,1000000000\n1,1,1,1e-300\n",
+		1000, int64(1<<40))
 	f.Fuzz(func(t *testing.T, text string, decodes int, context int64) {
 		all, err := model.ReadIterations("s.csv", strings.NewReader(text))
 		if err != nil {

@@ -64,20 +64,23 @@ func TestRoofline(t *testing.T) {
 func TestPadding(t *testing.T) {
 	d := deploy(t, "llama-3.1-8b", "h100", model.Options{})
 	plain, padded := kernels(t, d, model.KernelOptions{}), kernels(t, d, model.KernelOptions{PadGraphs: true})
-	for m, size := range map[int]int{2: 2, 3: 4, 4: 4, 5: 8, 9: 16, 33: 40, 248: 248, 249: 256, 257: 272, 512: 512, 513: 513} {
+	for m, size := range map[int]int{2: 2, 3: 4, 4: 4, 5: 8, 9: 16, 33: 40, 248: 248, 249: 256, 257: 272, 512: 512,
+		513: 513} {
 		b := model.Batch{Decodes: 1, Context: 1, Emit: 1, Chunks: []model.Chunk{{New: int32(m - 1)}}}
 		if e := step(padded, b) - step(plain, b); (e > 0) != (size != m) || e < 0 {
 			t.Errorf("padding %d to %d costs %v s", m, size, e)
 		}
 	}
 	// Steps that are padded to the same size cost the same, but for the overhead of a sequence.
-	a, b := step(padded, model.Batch{Decodes: 33, Emit: 40, Context: 33}), step(padded, model.Batch{Decodes: 40, Emit: 40, Context: 40})
+	a, b := step(padded, model.Batch{Decodes: 33, Emit: 40, Context: 33}),
+		step(padded, model.Batch{Decodes: 40, Emit: 40, Context: 40})
 	if b-a > 7*20e-6 {
 		t.Errorf("33 and 40 sequences differ by %v s", b-a)
 	}
 	// With five drafts for each sequence the sizes are multiples of six, and there is none of 30.
 	drafting := kernels(t, d, model.KernelOptions{PadGraphs: true, Drafts: 5})
-	for m, size := range map[int]int{1: 6, 6: 6, 7: 12, 12: 12, 13: 18, 19: 24, 24: 24, 25: 36, 30: 36, 37: 42, 43: 48} {
+	for m, size := range map[int]int{1: 6, 6: 6, 7: 12, 12: 12, 13: 18, 19: 24, 24: 24, 25: 36, 30: 36, 37: 42,
+		43: 48} {
 		if got := drafting.GraphTokens(m); got != size {
 			t.Errorf("%d tokens run in a graph of %d, want %d", m, got, size)
 		}
@@ -99,11 +102,14 @@ func TestKernelOptions(t *testing.T) {
 	with := func(d *model.Deployment, o model.KernelOptions, b model.Batch) float64 {
 		return step(kernels(t, d, o), b) - base(d, b)
 	}
-	near(t, "extra layer time", with(dense, model.KernelOptions{ExtraLayerTime: 66 * clock.Microsecond}, decode), 32*66e-6, 1e-9)
-	near(t, "overheads", with(dense, model.KernelOptions{Overheads: &model.Overheads{Step: 600 * clock.Microsecond, Sequence: 3 * clock.Microsecond}}, decode),
+	near(t, "extra layer time", with(dense, model.KernelOptions{ExtraLayerTime: 66 * clock.Microsecond}, decode),
+		32*66e-6, 1e-9)
+	near(t, "overheads", with(dense, model.KernelOptions{Overheads: &model.Overheads{Step: 600 * clock.Microsecond,
+		Sequence: 3 * clock.Microsecond}}, decode),
 		0.6e-3-0.33e-3+16*(3e-6-7.7e-6), 1e-6)
 	near(t, "top-p", with(dense, model.KernelOptions{TopP: true}, decode), 16*128256*350/3.35e12, 1e-4)
-	near(t, "eager", step(kernels(t, dense, model.KernelOptions{EagerLayerTime: 300 * clock.Microsecond}), decode), 0.33e-3+32*300e-6, 1e-9)
+	near(t, "eager", step(kernels(t, dense, model.KernelOptions{EagerLayerTime: 300 * clock.Microsecond}), decode),
+		0.33e-3+32*300e-6, 1e-9)
 	if c := with(moe, model.KernelOptions{RoutingConcentration: 0.25}, decode); c > -1e-4 {
 		t.Errorf("concentrated routing costs %v s", c)
 	}
@@ -174,8 +180,10 @@ func TestWork(t *testing.T) {
 
 	// Mixture of experts: two operations per active parameter, and few experts for few tokens.
 	m := deploy(t, "mixtral-8x7b", "h100", model.Options{TensorParallel: 2}).Work()
-	near(t, "experts' FLOPs", m.FLOPs(&model.Batch{Chunks: []model.Chunk{{New: 1}}, Emit: 1}), (12.88e9-0.131e9)*2/2, 2e-3)
-	one, many := m.Bytes(&model.Batch{Decodes: 1, Context: 1, Emit: 1}), m.Bytes(&model.Batch{Decodes: 512, Context: 512, Emit: 512})
+	near(t, "experts' FLOPs", m.FLOPs(&model.Batch{Chunks: []model.Chunk{{New: 1}}, Emit: 1}), (12.88e9-0.131e9)*2/2,
+		2e-3)
+	one, many := m.Bytes(&model.Batch{Decodes: 1, Context: 1, Emit: 1}),
+		m.Bytes(&model.Batch{Decodes: 512, Context: 512, Emit: 512})
 	near(t, "all experts", many, 46.7e9, 0.05)
 	near(t, "two experts", one, 12.75e9, 0.05)
 

@@ -97,7 +97,8 @@ func TestStepVectors(t *testing.T) {
 
 	h100 := deploy(t, "llama-3.1-8b", "h100", model.Options{})
 	near(t, "gemm", model.GEMM(h100, 1, 6144, 4096, model.BF16), vectors.Units["gemm_1_6144_4096_bf16"], tolerance)
-	near(t, "gemm", model.GEMM(h100, 2048, 6144, 4096, model.BF16), vectors.Units["gemm_2048_6144_4096_bf16"], tolerance)
+	near(t, "gemm", model.GEMM(h100, 2048, 6144, 4096, model.BF16), vectors.Units["gemm_2048_6144_4096_bf16"],
+		tolerance)
 	near(t, "gemm", model.GEMM(h100, 64, 10240, 8192, model.FP8), vectors.Units["gemm_64_10240_8192_fp8"], tolerance)
 	tp8 := deploy(t, "llama-3.1-8b", "h100", model.Options{TensorParallel: 8})
 	near(t, "all-reduce", model.AllReduce(tp8, 1<<20), vectors.Units["allreduce_1MiB_tp8"], tolerance)

@@ -37,7 +37,8 @@ func Profiles() []Profile {
 		TPOT: Bands{{30, "excellent"}, {80, "acceptable"}, {100, "marginal"}, {beyond, "poor"}},
 	}, {
 		Name: "chat-strict", // impatient readers: beyond two seconds they leave
-		TTFT: Bands{{100, "instant"}, {300, "acceptable"}, {1000, "marginal"}, {2000, "doubtful"}, {beyond, "abandoned"}},
+		TTFT: Bands{{100, "instant"}, {300, "acceptable"}, {1000, "marginal"}, {2000, "doubtful"},
+			{beyond, "abandoned"}},
 		TPOT: Bands{{100, "smooth"}, {150, "marginal"}, {beyond, "stuttering"}},
 	}, {
 		Name: "summarise", // readers who have handed in a long text wait two to three seconds

@@ -16,7 +16,8 @@ type Class struct {
 
 // CSVRow has the columns to keep.
 func (k *Class) CSVRow(keep []int) []string {
-	s := Summary{Requests: k.Requests, Throughput: k.Throughput, Latency: k.Latency, Goodput: k.Goodput, System: System{PrefixHitRate: k.PrefixHitRate}}
+	s := Summary{Requests: k.Requests, Throughput: k.Throughput, Latency: k.Latency, Goodput: k.Goodput,
+		System: System{PrefixHitRate: k.PrefixHitRate}}
 	all := s.CSVRow()
 	var row []string
 	for _, n := range keep {

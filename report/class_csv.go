@@ -26,7 +26,8 @@ func WriteClasses(w io.Writer, list []Class) error {
 func ClassColumns() (names []string, keep []int) {
 	for i, name := range CSVColumns() {
 		switch name {
-		case "offered", "completed", "rejected", "offered_requests_per_s", "requests_per_s", "output_tokens_per_s", "input_tokens_per_s",
+		case "offered", "completed", "rejected", "offered_requests_per_s", "requests_per_s", "output_tokens_per_s",
+			"input_tokens_per_s",
 			"prefix_hit_rate", "attainment", "goodput_requests_per_s", "goodput_output_tokens_per_s":
 		default:
 			if !strings.HasSuffix(name, "_ms") || strings.HasPrefix(name, "itl_") {

@@ -43,7 +43,8 @@ func WriteReplicaSeries(w io.Writer, all [][]SeriesPoint) error {
 func (p *SeriesPoint) append(b []byte) []byte {
 	b = appendFloat(b, &p.StartS)
 	b = appendFloat(append(b, ','), &p.EndS)
-	for _, n := range [...]int64{p.Arrivals, p.Completions, p.InputTokens, p.OutputTokens, p.Iterations, p.Preemptions} {
+	for _, n := range [...]int64{p.Arrivals, p.Completions, p.InputTokens, p.OutputTokens, p.Iterations,
+		p.Preemptions} {
 		b = strconv.AppendInt(append(b, ','), n, 10)
 	}
 	for _, v := range [...]*float64{

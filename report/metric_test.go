@@ -82,7 +82,8 @@ This page lists every number of a summary (` + "`summary.json`" + `) by its path
 * **Better** says which direction is an improvement; it is empty for a fact about the run.
 * **Replications** says how the numbers of several runs become one.
 * **CSV** is the column in ` + "`curve.csv`" + `.
-* A number of a replica, a traffic phase or a class has the same name below ` + "`replicas.*`, `stages.*` or `classes.*`" + `.
+* A number of a replica, a traffic phase or a class has the same name below ` +
+		"`replicas.*`, `stages.*` or `classes.*`" + `.
 
 | Path | Meaning | Unit | Better | Replications | CSV |
 |---|---|---|---|---|---|
@@ -101,6 +102,7 @@ This page lists every number of a summary (` + "`summary.json`" + `) by its path
 	}
 	got, err := os.ReadFile(metricsPage)
 	if err != nil || string(got) != b.String() {
-		t.Errorf("%s is not what the catalogue gives (%v): run go test ./report -run TestMetricsPage -update", metricsPage, err)
+		t.Errorf("%s is not what the catalogue gives (%v): run go test ./report -run TestMetricsPage -update",
+			metricsPage, err)
 	}
 }

@@ -60,7 +60,8 @@ type pool struct {
 
 // unpooled are the paths whose values are not numbers to be pooled, or are pooled apart.
 var unpooled = [...]string{
-	"schema", "clifftop", "scenario", "seed", "partial", "window", "replications", "classes", "accuracy", "warnings", "ci95", "ci95_method", "tail_samples",
+	"schema", "clifftop", "scenario", "seed", "partial", "window", "replications", "classes", "accuracy", "warnings",
+	"ci95", "ci95_method", "tail_samples",
 	"goodput.slo", "goodput.met", "goodput.limits", "goodput.gated_output_tokens_per_s", "cost",
 }
 
@@ -201,7 +202,8 @@ func (p *pool) cost() {
 	cost.USDPerMillionOutputGood = CostPerMillion(price, p.to.Goodput.OutputTokensPerS)
 	p.to.Cost = &cost
 	for path, of := range map[string]string{
-		"cost.usd_per_million_output_tokens_at_load": "throughput.output_tokens_per_s", "cost.usd_per_million_output_tokens_good": "goodput.output_tokens_per_s",
+		"cost.usd_per_million_output_tokens_at_load": "throughput.output_tokens_per_s",
+		"cost.usd_per_million_output_tokens_good":    "goodput.output_tokens_per_s",
 	} {
 		if ci, ok := p.ci[of]; ok && ci[0] > 0 {
 			p.ci[path] = [2]float64{*CostPerMillion(price, &ci[1]), *CostPerMillion(price, &ci[0])}
@@ -265,7 +267,8 @@ func (p *pool) alike() bool {
 
 // alikeRuns reports whether two runs did the same.
 func alikeRuns(a, b *Summary) bool {
-	return a.Window.StartS == b.Window.StartS && a.Window.EndS == b.Window.EndS && a.Requests == b.Requests && a.Tokens.Output == b.Tokens.Output && a.Tokens.Input == b.Tokens.Input &&
+	return a.Window.StartS == b.Window.StartS && a.Window.EndS == b.Window.EndS && a.Requests == b.Requests &&
+		a.Tokens.Output == b.Tokens.Output && a.Tokens.Input == b.Tokens.Input &&
 		alikeNumbers(a.Latency.E2E.Mean, b.Latency.E2E.Mean) && alikeNumbers(a.Latency.TTFT.Mean, b.Latency.TTFT.Mean)
 }
 

@@ -9,8 +9,9 @@ func poolClasses(runs []*Summary) []Class {
 			for _, x := range r.Classes {
 				if x.Name == k.Name {
 					of = append(of, &Summary{
-						Window: r.Window, Requests: x.Requests, Throughput: x.Throughput, Latency: x.Latency, Goodput: x.Goodput,
-						System: System{PrefixHitRate: x.PrefixHitRate},
+						Window: r.Window, Requests: x.Requests, Throughput: x.Throughput, Latency: x.Latency,
+						Goodput: x.Goodput,
+						System:  System{PrefixHitRate: x.PrefixHitRate},
 					})
 				}
 			}
@@ -20,7 +21,8 @@ func poolClasses(runs []*Summary) []Class {
 		}
 		s := Pool(of)
 		pooled = append(pooled, Class{
-			Name: k.Name, Requests: s.Requests, Throughput: s.Throughput, Latency: s.Latency, Goodput: s.Goodput, PrefixHitRate: s.System.PrefixHitRate,
+			Name: k.Name, Requests: s.Requests, Throughput: s.Throughput, Latency: s.Latency, Goodput: s.Goodput,
+			PrefixHitRate: s.System.PrefixHitRate,
 		})
 	}
 	return pooled

@@ -14,7 +14,8 @@ func poolRun(seed uint64, seconds, tokens, ttft float64, steady bool) *Summary {
 	s.Throughput.OutputTokensPerS = stats.Finite(tokens / seconds)
 	s.Throughput.OfferedRequestsPerS = stats.Finite(100 / seconds)
 	s.Requests.Offered = 100
-	s.Latency.TTFT = Distribution{N: 1200, Mean: stats.Finite(ttft), SD: stats.Finite(1), P50: stats.Finite(ttft), P99: stats.Finite(2 * ttft), Max: stats.Finite(3 * ttft)}
+	s.Latency.TTFT = Distribution{N: 1200, Mean: stats.Finite(ttft), SD: stats.Finite(1), P50: stats.Finite(ttft),
+		P99: stats.Finite(2 * ttft), Max: stats.Finite(3 * ttft)}
 	s.Latency.E2E = Distribution{N: 100, Mean: stats.Finite(10 * ttft)}
 	s.System.ErrorRate = stats.Finite(0)
 	return s
@@ -89,7 +90,8 @@ func TestPoolOfRunsWithoutRequests(t *testing.T) {
 	for _, r := range runs {
 		r.Goodput.SLO = &SLO{}
 	}
-	runs[1].Goodput.Limits = []LimitResult{{Key: "ttft_p90", N: 100, Fraction: stats.Finite(.95), Target: stats.Finite(.9)}}
+	runs[1].Goodput.Limits = []LimitResult{{Key: "ttft_p90", N: 100, Fraction: stats.Finite(.95),
+		Target: stats.Finite(.9)}}
 	if g := Pool(runs).Goodput; len(g.Limits) != 1 || g.Limits[0].N != 100 {
 		t.Errorf("limits %+v", g.Limits)
 	}
@@ -104,7 +106,9 @@ func TestPoolOfRunsWithoutRequests(t *testing.T) {
 func TestPoolOfReplicas(t *testing.T) {
 	run := func(seed uint64, seconds, hours, requests, price float64, most int) *Summary {
 		s := poolRun(seed, seconds, 1000, 5, true)
-		s.System.Replicas = &ReplicaCounts{Mean: stats.Finite(float64(most) / 2), Max: most, GPUHours: stats.Finite(hours), IdleGPUHours: stats.Finite(hours / 4), RequestsPerGPUHour: stats.Finite(requests / hours)}
+		s.System.Replicas = &ReplicaCounts{Mean: stats.Finite(float64(most) / 2), Max: most,
+			GPUHours: stats.Finite(hours), IdleGPUHours: stats.Finite(hours / 4),
+			RequestsPerGPUHour: stats.Finite(requests / hours)}
 		s.Cost = &Cost{USDPerHour: &price}
 		return s
 	}

@@ -20,7 +20,8 @@ const (
 )
 
 func (p Pooling) String() string {
-	return [...]string{"mean", "sum", "first", "maximum", "root mean square", "by window length", "by inter-token latencies",
+	return [...]string{"mean", "sum", "first", "maximum", "root mean square", "by window length",
+		"by inter-token latencies",
 		"by prompt tokens", "by computed tokens", "by GPU hours", "share of all requests", "recomputed"}[p]
 }
 

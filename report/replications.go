@@ -38,7 +38,8 @@ const (
 
 // String says how many runs there were, and why no more.
 func (r *Replications) String() string {
-	text := fmt.Sprintf("%d with seeds %d to %d, pooled; ± is half of a 95 %% interval", r.Runs, r.Seeds[0], r.Seeds[len(r.Seeds)-1])
+	text := fmt.Sprintf("%d with seeds %d to %d, pooled; ± is half of a 95 %% interval", r.Runs, r.Seeds[0],
+		r.Seeds[len(r.Seeds)-1])
 	if r.Precision == nil {
 		return text
 	}
@@ -62,7 +63,8 @@ func (r *Replications) String() string {
 
 // PrecisionPaths are the numbers that are to be known well before replicating ends.
 func PrecisionPaths() []string {
-	return []string{"throughput.output_tokens_per_s", "latency_ms.ttft.mean", "latency_ms.tpot.mean", "latency_ms.e2e.mean"}
+	return []string{"throughput.output_tokens_per_s", "latency_ms.ttft.mean", "latency_ms.tpot.mean",
+		"latency_ms.e2e.mean"}
 }
 
 // Widest finds the widest interval of the paths, as half its width over the value. The path is empty where none has an

@@ -26,7 +26,8 @@ func reborn(t *testing.T, persistent bool, failure sim.Failure, list []workload.
 	}
 	d := new(diary)
 	e, err := sim.NewFleet(sim.Fleet{
-		Replicas: []engine.Config{config(0)}, Lifecycle: &sim.Lifecycle{Renew: config, Failures: []sim.Failure{failure}},
+		Replicas:  []engine.Config{config(0)},
+		Lifecycle: &sim.Lifecycle{Renew: config, Failures: []sim.Failure{failure}},
 	}, simtest.NewRequests(list), d)
 	if err == nil {
 		err = e.Run(context.Background())
@@ -66,7 +67,8 @@ func TestTiersOutliveEngines(t *testing.T) {
 		if c.kind == sim.Drain {
 			back = 80 * milli // from when it is off
 		}
-		d := reborn(t, c.persistent, sim.Failure{Kind: c.kind, At: c.at, For: back}, []workload.Request{ask(0), ask(200 * ms)})
+		d := reborn(t, c.persistent, sim.Failure{Kind: c.kind, At: c.at, For: back},
+			[]workload.Request{ask(0), ask(200 * ms)})
 		if got := strings.Join(d.states, ", "); got != c.states {
 			t.Errorf("%+v: states %s", c, got)
 		}
@@ -108,7 +110,8 @@ func TestLoadsEndWithEngines(t *testing.T) {
 	e, err := sim.NewFleet(sim.Fleet{
 		Replicas:  []engine.Config{config(0)},
 		Lifecycle: &sim.Lifecycle{Renew: config, Failures: []sim.Failure{{At: 20 * ms, For: 30 * milli}}},
-	}, simtest.NewRequests([]workload.Request{{InputTokens: 400, OutputTokens: 2}, {Arrival: 60 * ms, InputTokens: 400, OutputTokens: 2}}), d)
+	}, simtest.NewRequests([]workload.Request{{InputTokens: 400, OutputTokens: 2},
+		{Arrival: 60 * ms, InputTokens: 400, OutputTokens: 2}}), d)
 	if err == nil {
 		err = e.Run(context.Background())
 	}
@@ -145,7 +148,8 @@ func TestPipelineCrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := outcomes(d), "failed 0/2 at 22ms; failed 0/1 at 22ms; completed 0/1 at 40ms"; got != want || d.states[1] != "0 30ms starting" {
+	if got, want := outcomes(d), "failed 0/2 at 22ms; failed 0/1 at 22ms; completed 0/1 at 40ms"; got != want ||
+		d.states[1] != "0 30ms starting" {
 		t.Errorf("%s, want %s; %v", got, want, d.states)
 	}
 }

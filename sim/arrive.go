@@ -174,6 +174,8 @@ func (e *Simulation) answered(rec *event.Record) {
 		e.clients.Remove(rec.Request.ID)
 	}
 	if rec.Left == clock.Never {
-		rec.Again = e.src.Done(&rec.Request, workload.End{At: rec.ClientLast, First: rec.ClientFirst, Tokens: e.replicas[rec.Replica].OutputOf(&rec.Request)})
+		rec.Again = e.src.Done(&rec.Request,
+			workload.End{At: rec.ClientLast, First: rec.ClientFirst,
+				Tokens: e.replicas[rec.Replica].OutputOf(&rec.Request)})
 	}
 }

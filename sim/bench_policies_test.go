@@ -27,8 +27,12 @@ func contenders() []contender {
 		{"vllm", func() sched.Scheduler { return new(sched.VLLM) }, nil},
 		{"vllm-priority", func() sched.Scheduler { return &sched.VLLM{Victim: sched.LeastUrgent} },
 			func(c *engine.Config) { c.Order = sched.ByPriority{} }},
-		{"vllm-vtc", func() sched.Scheduler { return new(sched.VLLM) }, func(c *engine.Config) { c.Order = sched.VTC{} }},
-		{"preemptive-srpt", func() sched.Scheduler { return &sched.Preemptive{VLLM: sched.VLLM{Victim: sched.LeastUrgent}} },
+		{"vllm-vtc", func() sched.Scheduler {
+			return new(sched.VLLM)
+		}, func(c *engine.Config) { c.Order = sched.VTC{} }},
+		{"preemptive-srpt", func() sched.Scheduler {
+			return &sched.Preemptive{VLLM: sched.VLLM{Victim: sched.LeastUrgent}}
+		},
 			func(c *engine.Config) { c.Order = sched.SRPT{Size: sched.Size{PerPrompt: 1, PerAnswer: 10}} }},
 		{"vllm-v0", func() sched.Scheduler { return &sched.VLLMV0{Watermark: 0.01} }, nil},
 		{"sarathi", func() sched.Scheduler { return &sched.Sarathi{Watermark: 0.01} },
@@ -38,14 +42,20 @@ func contenders() []contender {
 			func(c *engine.Config) { c.MaxNumBatchedTokens = 1 << 20 }},
 		{"tgi", func() sched.Scheduler { return &sched.TGI{WaitingServedRatio: 0.3, MaxWaitingTokens: 20} }, nil},
 		{"tgi-chunking", func() sched.Scheduler { return &sched.TGI{Chunking: true} }, nil},
-		{"sglang", func() sched.Scheduler { return &sched.SGLang{ChunkedPrefillSize: 8192, MaxPrefillTokens: 16384} }, nil},
-		{"sglang-radix", func() sched.Scheduler { return &sched.SGLang{ChunkedPrefillSize: 8192, MaxPrefillTokens: 16384} },
+		{"sglang", func() sched.Scheduler {
+			return &sched.SGLang{ChunkedPrefillSize: 8192, MaxPrefillTokens: 16384}
+		}, nil},
+		{"sglang-radix", func() sched.Scheduler {
+			return &sched.SGLang{ChunkedPrefillSize: 8192, MaxPrefillTokens: 16384}
+		},
 			func(c *engine.Config) { c.Radix = c.PrefixCaching }},
 		{"sglang-mixed", func() sched.Scheduler {
 			return &sched.SGLang{ChunkedPrefillSize: 8192, MaxPrefillTokens: 16384, MixedChunk: true}
 		}, nil},
 		{"trtllm-guaranteed", func() sched.Scheduler { return new(sched.TRTLLM) }, nil},
-		{"trtllm-max-utilization", func() sched.Scheduler { return &sched.TRTLLM{Capacity: sched.MaxUtilization} }, nil},
+		{"trtllm-max-utilization", func() sched.Scheduler {
+			return &sched.TRTLLM{Capacity: sched.MaxUtilization}
+		}, nil},
 		{"trtllm-static", func() sched.Scheduler { return &sched.TRTLLM{Capacity: sched.StaticBatch} }, nil},
 	}
 }

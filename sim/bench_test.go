@@ -33,7 +33,8 @@ func chat(caching bool) engine.Config {
 		Timer:      simtest.Affine{Base: 6.6e12, PerSeq: 1.2e10, PerContext: 4.2e7, PerToken: 1.7e10, PerPair: 8e5},
 		MaxNumSeqs: 256, MaxNumBatchedTokens: 8192, MaxModelLen: 131072,
 		BlockSize: 16, NumGPUBlocks: 28000, PrefixCaching: caching, AsyncScheduling: true,
-		Frontend: 4200 * clock.Microsecond, FrontendPerToken: 2800 * clock.Nanosecond, StreamPerSequence: 48 * clock.Microsecond,
+		Frontend: 4200 * clock.Microsecond, FrontendPerToken: 2800 * clock.Nanosecond,
+		StreamPerSequence: 48 * clock.Microsecond,
 	}
 }
 

@@ -19,7 +19,8 @@ const aborting = int32(workload.Answered)
 
 // watch begins to follow the client of r, which has just been sent.
 func (e *Simulation) watch(r *workload.Request) {
-	*e.clients.Add(r.ID) = engine.Client{Request: *r, To: noReplica, Seq: noSeq, AtFrontend: true, Departure: engine.Departure{Left: clock.Never}}
+	*e.clients.Add(r.ID) = engine.Client{Request: *r, To: noReplica, Seq: noSeq, AtFrontend: true,
+		Departure: engine.Departure{Left: clock.Never}}
 	e.expect(r, false)
 }
 

@@ -94,7 +94,8 @@ func TestLoadIsSeenAtIterations(t *testing.T) {
 			if c.layers > 0 {
 				want = 125 * ms
 			}
-			if rec.FirstToken != want || rec.Scheduled != want-10*ms || rec.PulledTokens != 999 || rec.Loading != want.Sub(115*ms) {
+			if rec.FirstToken != want || rec.Scheduled != want-10*ms || rec.PulledTokens != 999 ||
+				rec.Loading != want.Sub(115*ms) {
 				t.Errorf("first token at %v, scheduled at %v, %d tokens loaded in %v, want the token at %v and 999 tokens",
 					rec.FirstToken, rec.Scheduled, rec.PulledTokens, rec.Loading, want)
 			}
@@ -140,7 +141,8 @@ func TestPullLimit(t *testing.T) {
 			})
 			cfg.Connector.PullPercent = c.percent
 			return cfg
-		}, []workload.Request{{InputTokens: 400, OutputTokens: 3}, {InputTokens: 400, OutputTokens: 3}, {InputTokens: 400, OutputTokens: 3}})
+		}, []workload.Request{{InputTokens: 400, OutputTokens: 3}, {InputTokens: 400, OutputTokens: 3},
+			{InputTokens: 400, OutputTokens: 3}})
 		for id, want := range c.started {
 			rec := recordOf(t, tape, int64(id))
 			if got := rec.Scheduled.Add(-rec.Loading); got != want {
@@ -153,10 +155,13 @@ func TestPullLimit(t *testing.T) {
 // TestLeaseHoldsBack: blocks that are kept for another replica are no room for the next prompt, until the lease ends.
 func TestLeaseHoldsBack(t *testing.T) {
 	tape := bothWays(t, func() engine.Config {
-		cfg := decodeConfig(1, func(*workload.Request) engine.Handoff { return engine.Handoff{Lease: 300 * clock.Millisecond} })
+		cfg := decodeConfig(1, func(*workload.Request) engine.Handoff {
+			return engine.Handoff{Lease: 300 * clock.Millisecond}
+		})
 		cfg.NumGPUBlocks = 51
 		return cfg
-	}, []workload.Request{{InputTokens: 400, OutputTokens: 1}, {InputTokens: 400, OutputTokens: 1}, {InputTokens: 400, OutputTokens: 1}})
+	}, []workload.Request{{InputTokens: 400, OutputTokens: 1}, {InputTokens: 400, OutputTokens: 1},
+		{InputTokens: 400, OutputTokens: 1}})
 	if rec := recordOf(t, tape, 1); rec.Released != 10*ms {
 		t.Errorf("the second request ends at %v", rec.Released)
 	}
@@ -193,10 +198,12 @@ func TestFailedLoadFails(t *testing.T) {
 	}, []workload.Request{{InputTokens: 400, OutputTokens: 2}, {InputTokens: 400, OutputTokens: 2}})
 	found := clock.Time(25 * (16 << 17) * 1000) // 25 blocks at 1 ns a byte
 	rec := recordOf(t, tape, 0)
-	if rec.Outcome != event.Failed || rec.Ending != workload.Disconnected || rec.Released != found || rec.Loading != found.Sub(0) || rec.Tokens != 0 {
+	if rec.Outcome != event.Failed || rec.Ending != workload.Disconnected || rec.Released != found ||
+		rec.Loading != found.Sub(0) || rec.Tokens != 0 {
 		t.Errorf("record %+v", rec)
 	}
-	if rec := recordOf(t, tape, 1); rec.Outcome != event.Completed || rec.Scheduled != found || tape.Iterations[0].PrefillTokens != 400 {
+	if rec := recordOf(t, tape, 1); rec.Outcome != event.Completed || rec.Scheduled != found ||
+		tape.Iterations[0].PrefillTokens != 400 {
 		t.Errorf("the other request: %+v", rec)
 	}
 }
@@ -219,7 +226,8 @@ func TestClientLeavesWhileLoading(t *testing.T) {
 	gone, next := recordOf(t, tape, 0), recordOf(t, tape, 1)
 	come := clock.Time(30 * (16 << 17) * 1000)
 	if gone.Released != 20*ms || next.Scheduled != come {
-		t.Errorf("the client is gone at %v, and the next request scheduled at %v, want 20 ms and %v", gone.Released, next.Scheduled, come)
+		t.Errorf("the client is gone at %v, and the next request scheduled at %v, want 20 ms and %v", gone.Released,
+			next.Scheduled, come)
 	}
 }
 

@@ -55,23 +55,29 @@ func (d *Disaggregation) validate(f *Fleet) error {
 	n := len(f.Replicas)
 	found := faults.List{Prefix: "disaggregation: "}
 	want := found.Check
-	want(d.Prefills >= 1 && d.Prefills < n, "%d of %d replicas compute prompts (want some, and some that answer)", d.Prefills, n)
+	want(d.Prefills >= 1 && d.Prefills < n, "%d of %d replicas compute prompts (want some, and some that answer)",
+		d.Prefills, n)
 	want(len(d.Decoders) > 0 && len(f.Routers) > 0, "one of the two kinds of replicas has no router")
-	want(len(d.Egress) == d.Prefills && len(d.Ingress) == n-d.Prefills, "%d links out of and %d into %d and %d replicas", len(d.Egress), len(d.Ingress), d.Prefills, n-d.Prefills)
+	want(len(d.Egress) == d.Prefills && len(d.Ingress) == n-d.Prefills,
+		"%d links out of and %d into %d and %d replicas", len(d.Egress), len(d.Ingress), d.Prefills, n-d.Prefills)
 	for _, b := range append(append([]int64(nil), d.Egress...), d.Ingress...) {
 		want(b >= 1, "a link has no bandwidth")
 	}
-	want(d.Latency >= 0 && d.Hop >= 0 && d.Lease >= 0 && d.Layers >= 0 && d.MinTokens >= 0 && d.MaxBacklog >= 0, "a time or a number is negative")
+	want(d.Latency >= 0 && d.Hop >= 0 && d.Lease >= 0 && d.Layers >= 0 && d.MinTokens >= 0 && d.MaxBacklog >= 0,
+		"a time or a number is negative")
 	for i, o := range d.Outages {
-		want(o.Replica >= 0 && o.Replica < n && o.At >= 0 && o.For > 0, "outage %d: of replica %d of %d, at %v for %v", i, o.Replica, n, o.At, o.For)
+		want(o.Replica >= 0 && o.Replica < n && o.At >= 0 && o.For > 0, "outage %d: of replica %d of %d, at %v for %v",
+			i, o.Replica, n, o.At, o.For)
 		for _, p := range d.Outages[:i] {
-			want(o.Replica != p.Replica || o.At > p.At.Add(p.For) || p.At > o.At.Add(o.For), "the link of replica %d has two outages at a time", o.Replica)
+			want(o.Replica != p.Replica || o.At > p.At.Add(p.For) || p.At > o.At.Add(o.For),
+				"the link of replica %d has two outages at a time", o.Replica)
 		}
 	}
 	for i := range f.Replicas {
 		c := &f.Replicas[i]
 		want(c.Connector != nil, "replica %d has no connector", i)
-		want(i >= d.Prefills || c.MaxTokens == 0, "replica %d computes prompts, and has to expect answers of one token", i)
+		want(i >= d.Prefills || c.MaxTokens == 0, "replica %d computes prompts, and has to expect answers of one token",
+			i)
 		want(c.BlockSize == f.Replicas[0].BlockSize, "replica %d has blocks of another size", i)
 	}
 	return found.Err()
@@ -188,7 +194,8 @@ func (s *disaggregator) handOff(rec *event.Record, at clock.Time) {
 	if p := e.clients.Find(first.Request.ID); p != nil {
 		p.To = noReplica
 	}
-	e.frontend.Push(pq.Item[int32]{Key: int64(by.OverLink(at).Add(s.Hop)), Tie: first.Request.ID, Value: e.addPending(&first.Request, noReplica)})
+	e.frontend.Push(pq.Item[int32]{Key: int64(by.OverLink(at).Add(s.Hop)), Tie: first.Request.ID,
+		Value: e.addPending(&first.Request, noReplica)})
 }
 
 // restore gives a request its answer back.

@@ -16,18 +16,21 @@ func (f *Fleet) validateLockstep() (faults []error) {
 			}
 		}
 		if n < 1 || i+n > len(f.Replicas) {
-			return append(faults, fmt.Errorf("lock step: groups of %v are not the %d replicas", f.Lockstep, len(f.Replicas)))
+			return append(faults, fmt.Errorf("lock step: groups of %v are not the %d replicas", f.Lockstep,
+				len(f.Replicas)))
 		}
 		for j := i + 1; j < i+n; j++ {
 			a, b := &f.Replicas[i], &f.Replicas[j]
-			if a.AsyncScheduling != b.AsyncScheduling || a.CPUStep != b.CPUStep || a.CPUPerSequence != b.CPUPerSequence {
+			if a.AsyncScheduling != b.AsyncScheduling || a.CPUStep != b.CPUStep ||
+				a.CPUPerSequence != b.CPUPerSequence {
 				faults = append(faults, fmt.Errorf("lock step: replicas %d and %d do not schedule alike", i, j))
 			}
 		}
 		i += n
 	}
 	if f.Lockstep != nil && i != len(f.Replicas) {
-		return append(faults, fmt.Errorf("lock step: groups of %v are not the %d replicas", f.Lockstep, len(f.Replicas)))
+		return append(faults, fmt.Errorf("lock step: groups of %v are not the %d replicas", f.Lockstep,
+			len(f.Replicas)))
 	}
 	return faults
 }

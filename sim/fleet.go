@@ -102,7 +102,8 @@ func (e *Simulation) sync(r *Replica) {
 		now.Blocked = r.Blocked()
 	}
 	if len(e.replicas) == 1 && r.own == nil {
-		e.levels.Waiting, e.levels.Running, e.levels.Decoding, e.levels.Blocked = now.Waiting, now.Running, now.Decoding, now.Blocked
+		e.levels.Waiting, e.levels.Running, e.levels.Decoding, e.levels.Blocked = now.Waiting, now.Running,
+			now.Decoding, now.Blocked
 		return
 	}
 	e.next.set(r.Index(), r.Next())
@@ -128,7 +129,8 @@ func (e *Simulation) sync(r *Replica) {
 func (f *fleet) mostBlocked() sched.Cause {
 	most := int(sched.NotBlocked)
 	for c := range f.blocked {
-		if c != int(sched.NotBlocked) && f.blocked[c] > 0 && (most == int(sched.NotBlocked) || f.blocked[c] > f.blocked[most]) {
+		if c != int(sched.NotBlocked) && f.blocked[c] > 0 &&
+			(most == int(sched.NotBlocked) || f.blocked[c] > f.blocked[most]) {
 			most = c
 		}
 	}

@@ -57,12 +57,16 @@ func TestLivesTruth(t *testing.T) {
 // TestLivesOfTiersTruth demands the same of engines with tiers: those that persist are found as they were left, others
 // are empty again.
 func TestLivesOfTiersTruth(t *testing.T) {
-	simtest.VerifyTierLifecycle(t, simtest.Policies()[0], func(route.Identity) route.Router { return new(route.RoundRobin) })
+	simtest.VerifyTierLifecycle(t, simtest.Policies()[0], func(route.Identity) route.Router {
+		return new(route.RoundRobin)
+	})
 }
 
 // TestLivesOfPipelinesTruth demands the same of engines with pipeline stages, all of which end together.
 func TestLivesOfPipelinesTruth(t *testing.T) {
-	simtest.VerifyPipelineLifecycle(t, simtest.Policies()[0], func(route.Identity) route.Router { return new(route.RoundRobin) })
+	simtest.VerifyPipelineLifecycle(t, simtest.Policies()[0], func(route.Identity) route.Router {
+		return new(route.RoundRobin)
+	})
 }
 
 // TestLivesOfLockstepTruth demands that groups of ranks in lock step fail, drain and are scaled as one.
@@ -128,7 +132,8 @@ func TestSharedInstant(t *testing.T) {
 			q.list[i].ID, q.list[i].InputTokens = int64(i), 1
 		}
 		o, tape := new(onlooker), new(simtest.Recorder)
-		e, err := sim.NewFleet(sim.Fleet{Replicas: []engine.Config{single(), single()}, Routers: []route.Router{o}}, q, tape)
+		e, err := sim.NewFleet(sim.Fleet{Replicas: []engine.Config{single(), single()}, Routers: []route.Router{o}}, q,
+			tape)
 		if err == nil {
 			err = e.Run(context.Background())
 		}

@@ -40,7 +40,8 @@ func simulateFleet(f sim.Fleet, spec workload.Spec, seed uint64, warmup float64)
 }
 
 // tenServers runs them under several seeds.
-func tenServers(t *testing.T, requests int64, scrape clock.Duration, routers func(seed uint64) []route.Router) []*tally {
+func tenServers(t *testing.T, requests int64, scrape clock.Duration,
+	routers func(seed uint64) []route.Router) []*tally {
 	t.Helper()
 	return underSeeds(t, func(seed uint64) (*tally, error) {
 		f := fleetOf(10, func() engine.Config { return server(1, 1e-3, 0) }, scrape, routers(seed)...)
@@ -74,13 +75,19 @@ func TestTheoryFleet(t *testing.T) {
 	turns := tenServers(t, 30_000, 0, one(func(route.Identity) route.Router { return new(route.RoundRobin) }))
 	within(t, "W, in turn", turns, meanResidence, 1/(1-sigma), 0)
 
-	shared := replicate(t, func() engine.Config { return server(10, 0.25e-3, 0) }, open(8, exponential(4000), 30_000), 200, 0)
+	shared := replicate(t, func() engine.Config {
+		return server(10, 0.25e-3, 0)
+	}, open(8, exponential(4000), 30_000), 200, 0)
 	within(t, "W, one queue", shared, meanResidence, 1.204590, 0.25e-3)
 
 	two := tenServers(t, 20_000, 0, one(func(id route.Identity) route.Router { return &route.PowerOfTwo{ID: id} }))
-	shortest := tenServers(t, 20_000, 0, one(func(id route.Identity) route.Router { return &route.LeastRequests{ID: id} }))
-	order := []float64{meanOf(shared, meanResidence), meanOf(shortest, meanResidence), meanOf(two, meanResidence), meanOf(turns, meanResidence), meanOf(random, meanResidence)}
-	t.Logf("W: one queue %.4f, shortest of all %.4f, shortest of two %.4f, in turn %.4f, random %.4f", order[0], order[1], order[2], order[3], order[4])
+	shortest := tenServers(t, 20_000, 0, one(func(id route.Identity) route.Router {
+		return &route.LeastRequests{ID: id}
+	}))
+	order := []float64{meanOf(shared, meanResidence), meanOf(shortest, meanResidence), meanOf(two, meanResidence),
+		meanOf(turns, meanResidence), meanOf(random, meanResidence)}
+	t.Logf("W: one queue %.4f, shortest of all %.4f, shortest of two %.4f, in turn %.4f, random %.4f", order[0],
+		order[1], order[2], order[3], order[4])
 	for i := range order[1:] {
 		if order[i]*1.05 > order[i+1] {
 			t.Errorf("the order of %.4f is not clear", order)
@@ -102,10 +109,13 @@ func TestHerd(t *testing.T) {
 			return all
 		}), meanResidence)
 	}
-	turns := meanOf(tenServers(t, requests, 0, one(func(route.Identity) route.Router { return new(route.RoundRobin) })), meanResidence)
+	turns := meanOf(tenServers(t, requests, 0, one(func(route.Identity) route.Router {
+		return new(route.RoundRobin)
+	})), meanResidence)
 	const old = 2 * clock.Second
 	exact, stale, counted, crowd := queue(false, 0, 1), queue(false, old, 1), queue(true, old, 1), queue(true, old, 16)
-	t.Logf("W: exact %.3f; %v old: with own counts %.3f, of 16 routers %.3f, without %.3f; in turn %.3f", exact, old, counted, crowd, stale, turns)
+	t.Logf("W: exact %.3f; %v old: with own counts %.3f, of 16 routers %.3f, without %.3f; in turn %.3f", exact, old,
+		counted, crowd, stale, turns)
 	for _, c := range []struct {
 		what          string
 		better, worse float64
@@ -139,7 +149,9 @@ func (s *sharers) Peek() (clock.Time, bool) {
 	if s.rng == nil {
 		s.rng = rand.New(rand.NewPCG(1, 2))
 		for g := range s.groups {
-			s.contents = append(s.contents, &workload.Content{Segments: []workload.Segment{{ID: workload.UniqueID(-1 - int64(g)), Tokens: s.shared}}})
+			s.contents = append(s.contents,
+				&workload.Content{Segments: []workload.Segment{{ID: workload.UniqueID(-1 - int64(g)),
+					Tokens: s.shared}}})
 		}
 		s.draw()
 	}
@@ -206,7 +218,8 @@ func TestPrefixRoutersHit(t *testing.T) {
 			most = max(most, n)
 		}
 		share := float64(h.cached) / float64(h.prompts)
-		t.Logf("%-28s %.3f of prompt tokens cached, busiest replica %.2f of requests", fmt.Sprintf("%T", router), share, float64(most)/4000)
+		t.Logf("%-28s %.3f of prompt tokens cached, busiest replica %.2f of requests", fmt.Sprintf("%T", router), share,
+			float64(most)/4000)
 		if len(h.served) != replicas || most > 4000*6/10 {
 			t.Errorf("%T: requests are spread %v", router, h.served)
 		}
@@ -221,7 +234,8 @@ func TestPrefixRoutersHit(t *testing.T) {
 	bounded := route.NewPrefix()
 	bounded.MaxBlocks = 1000
 	for _, r := range []route.Router{
-		route.NewPrefix(), bounded, byPrefix, route.NewSGLang(), llmd, precise, dynamo, approximate, &route.LeastTokens{Uncached: true},
+		route.NewPrefix(), bounded, byPrefix, route.NewSGLang(), llmd, precise, dynamo, approximate,
+		&route.LeastTokens{Uncached: true},
 	} {
 		if got := rate(r); got < 1.3*turns {
 			t.Errorf("%T: %.3f of prompt tokens cached, %.3f in turn", r, got, turns)

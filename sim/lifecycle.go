@@ -153,7 +153,8 @@ type rollout struct{ next, last int }
 
 // live lets the replicas of a fleet have lives.
 func (e *Simulation) initLifecycle(f *Fleet) {
-	l := &lifecycle{Lifecycle: f.Lifecycle, of: make([]replicaLife, len(f.Replicas)), starts: workload.NewRNG(f.Lifecycle.Seed, "cold start")}
+	l := &lifecycle{Lifecycle: f.Lifecycle, of: make([]replicaLife, len(f.Replicas)),
+		starts: workload.NewRNG(f.Lifecycle.Seed, "cold start")}
 	l.lead, _ = f.Lifecycle.leaders(len(f.Replicas))
 	for i := range l.of {
 		l.of[i] = replicaLife{wanted: true, listed: true}

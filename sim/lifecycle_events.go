@@ -103,9 +103,10 @@ func (e *Simulation) applyFailure(f *Failure) {
 // heldInVain reports whether requests at the router have waited for a day, by the instant at, in which nothing but
 // autoscalers took its turn, and that nothing else is planned: what they have not brought by then they never will.
 func (e *Simulation) heldInVain(at clock.Time) bool {
-	return e.levels.Held > 0 && at.Sub(e.stirred) > clock.Day && !e.lifecycle.planned.Contains(func(x *pq.Item[int32]) bool {
-		return x.Tie>>32 < plannedScrape
-	})
+	return e.levels.Held > 0 && at.Sub(e.stirred) > clock.Day &&
+		!e.lifecycle.planned.Contains(func(x *pq.Item[int32]) bool {
+			return x.Tie>>32 < plannedScrape
+		})
 }
 
 // onlyPlannedLeft reports whether nothing will happen but what is planned, and no request waits for that.

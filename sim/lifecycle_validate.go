@@ -27,29 +27,34 @@ func (l *Lifecycle) validate(f *Fleet) error {
 func (f *Fleet) validateTogether(lead []int32, found *faults.List) {
 	n, first := len(lead), 0
 	for _, ranks := range f.Lockstep {
-		found.Check(ranks < 2 || first+ranks > n || groupSize(lead, first) == ranks, "lifecycle: replicas %d to %d are in lock step, and do not live together", first, first+ranks-1)
+		found.Check(ranks < 2 || first+ranks > n || groupSize(lead, first) == ranks,
+			"lifecycle: replicas %d to %d are in lock step, and do not live together", first, first+ranks-1)
 		first += ranks
 	}
 	d := f.Disaggregation
-	found.Check(d == nil || d.Prefills < 0 || d.Prefills >= n || int(lead[d.Prefills]) == d.Prefills, "lifecycle: replicas for prompts live together with replicas for answers")
+	found.Check(d == nil || d.Prefills < 0 || d.Prefills >= n || int(lead[d.Prefills]) == d.Prefills,
+		"lifecycle: replicas for prompts live together with replicas for answers")
 }
 
 // validateFailure reports what is wrong with failure i, or does not go with one before it.
 func (l *Lifecycle) validateFailure(i int, lead []int32, found *faults.List) {
 	x, n := &l.Failures[i], len(lead)
 	found.Check(x.Replica >= 0 && x.Replica < n, "failure %d: there is no replica %d of %d", i, x.Replica, n)
-	found.Check(x.Kind != Restart || x.Last >= x.Replica && x.Last < n, "failure %d: there are no replicas %d to %d of %d", i, x.Replica, x.Last, n)
+	found.Check(x.Kind != Restart || x.Last >= x.Replica && x.Last < n,
+		"failure %d: there are no replicas %d to %d of %d", i, x.Replica, x.Last, n)
 	found.Check(x.At >= 0 && x.For >= 0, "failure %d: at %v for %v is negative", i, x.At, x.For)
 	lasting := x.Kind == Slow || x.Kind == LinkLoss
 	found.Check(!lasting || x.For > 0, "failure %d: %v without end is not allowed", i, x.Kind)
-	found.Check(x.Kind != Slow || x.Permille >= 1000 && x.Permille <= engine.MaxSlowdown, "failure %d: step times times %d/1000 are not allowed (want 1 to %d times)",
+	found.Check(x.Kind != Slow || x.Permille >= 1000 && x.Permille <= engine.MaxSlowdown,
+		"failure %d: step times times %d/1000 are not allowed (want 1 to %d times)",
 		i, x.Permille, engine.MaxSlowdown/1000)
 	if !lasting {
 		return
 	}
 	for j := range l.Failures[:i] {
 		y := &l.Failures[j]
-		found.Check(y.Kind != x.Kind || !alike(lead, y.Replica, x.Replica) || x.At >= y.At.Add(y.For) || y.At >= x.At.Add(x.For),
+		found.Check(y.Kind != x.Kind || !alike(lead, y.Replica, x.Replica) || x.At >= y.At.Add(y.For) ||
+			y.At >= x.At.Add(x.For),
 			"failures %d and %d: %v of replica %d twice at a time", j, i, x.Kind, x.Replica)
 	}
 }
@@ -84,11 +89,16 @@ func (s *Scaler) validate(i int, f *Fleet, lead []int32, found *faults.List) {
 			count++
 		}
 	}
-	found.Check(int(lead[s.First]) == s.First && (s.Last == n-1 || int(lead[s.Last+1]) == s.Last+1), "scaler %d: replicas %d to %d are no whole groups", i, s.First, s.Last)
-	found.Check(s.Least >= 0 && s.Least <= s.Most && s.Most <= count, "scaler %d: %d to %d of %d replicas are not allowed", i, s.Least, s.Most, count)
-	found.Check(s.Initial >= 0 && s.Initial <= count, "scaler %d: %d of %d replicas are not allowed at first", i, s.Initial, count)
+	found.Check(int(lead[s.First]) == s.First && (s.Last == n-1 || int(lead[s.Last+1]) == s.Last+1),
+		"scaler %d: replicas %d to %d are no whole groups", i, s.First, s.Last)
+	found.Check(s.Least >= 0 && s.Least <= s.Most && s.Most <= count,
+		"scaler %d: %d to %d of %d replicas are not allowed", i, s.Least, s.Most, count)
+	found.Check(s.Initial >= 0 && s.Initial <= count, "scaler %d: %d of %d replicas are not allowed at first", i,
+		s.Initial, count)
 	d := f.Disaggregation
-	found.Check(d == nil || s.Last < d.Prefills || s.First >= d.Prefills, "scaler %d: replicas %d to %d are for prompts and for answers", i, s.First, s.Last)
-	found.Check(s.Scrape > 0 && s.Phase >= 0 && s.Keep >= 0, "scaler %d: a scrape every %v from %v on is not allowed", i, s.Scrape, s.Phase)
+	found.Check(d == nil || s.Last < d.Prefills || s.First >= d.Prefills,
+		"scaler %d: replicas %d to %d are for prompts and for answers", i, s.First, s.Last)
+	found.Check(s.Scrape > 0 && s.Phase >= 0 && s.Keep >= 0, "scaler %d: a scrape every %v from %v on is not allowed",
+		i, s.Scrape, s.Phase)
 	found.Add(s.Policy.Validate(s.Least))
 }

@@ -96,7 +96,8 @@ func TestLives(t *testing.T) {
 		ends, states string
 	}{
 		{"a crash drops the token in flight; the next request waits for the replica", 1,
-			sim.Lifecycle{ColdStart: workload.Delay{Mean: clock.Second}, Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(25 * milli), For: 100 * milli}}},
+			sim.Lifecycle{ColdStart: workload.Delay{Mean: clock.Second},
+				Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(25 * milli), For: 100 * milli}}},
 			[]workload.Request{asks(0, 5), asks(50*milli, 1)},
 			"failed 0/2 at 25ms; completed 0/1 at 1.135s",
 			"0 25ms down, 0 125ms starting, 0 1.125s ready"},
@@ -105,21 +106,27 @@ func TestLives(t *testing.T) {
 			[]workload.Request{asks(0, 5)}, "failed 0/1 at 20ms", "0 20ms down"},
 		{"what the GPU was given is counted before it starts again", 1,
 			sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(11 * milli), For: 1 * milli}}},
-			[]workload.Request{asks(0, 5), asks(15*milli, 1)}, "failed 0/1 at 11ms; completed 0/1 at 30ms", "0 11ms down, 0 20ms starting, 0 20ms ready"},
+			[]workload.Request{asks(0, 5), asks(15*milli, 1)}, "failed 0/1 at 11ms; completed 0/1 at 30ms",
+			"0 11ms down, 0 20ms starting, 0 20ms ready"},
 		{"until a health check requests go to the dead", 2,
-			sim.Lifecycle{Probe: clock.Second, Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(500 * milli), For: 10 * clock.Second}}},
-			[]workload.Request{asks(600*milli, 1), asks(700*milli, 1), asks(800*milli, 1), asks(1000*milli, 1), asks(1001*milli, 1)},
+			sim.Lifecycle{Probe: clock.Second,
+				Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(500 * milli), For: 10 * clock.Second}}},
+			[]workload.Request{asks(600*milli, 1), asks(700*milli, 1), asks(800*milli, 1), asks(1000*milli, 1),
+				asks(1001*milli, 1)},
 			"failed 0/0 at 600ms; completed 1/1 at 710ms; failed 0/0 at 800ms; completed 1/1 at 1.01s; completed 1/1 at 1.02s", "0 500ms down"},
 		{"a drain lets requests end, and sends new ones elsewhere", 2,
 			sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Drain, At: clock.Time(15 * milli)}}},
 			[]workload.Request{asks(0, 5), asks(20*milli, 1), asks(21*milli, 1)},
 			"completed 0/5 at 50ms; completed 1/1 at 30ms; completed 1/1 at 40ms", "0 15ms draining, 0 50ms off"},
 		{"or kills them after a grace", 1,
-			sim.Lifecycle{Grace: 20 * milli, Failures: []sim.Failure{{Kind: sim.Drain, At: clock.Time(15 * milli), For: 100 * milli}}},
+			sim.Lifecycle{Grace: 20 * milli,
+				Failures: []sim.Failure{{Kind: sim.Drain, At: clock.Time(15 * milli), For: 100 * milli}}},
 			[]workload.Request{asks(0, 5), asks(20*milli, 1)},
-			"failed 0/3 at 35ms; completed 0/1 at 150ms", "0 15ms draining, 0 40ms off, 0 140ms starting, 0 140ms ready"},
+			"failed 0/3 at 35ms; completed 0/1 at 150ms",
+			"0 15ms draining, 0 40ms off, 0 140ms starting, 0 140ms ready"},
 		{"a rolling restart has one replica away at a time", 3,
-			sim.Lifecycle{ColdStart: workload.Delay{Mean: 30 * milli}, Failures: []sim.Failure{{Kind: sim.Restart, At: clock.Time(5 * milli), Last: 2}}},
+			sim.Lifecycle{ColdStart: workload.Delay{Mean: 30 * milli},
+				Failures: []sim.Failure{{Kind: sim.Restart, At: clock.Time(5 * milli), Last: 2}}},
 			[]workload.Request{asks(0, 2), asks(200*milli, 1)},
 			"completed 0/2 at 20ms; completed 0/1 at 210ms",
 			"0 5ms draining, 0 20ms off, 0 20ms starting, 0 50ms ready, 1 50ms draining, 1 50ms off, 1 50ms starting, 1 80ms ready, 2 80ms draining, 2 80ms off, 2 80ms starting, 2 110ms ready"},
@@ -132,7 +139,8 @@ func TestLives(t *testing.T) {
 			[]workload.Request{asks(10*milli, 1), asks(120*milli, 1)},
 			"rejected -1/0 at 10ms (not ready); completed 0/1 at 130ms", "0 0s down, 0 100ms starting, 0 100ms ready"},
 		{"a lost link: who is told to leaves, others get their answer late", 2,
-			sim.Lifecycle{Probe: 50 * milli, Failures: []sim.Failure{{Kind: sim.LinkLoss, At: clock.Time(5 * milli), For: 100 * milli}}},
+			sim.Lifecycle{Probe: 50 * milli,
+				Failures: []sim.Failure{{Kind: sim.LinkLoss, At: clock.Time(5 * milli), For: 100 * milli}}},
 			[]workload.Request{impatient, asks(0, 5), asks(6*milli, 1), asks(7*milli, 1), asks(60*milli, 2)},
 			"timed_out 0/5 at 50ms; completed 1/5 at 50ms; failed 0/0 at 6ms; completed 1/1 at 20ms; completed 1/2 at 80ms", ""},
 	} {
@@ -149,14 +157,19 @@ func TestLives(t *testing.T) {
 // TestLostLink looks at what clients see of a replica that cannot be reached from 15 to 115 milli.
 func TestLostLink(t *testing.T) {
 	client := func(r workload.Request, c workload.Client) workload.Request { r.Client = &c; return r }
-	d := live(t, 1, sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.LinkLoss, At: clock.Time(15 * milli), For: 100 * milli}}},
+	d := live(t, 1, sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.LinkLoss, At: clock.Time(15 * milli),
+		For: 100 * milli}}},
 		asks(0, 4), // its first token came before
-		client(asks(0, 4), workload.Client{Timeout: 90 * milli}),  // leaves with one token; the server has long ended it
+		// leaves with one token; the server has long ended it
+		client(asks(0, 4), workload.Client{Timeout: 90 * milli}),
 		client(asks(0, 4), workload.Client{Timeout: 116 * milli}), // just waits long enough
-		client(asks(0, 30), workload.Client{Timeout: 50 * milli}), // leaves at 50 milli; the server hears it when the link is back
+		// leaves at 50 milli; the server hears it when the link is back
+		client(asks(0, 30), workload.Client{Timeout: 50 * milli}),
 		asks(12*milli, 4), // sees nothing before
-		client(asks(12*milli, 4), workload.Client{FirstTimeout: 60 * milli, Timeout: clock.Second}), // leaves without any
-		client(asks(12*milli, 4), workload.Client{FirstTimeout: 103 * milli}),                       // its first token comes in time
+		// leaves without any
+		client(asks(12*milli, 4), workload.Client{FirstTimeout: 60 * milli, Timeout: clock.Second}),
+		// its first token comes in time
+		client(asks(12*milli, 4), workload.Client{FirstTimeout: 103 * milli}),
 	)
 	want := []string{
 		"answered: first 10ms, last 115ms, released 40ms, 4 tokens",
@@ -175,7 +188,8 @@ func TestLostLink(t *testing.T) {
 	}
 	for i := range d.Records {
 		r := &d.Records[i]
-		got := fmt.Sprintf("%v: first %s, last %s, released %s, %d tokens", r.Ending, at(r.ClientFirst), at(r.ClientLast), at(r.Released), r.Tokens)
+		got := fmt.Sprintf("%v: first %s, last %s, released %s, %d tokens", r.Ending, at(r.ClientFirst),
+			at(r.ClientLast), at(r.Released), r.Tokens)
 		if got != want[i] {
 			t.Errorf("request %d: %s\nwanted     %s", i, got, want[i])
 		}
@@ -184,7 +198,8 @@ func TestLostLink(t *testing.T) {
 
 // TestSlowReplica stretches the iterations that are composed from 15 to 45 milli by half.
 func TestSlowReplica(t *testing.T) {
-	d := live(t, 1, sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Slow, At: clock.Time(15 * milli), For: 30 * milli, Permille: 1500}}}, asks(0, 6))
+	d := live(t, 1, sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Slow, At: clock.Time(15 * milli), For: 30 * milli,
+		Permille: 1500}}}, asks(0, 6))
 	var last []clock.Duration
 	for _, it := range d.Iterations {
 		last = append(last, it.End.Sub(0)/milli)
@@ -214,7 +229,8 @@ func TestTooSlow(t *testing.T) {
 
 // TestStranded is an error where nobody will ever come.
 func TestStranded(t *testing.T) {
-	_, err := tryLive(1, sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(5 * milli)}}}, asks(0, 5), asks(20*milli, 1))
+	_, err := tryLive(1, sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(5 * milli)}}},
+		asks(0, 5), asks(20*milli, 1))
 	if !errors.Is(err, sim.ErrStranded) {
 		t.Errorf("%v, want %v", err, sim.ErrStranded)
 	}
@@ -235,7 +251,8 @@ func TestScaleUpLag(t *testing.T) {
 		p := autoscale.NewKEDA(5)
 		p.Poll, p.PollPhase, p.Phase = 15*clock.Second, phase(1), phase(2)
 		s := sim.Scaler{Policy: p, Last: 3, Least: 1, Most: 4, Initial: 1, Scrape: 15 * clock.Second, Phase: phase(0)}
-		d := live(t, 4, sim.Lifecycle{ColdStart: workload.Delay{Mean: 120 * clock.Second}, Scalers: []sim.Scaler{s}}, spike...)
+		d := live(t, 4, sim.Lifecycle{ColdStart: workload.Delay{Mean: 120 * clock.Second}, Scalers: []sim.Scaler{s}},
+			spike...)
 		var up clock.Duration
 		for _, state := range d.states {
 			var at, what string
@@ -277,8 +294,10 @@ func (c course) Turn(s *autoscale.State) (int, clock.Time) {
 
 // TestWhoGoes removes those that are not ready first, of each the one with the highest number.
 func TestWhoGoes(t *testing.T) {
-	s := sim.Scaler{Policy: course{2, 4, 2, 1, 3, 3, 3, 3, 3, 3, 0, 0, 1}, Last: 3, Most: 4, Initial: 2, Scrape: clock.Second}
-	d := live(t, 4, sim.Lifecycle{ColdStart: workload.Delay{Mean: 1500 * milli}, Scalers: []sim.Scaler{s}}, asks(0, 1), asks(11*clock.Second, 1))
+	s := sim.Scaler{Policy: course{2, 4, 2, 1, 3, 3, 3, 3, 3, 3, 0, 0, 1}, Last: 3, Most: 4, Initial: 2,
+		Scrape: clock.Second}
+	d := live(t, 4, sim.Lifecycle{ColdStart: workload.Delay{Mean: 1500 * milli}, Scalers: []sim.Scaler{s}}, asks(0, 1),
+		asks(11*clock.Second, 1))
 	want := "2 0s off, 3 0s off, 2 1s starting, 3 1s starting, 3 2s off, 2 2s off, 1 3s draining, 1 3s off, " +
 		"1 4s starting, 2 4s starting, 1 5.5s ready, 2 5.5s ready, " +
 		"2 10s draining, 1 10s draining, 0 10s draining, 0 10s off, 1 10s off, 2 10s off, 0 12s starting, 0 13.5s ready"
@@ -299,22 +318,29 @@ func TestRanksLiveTogether(t *testing.T) {
 		requests     []workload.Request
 		ends, states string
 	}{
-		{"a crash of one", sim.Lifecycle{ColdStart: workload.Delay{Mean: clock.Second, Distribution: "exponential"}, Failures: []sim.Failure{{Replica: 1, At: clock.Time(25 * milli), For: 100 * milli}}},
+		{"a crash of one", sim.Lifecycle{ColdStart: workload.Delay{Mean: clock.Second, Distribution: "exponential"},
+			Failures: []sim.Failure{{Replica: 1, At: clock.Time(25 * milli), For: 100 * milli}}},
 			[]workload.Request{asks(0, 5), asks(0, 5), asks(0, 5), asks(0, 5), asks(60*milli, 1), asks(60*milli, 1)},
 			"failed 0/2 at 25ms; failed 1/2 at 25ms; completed 2/5 at 50ms; completed 3/5 at 50ms; completed 2/1 at 70ms; completed 3/1 at 70ms",
 			"0 25ms down, 1 25ms down"},
-		{"a drain ends when both have served", sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Drain, Replica: 1, At: clock.Time(15 * milli)}}},
+		{"a drain ends when both have served",
+			sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Drain, Replica: 1, At: clock.Time(15 * milli)}}},
 			[]workload.Request{asks(0, 3), asks(0, 5), asks(0, 9)},
 			"completed 0/3 at 30ms; completed 1/5 at 50ms; completed 2/9 at 90ms",
-			"0 15ms draining, 1 15ms draining, 0 50ms off, 1 50ms off"}, // in lock step when the dummy batch has ended that began then
-		{"slowness", sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Slow, Replica: 2, For: 35 * milli, Permille: 2000}}},
+			// in lock step when the dummy batch has ended that began then
+			"0 15ms draining, 1 15ms draining, 0 50ms off, 1 50ms off"},
+		{"slowness", sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Slow, Replica: 2, For: 35 * milli,
+			Permille: 2000}}},
 			[]workload.Request{asks(0, 3), asks(0, 3), asks(0, 3), asks(0, 3)},
 			"completed 0/3 at 30ms; completed 1/3 at 30ms; completed 2/3 at 50ms; completed 3/3 at 50ms", ""},
-		{"a rolling restart has one deployment away at a time", sim.Lifecycle{ColdStart: workload.Delay{Mean: 30 * milli}, Failures: []sim.Failure{{Kind: sim.Restart, At: clock.Time(5 * milli), Last: 3}}},
+		{"a rolling restart has one deployment away at a time",
+			sim.Lifecycle{ColdStart: workload.Delay{Mean: 30 * milli},
+				Failures: []sim.Failure{{Kind: sim.Restart, At: clock.Time(5 * milli), Last: 3}}},
 			[]workload.Request{asks(200*milli, 1)}, "completed 0/1 at 210ms",
 			"0 5ms draining, 1 5ms draining, 0 5ms off, 1 5ms off, 0 5ms starting, 1 5ms starting, 0 35ms ready, 1 35ms ready, " +
 				"2 35ms draining, 3 35ms draining, 2 35ms off, 3 35ms off, 2 35ms starting, 3 35ms starting, 2 65ms ready, 3 65ms ready"},
-		{"a scaler counts deployments", sim.Lifecycle{ColdStart: workload.Delay{Mean: 500 * milli}, Scalers: []sim.Scaler{{Policy: course{1, 2, 1, 1}, Last: 3, Most: 2, Initial: 1, Scrape: clock.Second}}},
+		{"a scaler counts deployments", sim.Lifecycle{ColdStart: workload.Delay{Mean: 500 * milli},
+			Scalers: []sim.Scaler{{Policy: course{1, 2, 1, 1}, Last: 3, Most: 2, Initial: 1, Scrape: clock.Second}}},
 			[]workload.Request{asks(2500*milli, 1)}, "completed 0/1 at 2.51s",
 			"2 0s off, 3 0s off, 2 1s starting, 3 1s starting, 2 1.5s ready, 3 1.5s ready, 2 2s draining, 3 2s draining, 2 2s off, 3 2s off"},
 	} {
@@ -351,16 +377,24 @@ func TestRanksLiveTogether(t *testing.T) {
 // TestLivesAreChecked refuses lives that cannot be.
 func TestLivesAreChecked(t *testing.T) {
 	for want, lifecycle := range map[string]sim.Lifecycle{
-		"failure 0: there is no replica 2 of 2":                             {Failures: []sim.Failure{{Replica: 2}}},
-		"failure 0: slow without end":                                       {Failures: []sim.Failure{{Kind: sim.Slow, Permille: 2000}}},
-		"failure 0: step times times 500/1000":                              {Failures: []sim.Failure{{Kind: sim.Slow, For: milli, Permille: 500}}},
-		"failures 0 and 1: link of replica 0 twice at a time":               {Failures: []sim.Failure{{Kind: sim.LinkLoss, For: milli}, {Kind: sim.LinkLoss, For: milli}}},
-		"failure 0: there are no replicas 0 to 2 of 2":                      {Failures: []sim.Failure{{Kind: sim.Restart, Last: 2}}},
-		"scaler 0: 1 to 3 of 2 replicas":                                    {Scalers: []sim.Scaler{{Policy: course{}, Last: 1, Least: 1, Most: 3, Scrape: milli}}},
-		"lifecycle: groups of [2 1] are not the 2 replicas":                 {Groups: []int{2, 1}},
-		"scaler 0: replicas 0 to 0 are no whole groups":                     {Groups: []int{2}, Scalers: []sim.Scaler{{Policy: course{}, Scrape: milli}}},
-		"failures 0 and 1: slow of replica 1 twice at a time":               {Groups: []int{2}, Failures: []sim.Failure{{Kind: sim.Slow, For: milli, Permille: 2000}, {Kind: sim.Slow, Replica: 1, For: milli, Permille: 2000}}},
-		"scaler 1: replica 1 has another one":                               {Scalers: []sim.Scaler{{Policy: course{}, Last: 1, Scrape: milli}, {Policy: course{}, First: 1, Last: 1, Scrape: milli}}},
+		"failure 0: there is no replica 2 of 2": {Failures: []sim.Failure{{Replica: 2}}},
+		"failure 0: slow without end": {Failures: []sim.Failure{{Kind: sim.Slow,
+			Permille: 2000}}},
+		"failure 0: step times times 500/1000": {Failures: []sim.Failure{{Kind: sim.Slow,
+			For: milli, Permille: 500}}},
+		"failures 0 and 1: link of replica 0 twice at a time": {Failures: []sim.Failure{{Kind: sim.LinkLoss,
+			For: milli}, {Kind: sim.LinkLoss, For: milli}}},
+		"failure 0: there are no replicas 0 to 2 of 2": {Failures: []sim.Failure{{Kind: sim.Restart, Last: 2}}},
+		"scaler 0: 1 to 3 of 2 replicas": {Scalers: []sim.Scaler{{Policy: course{},
+			Last: 1, Least: 1, Most: 3, Scrape: milli}}},
+		"lifecycle: groups of [2 1] are not the 2 replicas": {Groups: []int{2, 1}},
+		"scaler 0: replicas 0 to 0 are no whole groups": {Groups: []int{2},
+			Scalers: []sim.Scaler{{Policy: course{}, Scrape: milli}}},
+		"failures 0 and 1: slow of replica 1 twice at a time": {Groups: []int{2},
+			Failures: []sim.Failure{{Kind: sim.Slow, For: milli, Permille: 2000},
+				{Kind: sim.Slow, Replica: 1, For: milli, Permille: 2000}}},
+		"scaler 1: replica 1 has another one": {Scalers: []sim.Scaler{{Policy: course{},
+			Last: 1, Scrape: milli}, {Policy: course{}, First: 1, Last: 1, Scrape: milli}}},
 		"hpa: it cannot scale to zero (want min 1 or more, or keda or knat": {Scalers: []sim.Scaler{{Policy: autoscale.NewHPA(1), Scrape: milli}}},
 	} {
 		if _, err := tryLive(2, lifecycle); err == nil || !strings.Contains(err.Error(), want) {

@@ -93,9 +93,11 @@ func lockstepped(t *testing.T, list []workload.Request) []rank {
 func TestLockstepPrefillStallsOthers(t *testing.T) {
 	var list []workload.Request
 	for range 32 { // rank 0 gets those that end at once, rank 1 those that go on
-		list = append(list, workload.Request{InputTokens: 10, OutputTokens: 1}, workload.Request{InputTokens: 10, OutputTokens: 40})
+		list = append(list, workload.Request{InputTokens: 10, OutputTokens: 1},
+			workload.Request{InputTokens: 10, OutputTokens: 40})
 	}
-	list = append(list, workload.Request{Arrival: clock.Time(405 * clock.Millisecond), InputTokens: 1000, OutputTokens: 2})
+	list = append(list, workload.Request{Arrival: clock.Time(405 * clock.Millisecond), InputTokens: 1000,
+		OutputTokens: 2})
 	ranks := lockstepped(t, list)
 	if n := ranks[1].gaps[200*clock.Millisecond]; n != 32 {
 		t.Errorf("%d gaps of 200 ms on rank 1, want 32: %v", n, ranks[1].gaps)

@@ -51,10 +51,12 @@ func TestMLFQ(t *testing.T) {
 		t.Logf("seed %d, in order of arrival: short %.2f s, long %.1f s, worst %.1f s", seed, short, long, worst)
 		forever := try(t, config(mlfq(0)), load, seed)
 		fs, fl, fw := byLength(forever)
-		t.Logf("seed %d, MLFQ: short %.2f s, long %.1f s, worst %.1f s, %d preemptions", seed, fs, fl, fw, forever.preemptions)
+		t.Logf("seed %d, MLFQ: short %.2f s, long %.1f s, worst %.1f s, %d preemptions", seed, fs, fl, fw,
+			forever.preemptions)
 		raised := try(t, config(mlfq(10*clock.Second)), load, seed)
 		rs, rl, rw := byLength(raised)
-		t.Logf("seed %d, MLFQ with a starvation time: short %.2f s, long %.1f s, worst %.1f s, %d preemptions", seed, rs, rl, rw, raised.preemptions)
+		t.Logf("seed %d, MLFQ with a starvation time: short %.2f s, long %.1f s, worst %.1f s, %d preemptions", seed,
+			rs, rl, rw, raised.preemptions)
 		if fs > 0.6*short || rs > 0.6*short {
 			t.Errorf("seed %d: short answers take %.2f and %.2f s, in order of arrival %.2f s", seed, fs, rs, short)
 		}

@@ -18,7 +18,8 @@ import (
 
 // orders draws an order of the queue.
 func orders(t *rapid.T) sched.Order {
-	size := sched.Size{PerPrompt: rapid.Int64Range(0, 2).Draw(t, "per prompt"), PerAnswer: rapid.Int64Range(1, 3).Draw(t, "per answer")}
+	size := sched.Size{PerPrompt: rapid.Int64Range(0, 2).Draw(t, "per prompt"),
+		PerAnswer: rapid.Int64Range(1, 3).Draw(t, "per answer")}
 	if rapid.Bool().Draw(t, "predicted") {
 		size.Error, size.Seed = rapid.Float64Range(0.1, 2).Draw(t, "error"), 5
 	}
@@ -36,7 +37,8 @@ func orders(t *rapid.T) sched.Order {
 		return fair
 	}
 	if rapid.IntRange(0, 3).Draw(t, "aged") == 0 {
-		order = sched.Aged{Order: order, Per: clock.Duration(rapid.Int64Range(1, 50).Draw(t, "per")) * clock.Microsecond}
+		order = sched.Aged{Order: order,
+			Per: clock.Duration(rapid.Int64Range(1, 50).Draw(t, "per")) * clock.Microsecond}
 	}
 	return order
 }

@@ -53,7 +53,8 @@ func TestTheoryShortestFirst(t *testing.T) {
 func TestPredictionErrorCosts(t *testing.T) {
 	last := 0.0
 	for _, sigma := range []float64{0, 0.5, 1, 2, 8} {
-		ys := replicate(t, byAnswer(shortest, sched.Size{Error: sigma, Seed: 1}, plain), open(0.8, exponential(1000), 15_000), 2000, 0)
+		ys := replicate(t, byAnswer(shortest, sched.Size{Error: sigma, Seed: 1}, plain),
+			open(0.8, exponential(1000), 15_000), 2000, 0)
 		mean := 0.0
 		for _, y := range ys {
 			mean += meanWait(y) / float64(len(ys))

@@ -116,7 +116,8 @@ func TestThroughputAtSaturation(t *testing.T) {
 			y := try(t, cfg, burst(1500), seed)
 			t.Logf("seed %d, %s: %.0f tokens/s, %d preemptions", seed, c.name, y.rate, y.preemptions)
 			if last != nil && y.rate < last.rate {
-				t.Errorf("seed %d: %s gives %.1f tokens/s, less than the one before it, %.1f", seed, c.name, y.rate, last.rate)
+				t.Errorf("seed %d: %s gives %.1f tokens/s, less than the one before it, %.1f", seed, c.name, y.rate,
+					last.rate)
 			}
 			last = y
 		}
@@ -127,7 +128,8 @@ func TestThroughputAtSaturation(t *testing.T) {
 func arriving(rate float64, requests int64) workload.Spec {
 	return workload.Spec{
 		Arrivals: []workload.Phase{{Process: "poisson", Rate: rate}},
-		Input:    workload.LengthsSpec{Distribution: "gamma", Mean: 1000, CV: 0.5}, Output: fixed(100), Requests: requests,
+		Input:    workload.LengthsSpec{Distribution: "gamma", Mean: 1000, CV: 0.5}, Output: fixed(100),
+		Requests: requests,
 	}
 }
 
@@ -146,7 +148,8 @@ func TestPrefillFirst(t *testing.T) {
 			t.Logf("seed %d, %s: TTFT %.0f ms, gap p99 %.0f ms; prefill-first %.0f, %.0f", seed, name,
 				1e3*y.ttft, 1e3*y.gap99, 1e3*first.ttft, 1e3*first.gap99)
 			if y.ttft < first.ttft {
-				t.Errorf("seed %d: the mean time to first token of %s is %.4f s, better than %.4f s with prompts first", seed, name, y.ttft, first.ttft)
+				t.Errorf("seed %d: the mean time to first token of %s is %.4f s, better than %.4f s with prompts first",
+					seed, name, y.ttft, first.ttft)
 			}
 			if y.gap99 > first.gap99 {
 				t.Errorf("seed %d: the 99th percentile of the gaps of %s is %.4f s, worse than %.4f s with prompts first", seed, name, y.gap99, first.gap99)
@@ -198,7 +201,8 @@ func TestOversubscription(t *testing.T) {
 		t.Errorf("reservation: %.0f tokens/s with 60 users, %.0f with 200; it should gain", few, many)
 	}
 	if v0 := rate(func() sched.Scheduler { return new(sched.VLLMV0) }, 8192, 200); v0 > 0.9*many {
-		t.Errorf("200 users: %.0f tokens/s with recomputation, %.0f with reservation; the former should be less", v0, many)
+		t.Errorf("200 users: %.0f tokens/s with recomputation, %.0f with reservation; the former should be less", v0,
+			many)
 	}
 }
 
@@ -331,7 +335,8 @@ func TestTheoryStaticBatch(t *testing.T) {
 			t.Fatalf("1/H_%d is %v, want %v", rows, 1/harmonic, exact)
 		}
 		near(t, fmt.Sprintf("efficiency of %d rows", rows), efficiency, 1/harmonic, 5e-4)
-		near(t, fmt.Sprintf("refilling %d rows", rows), ratio, harmonic*float64(batches)/(float64(batches)+harmonic-1), harmonic*3e-3)
+		near(t, fmt.Sprintf("refilling %d rows", rows), ratio, harmonic*float64(batches)/(float64(batches)+harmonic-1),
+			harmonic*3e-3)
 	}
 }
 

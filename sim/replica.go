@@ -33,7 +33,8 @@ func (e *Simulation) newReplica(cfg engine.Config, i int, own *event.Fanout, bef
 	if own != nil {
 		obs = event.Join(e.obs, own)
 	}
-	r := &Replica{own: own, Engine: engine.New(cfg, engine.Setup{Index: i, Host: host{e}, Observers: obs, Transfers: &e.transfers, Before: before})}
+	r := &Replica{own: own, Engine: engine.New(cfg,
+		engine.Setup{Index: i, Host: host{e}, Observers: obs, Transfers: &e.transfers, Before: before})}
 	e.cold(r)
 	return r
 }

@@ -105,7 +105,8 @@ func (e *Simulation) addOne(s *scaling) bool {
 func (e *Simulation) removeOne(s *scaling) {
 	last := -1
 	for i := s.First; i <= s.Last; i = e.lifecycle.after(i) {
-		if l := &e.lifecycle.of[i]; l.wanted && (last < 0 || l.state != event.Ready || e.lifecycle.of[last].state == event.Ready) {
+		if l := &e.lifecycle.of[i]; l.wanted &&
+			(last < 0 || l.state != event.Ready || e.lifecycle.of[last].state == event.Ready) {
 			last = i
 		}
 	}

@@ -149,7 +149,8 @@ const (
 func (e *Simulation) upcoming() (at clock.Time, kind int, r *Replica) {
 	at, r = e.boundaryNext()
 	kind = eventBoundary
-	if t := e.transfers.Next(); t <= at && t < clock.Never && (at < clock.Never || t == e.now || e.transfers.Awaited() > 0 || !e.quiet()) {
+	if t := e.transfers.Next(); t <= at && t < clock.Never &&
+		(at < clock.Never || t == e.now || e.transfers.Awaited() > 0 || !e.quiet()) {
 		at, kind = t, eventTransfer
 	}
 	if e.frontend.Len() > 0 && clock.Time(e.frontend.Top().Key) <= at {
@@ -188,7 +189,8 @@ func (e *Simulation) event() (done bool, err error) {
 		return true, nil
 	}
 	if at > clock.Time(clock.MaxRun) {
-		return false, fmt.Errorf("sim: the run goes past %.0f days; slice or speed up the workload", clock.MaxRun.Seconds()/86400)
+		return false, fmt.Errorf("sim: the run goes past %.0f days; slice or speed up the workload",
+			clock.MaxRun.Seconds()/86400)
 	}
 	if at < e.now {
 		return false, r.Broken("time goes back to %v", at)

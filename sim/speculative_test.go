@@ -51,7 +51,8 @@ func TestDraftsBringTheirLaw(t *testing.T) {
 	for _, c := range []struct {
 		k          int32
 		acceptance []float64
-	}{{1, []float64{0.7}}, {3, []float64{0.7}}, {5, []float64{0.9}}, {4, []float64{0.9, 0.6, 0.3, 0.1}}, {6, []float64{0.8, 0.5}}, {3, []float64{0}}, {3, []float64{1}}} {
+	}{{1, []float64{0.7}}, {3, []float64{0.7}}, {5, []float64{0.9}}, {4, []float64{0.9, 0.6, 0.3, 0.1}},
+		{6, []float64{0.8, 0.5}}, {3, []float64{0}}, {3, []float64{1}}} {
 		want, product := 1.0, 1.0
 		for k := range int(c.k) {
 			product *= c.acceptance[min(k, len(c.acceptance)-1)]
@@ -62,16 +63,19 @@ func TestDraftsBringTheirLaw(t *testing.T) {
 				t.Fatalf("the law says %v, the sum %v", law, want)
 			}
 		}
-		got, _, _ := perIteration(t, engine.Speculative{Tokens: c.k, Method: engine.EAGLE, Acceptance: c.acceptance, Seed: 1})
+		got, _, _ := perIteration(t, engine.Speculative{Tokens: c.k, Method: engine.EAGLE, Acceptance: c.acceptance,
+			Seed: 1})
 		if math.Abs(got-want) > 0.015*want { // some 10⁵ iterations
-			t.Errorf("%d drafts, accepted with %v: %.4f tokens in an iteration, want %.4f", c.k, c.acceptance, got, want)
+			t.Errorf("%d drafts, accepted with %v: %.4f tokens in an iteration, want %.4f", c.k, c.acceptance, got,
+				want)
 		}
 	}
 }
 
 // TestNGramsMatchSometimes demands that a lookup finds drafts as often as it is said to.
 func TestNGramsMatchSometimes(t *testing.T) {
-	tokens, accepted, drafts := perIteration(t, engine.Speculative{Tokens: 3, Method: engine.NGram, Acceptance: []float64{0.5}, Match: 0.25, Seed: 1})
+	tokens, accepted, drafts := perIteration(t,
+		engine.Speculative{Tokens: 3, Method: engine.NGram, Acceptance: []float64{0.5}, Match: 0.25, Seed: 1})
 	if want := 1 + 0.25*0.875; math.Abs(tokens-want) > 0.01*want {
 		t.Errorf("%.4f tokens in an iteration, want %.4f", tokens, want)
 	}
@@ -84,11 +88,17 @@ func TestNGramsMatchSometimes(t *testing.T) {
 func TestSpeculativeIsChecked(t *testing.T) {
 	for want, change := range map[string]func(c *engine.Config){
 		"async_scheduling: the next iteration cannot be composed": func(c *engine.Config) { c.AsyncScheduling = true },
-		"speculative: acceptance: there is none":                  func(c *engine.Config) { c.Speculative.Acceptance = nil },
-		"acceptance: 1.5 is not a probability":                    func(c *engine.Config) { c.Speculative.Acceptance = []float64{0.5, 1.5} },
-		"match: NaN is not a probability":                         func(c *engine.Config) { c.Speculative.Match = math.NaN() },
-		"num_speculative_tokens: -1 is negative":                  func(c *engine.Config) { c.Speculative.Tokens = -1 },
-		"swap space: sequences with drafts":                       func(c *engine.Config) { c.HostBlocks = 1 },
+		"speculative: acceptance: there is none": func(c *engine.Config) {
+			c.Speculative.Acceptance = nil
+		},
+		"acceptance: 1.5 is not a probability": func(c *engine.Config) {
+			c.Speculative.Acceptance = []float64{0.5, 1.5}
+		},
+		"match: NaN is not a probability": func(c *engine.Config) {
+			c.Speculative.Match = math.NaN()
+		},
+		"num_speculative_tokens: -1 is negative": func(c *engine.Config) { c.Speculative.Tokens = -1 },
+		"swap space: sequences with drafts":      func(c *engine.Config) { c.HostBlocks = 1 },
 	} {
 		cfg := drafting(engine.Speculative{Tokens: 3, Acceptance: []float64{0.7}, Match: 1})
 		if err := cfg.Validate(); err != nil {

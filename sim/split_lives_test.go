@@ -54,21 +54,36 @@ func TestDividedLives(t *testing.T) {
 		ends    string // of the request, with its first token
 		states  string
 	}{
-		{"its KV dies on the way", crash(0, 108*milli), nil, "completed 1/3, first 215ms", "0 108ms down, 0 158ms starting, 0 158ms ready"},
-		{"and the request with it", crash(0, 108*milli), func(f *sim.Fleet, _ *sim.Lifecycle) { f.Replicas[1].Connector.FailLost = true },
+		{"its KV dies on the way", crash(0, 108*milli), nil, "completed 1/3, first 215ms",
+			"0 108ms down, 0 158ms starting, 0 158ms ready"},
+		{"and the request with it", crash(0, 108*milli), func(f *sim.Fleet, _ *sim.Lifecycle) {
+			f.Replicas[1].Connector.FailLost = true
+		},
 			"failed 1/0 at 115ms", "0 108ms down, 0 158ms starting, 0 158ms ready"},
-		{"it dies while the request is handed over", crash(0, 100500*clock.Microsecond), nil, "completed 1/3, first 215ms", "0 100.5ms down, 0 150.5ms starting, 0 150.5ms ready"},
-		{"which comes out after the latency", crash(0, 100500*clock.Microsecond), func(f *sim.Fleet, _ *sim.Lifecycle) { f.Disaggregation.Latency = 15 * milli },
+		{"it dies while the request is handed over", crash(0, 100500*clock.Microsecond), nil,
+			"completed 1/3, first 215ms", "0 100.5ms down, 0 150.5ms starting, 0 150.5ms ready"},
+		{"which comes out after the latency", crash(0, 100500*clock.Microsecond), func(f *sim.Fleet, _ *sim.Lifecycle) {
+			f.Disaggregation.Latency = 15 * milli
+		},
 			"completed 1/3, first 225ms", "0 100.5ms down, 0 150.5ms starting, 0 150.5ms ready"},
-		{"it dies when the KV has been read", crash(0, 111*milli), nil, "completed 1/3, first 125ms", "0 111ms down, 0 161ms starting, 0 161ms ready"},
-		{"it dies while the prompt is computed", crash(0, 99*milli), nil, "failed 0/0 at 99ms", "0 99ms down, 0 149ms starting, 0 149ms ready"},
-		{"the other one dies while it loads", crash(1, 108*milli), nil, "failed 1/0 at 108ms", "1 108ms down, 1 158ms starting, 1 158ms ready"},
+		{"it dies when the KV has been read", crash(0, 111*milli), nil, "completed 1/3, first 125ms",
+			"0 111ms down, 0 161ms starting, 0 161ms ready"},
+		{"it dies while the prompt is computed", crash(0, 99*milli), nil, "failed 0/0 at 99ms",
+			"0 99ms down, 0 149ms starting, 0 149ms ready"},
+		{"the other one dies while it loads", crash(1, 108*milli), nil, "failed 1/0 at 108ms",
+			"1 108ms down, 1 158ms starting, 1 158ms ready"},
 		{"a drain waits for the read", sim.Failure{Kind: sim.Drain, At: 50 * ms, For: 50 * milli}, nil,
-			"completed 1/3, first 125ms", "0 50ms draining, 0 " + read + " off, 0 160.284823ms starting, 0 160.284823ms ready"},
-		{"but no longer than its grace", sim.Failure{Kind: sim.Drain, At: 50 * ms, For: 50 * milli}, func(_ *sim.Fleet, l *sim.Lifecycle) { l.Grace = 58 * milli },
+			"completed 1/3, first 125ms",
+			"0 50ms draining, 0 " + read + " off, 0 160.284823ms starting, 0 160.284823ms ready"},
+		{"but no longer than its grace", sim.Failure{Kind: sim.Drain, At: 50 * ms, For: 50 * milli},
+			func(_ *sim.Fleet, l *sim.Lifecycle) {
+				l.Grace = 58 * milli
+			},
 			"completed 1/3, first 215ms", "0 50ms draining, 0 108ms off, 0 158ms starting, 0 158ms ready"},
-		{"its link is lost: it cannot say that it is done", sim.Failure{Kind: sim.LinkLoss, At: 90 * ms, For: 60 * milli}, nil, "completed 1/3, first 175ms", ""},
-		{"it is slow", sim.Failure{Kind: sim.Slow, For: 20 * milli, Permille: 2000}, nil, "completed 1/3, first 225ms", ""},
+		{"its link is lost: it cannot say that it is done",
+			sim.Failure{Kind: sim.LinkLoss, At: 90 * ms, For: 60 * milli}, nil, "completed 1/3, first 175ms", ""},
+		{"it is slow", sim.Failure{Kind: sim.Slow, For: 20 * milli, Permille: 2000}, nil, "completed 1/3, first 225ms",
+			""},
 	} {
 		f := splitFleet(1, 1, 25e9)
 		f.Disaggregation.MinTokens = 100 // so that the other request goes to the replica that answers
@@ -105,9 +120,10 @@ func TestDividedLives(t *testing.T) {
 func TestLeaseEndsWithTheReader(t *testing.T) {
 	f := splitFleet(1, 1, 25e9)
 	f.Replicas[0].NumGPUBlocks = 64
-	d := liveSplit(t, f, sim.Lifecycle{Failures: []sim.Failure{{Replica: 1, At: 104 * ms, For: 50 * milli}}}, []workload.Request{
-		{InputTokens: 1000, OutputTokens: 3}, {InputTokens: 1000, OutputTokens: 3},
-	})
+	d := liveSplit(t, f, sim.Lifecycle{Failures: []sim.Failure{{Replica: 1, At: 104 * ms, For: 50 * milli}}},
+		[]workload.Request{
+			{InputTokens: 1000, OutputTokens: 3}, {InputTokens: 1000, OutputTokens: 3},
+		})
 	if got, want := outcomes(d), "failed 1/0 at 104ms; completed 1/3 at 240.284823ms"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -176,7 +192,8 @@ func TestScalersOfBothKinds(t *testing.T) {
 // TestKindsLiveApart refuses a scaler for replicas of both kinds, and a life that they share.
 func TestKindsLiveApart(t *testing.T) {
 	for want, lifecycle := range map[string]*sim.Lifecycle{
-		"scaler 0: replicas 0 to 1 are for prompts and for answers":    {Scalers: []sim.Scaler{{Policy: course{1}, Last: 1, Most: 2, Scrape: milli}}},
+		"scaler 0: replicas 0 to 1 are for prompts and for answers": {Scalers: []sim.Scaler{{Policy: course{1},
+			Last: 1, Most: 2, Scrape: milli}}},
 		"replicas for prompts live together with replicas for answers": {Groups: []int{2}},
 	} {
 		f := splitFleet(1, 1, 25e9)

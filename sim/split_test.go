@@ -32,8 +32,9 @@ func (phases) Span(b *model.Batch) (first, slope int64, n int) {
 // splitFleet is so many replicas that compute prompts and so many that answer, with links of so many bytes per second.
 func splitFleet(prefills, decodes int, bandwidth int64) sim.Fleet {
 	f := sim.Fleet{
-		Routers:        []route.Router{new(route.RoundRobin)},
-		Disaggregation: &sim.Disaggregation{Prefills: prefills, Decoders: []route.Router{new(route.RoundRobin)}, Hop: clock.Millisecond},
+		Routers: []route.Router{new(route.RoundRobin)},
+		Disaggregation: &sim.Disaggregation{Prefills: prefills, Decoders: []route.Router{new(route.RoundRobin)},
+			Hop: clock.Millisecond},
 	}
 	d := f.Disaggregation
 	for i := range prefills + decodes {
@@ -89,10 +90,13 @@ func TestDisaggregated(t *testing.T) {
 			{Arrival: 5 * ms, InputTokens: 1, OutputTokens: 30},
 		})[0]
 		if rec.FirstToken != clock.Time(c.first)*ms || rec.LastToken != rec.FirstToken+20*ms {
-			t.Errorf("%d bytes/s: tokens from %v to %v, want the first at %d ms", c.bandwidth, rec.FirstToken, rec.LastToken, c.first)
+			t.Errorf("%d bytes/s: tokens from %v to %v, want the first at %d ms", c.bandwidth, rec.FirstToken,
+				rec.LastToken, c.first)
 		}
-		if !rec.HandedOver || rec.PrefilledBy != 0 || rec.Replica != 1 || rec.Between != clock.Millisecond || rec.Tokens != 3 ||
-			rec.RecomputedTokens != 1 || rec.PulledTokens != 999 || rec.Scheduled != 0 || rec.Request.OutputTokens != 3 {
+		if !rec.HandedOver || rec.PrefilledBy != 0 || rec.Replica != 1 || rec.Between != clock.Millisecond ||
+			rec.Tokens != 3 ||
+			rec.RecomputedTokens != 1 || rec.PulledTokens != 999 || rec.Scheduled != 0 ||
+			rec.Request.OutputTokens != 3 {
 			t.Errorf("record %+v", rec)
 		}
 	}
@@ -158,7 +162,8 @@ func TestDisaggregationLosesNothing(t *testing.T) {
 	for _, lease := range []clock.Duration{0, 400 * clock.Millisecond} {
 		var list []workload.Request
 		for i := range 300 {
-			r := workload.Request{Arrival: clock.Time(i) * 20 * ms, InputTokens: int32(20 + i*37%1900), OutputTokens: int32(1 + i%40)}
+			r := workload.Request{Arrival: clock.Time(i) * 20 * ms, InputTokens: int32(20 + i*37%1900),
+				OutputTokens: int32(1 + i%40)}
 			if i%3 == 0 {
 				r.Client = &workload.Client{Timeout: clock.Duration(1+i%200) * 20 * clock.Millisecond}
 			}
@@ -184,7 +189,8 @@ func TestDisaggregationLosesNothing(t *testing.T) {
 				t.Errorf("request %d: %+v", id, rec)
 			}
 		}
-		if outcomes[event.Completed]+outcomes[event.TimedOut] != len(list) || outcomes[event.TimedOut] == 0 || handed < 50 {
+		if outcomes[event.Completed]+outcomes[event.TimedOut] != len(list) || outcomes[event.TimedOut] == 0 ||
+			handed < 50 {
 			t.Errorf("lease %v: %v, %d handed over", lease, outcomes, handed)
 		}
 	}
@@ -196,7 +202,8 @@ func TestDisaggregationRepeats(t *testing.T) {
 	for _, span := range []int{1, 3, 0} {
 		var list []workload.Request
 		for i := range 200 {
-			list = append(list, workload.Request{Arrival: clock.Time(i) * 31 * ms, InputTokens: int32(100 + i*61%1500), OutputTokens: int32(1 + i*7%90)})
+			list = append(list, workload.Request{Arrival: clock.Time(i) * 31 * ms, InputTokens: int32(100 + i*61%1500),
+				OutputTokens: int32(1 + i*7%90)})
 		}
 		f := splitFleet(2, 3, 3e9)
 		for i := range f.Replicas {
@@ -208,7 +215,8 @@ func TestDisaggregationRepeats(t *testing.T) {
 			continue
 		}
 		for id := range of {
-			if a, b := of[id], want[id]; a.FirstToken != b.FirstToken || a.LastToken != b.LastToken || a.Between != b.Between || a.GPU != b.GPU {
+			if a, b := of[id], want[id]; a.FirstToken != b.FirstToken || a.LastToken != b.LastToken ||
+				a.Between != b.Between || a.GPU != b.GPU {
 				t.Fatalf("spans of %d: request %d: %+v, stepped %+v", span, id, a, b)
 			}
 		}

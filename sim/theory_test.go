@@ -196,7 +196,9 @@ func TestTheoryMD1(t *testing.T) {
 // M/M/1: one seat, exponential lengths of mean 1,000 tokens of 1 ms. A request never waits for a step of
 // another, so the grid only rounds lengths.
 func TestTheoryMM1(t *testing.T) {
-	ys := replicate(t, func() engine.Config { return server(1, 1e-3, 0) }, open(0.8, exponential(1000), 60_000), 2000, 0)
+	ys := replicate(t, func() engine.Config {
+		return server(1, 1e-3, 0)
+	}, open(0.8, exponential(1000), 60_000), 2000, 0)
 	within(t, "W", ys, meanResidence, 5, 0)
 	within(t, "Wq", ys, meanWait, 4, 0)
 	within(t, "wait p95", ys, waitQuantile(0.95), 13.8629, 0)
@@ -229,7 +231,9 @@ func TestTheoryPS(t *testing.T) {
 // M/G/∞: memory-bound iterations. Residence is the length, and half an iteration's wait to join.
 func TestTheoryMGInf(t *testing.T) {
 	const step = 1e-3
-	ys := replicate(t, func() engine.Config { return server(1<<15, step, 0) }, open(5, exponential(10_000), 50_000), 200, 6000)
+	ys := replicate(t, func() engine.Config {
+		return server(1<<15, step, 0)
+	}, open(5, exponential(10_000), 50_000), 200, 6000)
 	within(t, "N", ys, func(y *tally) float64 { return y.integral / 5800 }, 50, 5*step)
 
 	// Four requests a minute of 30 s: a Poisson number, of mean 2.
@@ -257,10 +261,13 @@ func TestTheoryMMc(t *testing.T) {
 		c        int
 		load, wq float64
 		requests int64
-	}{{4, 3.2, 0.745541, 100_000}, {10, 8, 0.204590, 100_000}, {2, 1.6, 1.777778, 100_000}, {16, 14.4, 0.369590, 200_000}}
+	}{{4, 3.2, 0.745541, 100_000}, {10, 8, 0.204590, 100_000}, {2, 1.6, 1.777778, 100_000},
+		{16, 14.4, 0.369590, 200_000}}
 	for _, k := range list[:testenv.Choose(3, 4)] {
 		const step = 0.25e-3
-		ys := replicate(t, func() engine.Config { return server(k.c, step, 0) }, open(k.load, exponential(1/step), k.requests/testenv.Choose[int64](2, 1)), 1000, 0)
+		ys := replicate(t, func() engine.Config {
+			return server(k.c, step, 0)
+		}, open(k.load, exponential(1/step), k.requests/testenv.Choose[int64](2, 1)), 1000, 0)
 		within(t, fmt.Sprintf("Wq of %d servers", k.c), ys, meanWait, k.wq, step)
 	}
 }
@@ -298,7 +305,9 @@ func TestTheoryClosedLoop(t *testing.T) {
 // convexity of 1/(1-ρ) moves the mean by less than 1/n*.
 func TestTheoryFluid(t *testing.T) {
 	for rate, n := range map[float64]float64{5: 100, 8: 400} {
-		ys := replicate(t, func() engine.Config { return server(1<<15, 10e-3, 0.1e-3) }, open(rate, fixed(1000), 1<<40), 400, 6000)
+		ys := replicate(t, func() engine.Config {
+			return server(1<<15, 10e-3, 0.1e-3)
+		}, open(rate, fixed(1000), 1<<40), 400, 6000)
 		within(t, fmt.Sprintf("N at %v/s", rate), ys, func(y *tally) float64 { return y.integral / 5600 }, n, 0)
 	}
 }
@@ -309,7 +318,9 @@ func TestTheoryMVA(t *testing.T) {
 	const d, z = 1.0, 9.0
 	think := workload.Delay{Distribution: "exponential", Mean: clock.FromSeconds(z)}
 	for users, x := range map[int32]float64{5: 0.475092, 10: 0.832037, 20: 0.999383} {
-		ys := replicate(t, func() engine.Config { return server(1<<10, 0, 1e-3) }, closed(users, think, exponential(1000), 20_000), 0, 0)
+		ys := replicate(t, func() engine.Config {
+			return server(1<<10, 0, 1e-3)
+		}, closed(users, think, exponential(1000), 20_000), 0, 0)
 		rate := func(y *tally) float64 { return float64(y.completed) / y.lastFinish.Seconds() }
 		within(t, fmt.Sprintf("X of %d users", users), ys, rate, x, 0.5e-3)
 		var meanX, meanR float64

@@ -47,24 +47,29 @@ func drawTraffic(t *rapid.T) (f sim.Fleet, list []workload.Request) {
 	d.MinTokens = int32(draw("min tokens", 0, 0, 20))
 	for i := range f.Replicas {
 		if draw("outage", 0, 0, 1) == 1 {
-			d.Outages = append(d.Outages, sim.Outage{Replica: i, At: clock.Time(draw("down", 5, 60, 400)) * ms, For: clock.Duration(draw("for", 10, 300)) * clock.Millisecond})
+			d.Outages = append(d.Outages,
+				sim.Outage{Replica: i, At: clock.Time(draw("down", 5, 60, 400)) * ms,
+					For: clock.Duration(draw("for", 10, 300)) * clock.Millisecond})
 		}
 	}
-	fails, tiers, blocks := rapid.Bool().Draw(t, "fails"), rapid.IntRange(0, 2).Draw(t, "tiers"), int(draw("blocks", 40, 80, 1001))
+	fails, tiers, blocks := rapid.Bool().Draw(t, "fails"), rapid.IntRange(0, 2).Draw(t, "tiers"),
+		int(draw("blocks", 40, 80, 1001))
 	for i := range f.Replicas {
 		c := &f.Replicas[i]
 		c.BlockSize, c.NumGPUBlocks, c.MaxModelLen, c.PrefixCaching = 4, blocks, 150, tiers > 0
 		c.Connector = &engine.Connector{BlockBytes: trafficBlock, FailLost: fails}
 		for k := range tiers {
 			c.Connector.Tiers = append(c.Connector.Tiers, engine.Tier{
-				Name: fmt.Sprint(k), Chunks: int(draw("chunks", 2, 20, 500)), BytesPerSecond: draw("tier bandwidth", 1000, 1_000_000), WriteBack: k > 0,
+				Name: fmt.Sprint(k), Chunks: int(draw("chunks", 2, 20, 500)),
+				BytesPerSecond: draw("tier bandwidth", 1000, 1_000_000), WriteBack: k > 0,
 			})
 		}
 	}
 	var at clock.Time
 	for range rapid.IntRange(1, 40).Draw(t, "requests") {
 		at += clock.Time(draw("gap", 0, 1, 20, 90)) * ms
-		r := workload.Request{Arrival: at, InputTokens: int32(rapid.IntRange(2, 100).Draw(t, "input")), OutputTokens: int32(rapid.IntRange(1, 40).Draw(t, "output"))}
+		r := workload.Request{Arrival: at, InputTokens: int32(rapid.IntRange(2, 100).Draw(t, "input")),
+			OutputTokens: int32(rapid.IntRange(1, 40).Draw(t, "output"))}
 		if text := draw("text", 0, 0, 1, 2); text > 0 {
 			r.Content = &workload.Content{Segments: []workload.Segment{{ID: uint64(text), Tokens: r.InputTokens}}}
 		}
@@ -98,7 +103,8 @@ func TestBytesAreConserved(t *testing.T) {
 			for k := range f.Replicas[i].Connector.Tiers {
 				u := take()
 				if u.Sent != obs.moved[[2]int{i, k}] || u.Sent != u.Received+u.Dropped+u.Underway {
-					t.Fatalf("tier %d of replica %d: %+v, but %d bytes were said to move", k, i, u, obs.moved[[2]int{i, k}])
+					t.Fatalf("tier %d of replica %d: %+v, but %d bytes were said to move", k, i, u,
+						obs.moved[[2]int{i, k}])
 				}
 				seen["to tiers"] += int(u.Sent)
 			}
@@ -116,10 +122,13 @@ func TestBytesAreConserved(t *testing.T) {
 			sum.Sent, sum.Received, sum.Dropped = sum.Sent+u.Sent, sum.Received+u.Received, sum.Dropped+u.Dropped
 		}
 		if next != len(links) || out != in {
-			t.Fatalf("%d links, %d known; out of the replicas for prompts %+v, into those that answer %+v", len(links), next, out, in)
+			t.Fatalf("%d links, %d known; out of the replicas for prompts %+v, into those that answer %+v", len(links),
+				next, out, in)
 		}
-		if whole := f.Disaggregation.Layers < 2 && !f.Replicas[0].PrefixCaching; whole && (in.Received < obs.pulled || obs.gone == 0 && in.Received != obs.pulled) {
-			t.Fatalf("%d bytes were received, requests were admitted with %d, and %d of them did not complete", in.Received, obs.pulled, obs.gone)
+		if whole := f.Disaggregation.Layers < 2 && !f.Replicas[0].PrefixCaching; whole &&
+			(in.Received < obs.pulled || obs.gone == 0 && in.Received != obs.pulled) {
+			t.Fatalf("%d bytes were received, requests were admitted with %d, and %d of them did not complete",
+				in.Received, obs.pulled, obs.gone)
 		}
 		seen["received"] += int(in.Received)
 		seen["dropped"] += int(in.Dropped)

@@ -66,8 +66,10 @@ func (p *fickle) Schedule(v sched.View) {
 		p.plain = true
 		return
 	}
-	p.learn(int64(v.Now()), int64(v.RunningLen()), int64(v.FreeBlocks()), int64(v.Booked()), v.Remaining(int32(1+p.of(30))),
-		v.Remaining(1<<30), int64(v.LargestFree()), int64(v.Decoding()), v.Context(), int64(v.WaitingLen()), int64(v.Budget()))
+	p.learn(int64(v.Now()), int64(v.RunningLen()), int64(v.FreeBlocks()), int64(v.Booked()),
+		v.Remaining(int32(1+p.of(30))),
+		v.Remaining(1<<30), int64(v.LargestFree()), int64(v.Decoding()), v.Context(), int64(v.WaitingLen()),
+		int64(v.Budget()))
 	p.takeAway(v)
 	p.look(v)
 	p.decode(v)

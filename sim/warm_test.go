@@ -38,7 +38,8 @@ func warmed(t *testing.T, router route.Router, lifecycle *sim.Lifecycle, request
 	if lifecycle != nil {
 		lifecycle.Renew = caching
 	}
-	e, err := sim.NewFleet(sim.Fleet{Replicas: []engine.Config{caching(0), caching(1)}, Routers: []route.Router{router}, Lifecycle: lifecycle},
+	e, err := sim.NewFleet(sim.Fleet{Replicas: []engine.Config{caching(0), caching(1)}, Routers: []route.Router{router},
+		Lifecycle: lifecycle},
 		simtest.NewRequests(requests), new(simtest.Recorder))
 	if err != nil {
 		t.Fatal(err)

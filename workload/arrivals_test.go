@@ -100,7 +100,8 @@ func TestCox(t *testing.T) {
 // TestOnOff has the mean rate and the burstiness of code completion, whose trace has a
 // coefficient of variation of 13.2 and dispersions of 13.2, 72 and 167 in 1, 10 and 60 s.
 func TestOnOff(t *testing.T) {
-	s := Phase{Process: "on-off", Rate: 2.566, OnMean: clock.FromSeconds(5.84), OffMean: clock.FromSeconds(18.83), CV: 1.41}
+	s := Phase{Process: "on-off", Rate: 2.566, OnMean: clock.FromSeconds(5.84), OffMean: clock.FromSeconds(18.83),
+		CV: 1.41}
 	p := s.onOff()
 	if math.Abs(p.BurstRate()-10.85) > 0.02 {
 		t.Errorf("rate in bursts %.3f, want 10.84", p.BurstRate())
@@ -159,7 +160,8 @@ func TestCoxOver(t *testing.T) {
 	for seed := range uint64(20) {
 		src, err := New(Spec{
 			Arrivals: []Phase{{Process: "cox", Rate: 50, Sigma: 0.219, Rho: 0.85, Step: clock.Minute}},
-			Input:    LengthsSpec{Distribution: "fixed", Value: 1}, Output: LengthsSpec{Distribution: "fixed", Value: 1},
+			Input:    LengthsSpec{Distribution: "fixed", Value: 1},
+			Output:   LengthsSpec{Distribution: "fixed", Value: 1},
 			Duration: 890 * clock.Second,
 		}, seed)
 		if err != nil {

@@ -15,12 +15,15 @@ func threeClasses() Spec {
 		Arrivals: []Phase{{Process: "poisson", Rate: 5}},
 		Requests: 20000,
 		Classes: []ClassSpec{
-			{Name: "single", Weight: 2, Input: LengthsSpec{Distribution: "lognormal", Mean: 300, CV: 1}, Output: fixed(10), Priority: 3},
+			{Name: "single", Weight: 2, Input: LengthsSpec{Distribution: "lognormal", Mean: 300, CV: 1},
+				Output: fixed(10), Priority: 3},
 			{Name: "talk", Weight: 1, Output: fixed(20), Sessions: &SessionSpec{
-				Turns: fixed(4), SystemPrompt: SystemPrompt{Tokens: []int32{100}}, FirstPrompt: fixed(50), LaterUserTokens: fixed(5),
-				TurnGap: Delay{Mean: 10 * clock.Second},
+				Turns: fixed(4), SystemPrompt: SystemPrompt{Tokens: []int32{100}}, FirstPrompt: fixed(50),
+				LaterUserTokens: fixed(5),
+				TurnGap:         Delay{Mean: 10 * clock.Second},
 			}},
-			{Name: "lookup", Weight: 1, Input: fixed(200), Output: fixed(30), Prefix: PrefixSpec{Groups: 2, PromptsPerGroup: 1, SharedTokens: 90}},
+			{Name: "lookup", Weight: 1, Input: fixed(200), Output: fixed(30),
+				Prefix: PrefixSpec{Groups: 2, PromptsPerGroup: 1, SharedTokens: 90}},
 		},
 	}
 }
@@ -50,7 +53,8 @@ func TestClassShares(t *testing.T) {
 		t.Errorf("%v requests per second, want 5", rate)
 	}
 	for _, r := range list[:1000] {
-		if (r.Session != 0) != (r.Class == 1) || (r.Priority == 3) != (r.Class == 0) || r.OutputTokens != 10*int32(r.Class+1) {
+		if (r.Session != 0) != (r.Class == 1) || (r.Priority == 3) != (r.Class == 0) ||
+			r.OutputTokens != 10*int32(r.Class+1) {
 			t.Fatalf("%+v", r)
 		}
 	}
@@ -83,7 +87,8 @@ func TestClassesAreApart(t *testing.T) {
 	s := threeClasses()
 	before := of(s, 0)
 	s.Classes[1].Output.Value = 77
-	s.Classes = append(s.Classes, ClassSpec{Name: "another", Weight: 3, Input: s.Classes[0].Input, Output: s.Classes[0].Output})
+	s.Classes = append(s.Classes, ClassSpec{Name: "another", Weight: 3, Input: s.Classes[0].Input,
+		Output: s.Classes[0].Output})
 	for i, r := range of(s, 0) {
 		if r.InputTokens != before[i].InputTokens {
 			t.Fatalf("request %d of the class has %d tokens, had %d", i, r.InputTokens, before[i].InputTokens)
@@ -100,29 +105,53 @@ func TestClassesAreApart(t *testing.T) {
 
 func TestClassFaults(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
-		`workload.classes.1.name: "single" is already the name of another class`: func(s *Spec) { s.Classes[1].Name = "single" },
-		`workload.classes.0.name: is missing`:                                    func(s *Spec) { s.Classes[0].Name = "" },
+		`workload.classes.1.name: "single" is already the name of another class`: func(s *Spec) {
+			s.Classes[1].Name = "single"
+		},
+		`workload.classes.0.name: is missing`: func(s *Spec) {
+			s.Classes[0].Name = ""
+		},
 		`workload.classes: all weights are 0`: func(s *Spec) {
 			for i := range s.Classes {
 				s.Classes[i].Weight = 0
 			}
 		},
-		`workload.classes.0.weight: -1 is not allowed`:                             func(s *Spec) { s.Classes[0].Weight = -1 },
-		`workload.classes.2.prefix.groups: 0 is not allowed`:                       func(s *Spec) { s.Classes[2].Prefix.Groups = 0 },
-		`workload.classes.1.sessions.turns.value: 0 is not allowed`:                func(s *Spec) { s.Classes[1].Sessions.Turns.Value = 0 },
-		`workload.classes.1.sessions.turns: is missing`:                            func(s *Spec) { s.Classes[1].Sessions.Turns = LengthsSpec{} },
-		`workload.classes.1.sessions.edited_history: 1.5 is not allowed`:           func(s *Spec) { s.Classes[1].Sessions.EditedHistory = 1.5 },
-		`workload.classes.1.sessions.turn_gap.mean: -1s is not allowed`:            func(s *Spec) { s.Classes[1].Sessions.TurnGap.Mean = -clock.Second },
-		`workload.classes.1.sessions.turn_gap: cannot be combined with think_time`: func(s *Spec) { s.Classes[1].Sessions.ThinkTime.Mean = clock.Second },
+		`workload.classes.0.weight: -1 is not allowed`: func(s *Spec) {
+			s.Classes[0].Weight = -1
+		},
+		`workload.classes.2.prefix.groups: 0 is not allowed`: func(s *Spec) {
+			s.Classes[2].Prefix.Groups = 0
+		},
+		`workload.classes.1.sessions.turns.value: 0 is not allowed`: func(s *Spec) {
+			s.Classes[1].Sessions.Turns.Value = 0
+		},
+		`workload.classes.1.sessions.turns: is missing`: func(s *Spec) {
+			s.Classes[1].Sessions.Turns = LengthsSpec{}
+		},
+		`workload.classes.1.sessions.edited_history: 1.5 is not allowed`: func(s *Spec) {
+			s.Classes[1].Sessions.EditedHistory = 1.5
+		},
+		`workload.classes.1.sessions.turn_gap.mean: -1s is not allowed`: func(s *Spec) {
+			s.Classes[1].Sessions.TurnGap.Mean = -clock.Second
+		},
+		`workload.classes.1.sessions.turn_gap: cannot be combined with think_time`: func(s *Spec) {
+			s.Classes[1].Sessions.ThinkTime.Mean = clock.Second
+		},
 		`workload.classes.1.sessions.system_prompt.weights: all weights are 0`: func(s *Spec) {
 			s.Classes[1].Sessions.SystemPrompt.Weights = []float64{0, 0}
 		},
 		`workload.classes.1.sessions.system_prompt.tokens: 2 lengths for 3 groups`: func(s *Spec) {
 			s.Classes[1].Sessions.SystemPrompt = SystemPrompt{Tokens: []int32{1, 2}, Groups: 3}
 		},
-		`workload.classes.1.sessions: cannot be combined with process all-at-once`: func(s *Spec) { s.Arrivals = []Phase{{Process: "all-at-once"}} },
-		`workload.class_weights: "users" is not known`:                             func(s *Spec) { s.ClassWeights = "users" },
-		`workload.arrivals: users and rate are both set`:                           func(s *Spec) { s.Arrivals = []Phase{{Process: "closed", Users: 3, Rate: 3}} },
+		`workload.classes.1.sessions: cannot be combined with process all-at-once`: func(s *Spec) {
+			s.Arrivals = []Phase{{Process: "all-at-once"}}
+		},
+		`workload.class_weights: "users" is not known`: func(s *Spec) {
+			s.ClassWeights = "users"
+		},
+		`workload.arrivals: users and rate are both set`: func(s *Spec) {
+			s.Arrivals = []Phase{{Process: "closed", Users: 3, Rate: 3}}
+		},
 	} {
 		s := threeClasses()
 		change(&s)

@@ -72,11 +72,13 @@ func TestBackoff(t *testing.T) {
 				least, most, sum = min(least, w), max(most, w), sum+w
 			}
 			if least < c.low*d || most > c.high*d || c.low == 0 && least <= 0 {
-				t.Errorf("%s, retry %d: waits of %g to %g s, want %g to %g", c.jitter, k, least, most, c.low*d, c.high*d)
+				t.Errorf("%s, retry %d: waits of %g to %g s, want %g to %g", c.jitter, k, least, most, c.low*d,
+					c.high*d)
 			}
 			// The mean of a uniform law, and its ends, within what 2,000 draws leave open.
 			width := (c.high - c.low) * d
-			if mean := (c.low + c.high) / 2 * d; math.Abs(sum/n-mean) > 0.03*width+1e-9 || least > c.low*d+0.01*width || most < c.high*d-0.01*width {
+			if mean := (c.low + c.high) / 2 * d; math.Abs(sum/n-mean) > 0.03*width+1e-9 || least > c.low*d+0.01*width ||
+				most < c.high*d-0.01*width {
 				t.Errorf("%s, retry %d: waits of %g to %g s, mean %g", c.jitter, k, least, most, sum/n)
 			}
 		}
@@ -147,7 +149,8 @@ func TestSharedText(t *testing.T) {
 	}
 	s := chat()
 	s.Requests = 2
-	spec := ClientSpec{Timeout: clock.Second, Retries: 1, RetryOn: Retryable, Backoff: Backoff{Base: clock.Hour, Cap: clock.Hour, Factor: 1}}
+	spec := ClientSpec{Timeout: clock.Second, Retries: 1, RetryOn: Retryable,
+		Backoff: Backoff{Base: clock.Hour, Cap: clock.Hour, Factor: 1}}
 	all := drive(mustClients(t, mustNew(t, s, 5), spec), 10, fails(TimedOut, clock.Second))
 	if len(all) != 4 || all[2].Attempt() != 1 {
 		t.Fatal(all)
@@ -158,7 +161,8 @@ func TestSharedText(t *testing.T) {
 		t.Errorf("keys of a request and its retry: %x, %x", a, b)
 	}
 	if !private || again {
-		t.Errorf("nobody else has the text of the first attempt until it is taken back, the second may find it: %v, %v", private, again)
+		t.Errorf("nobody else has the text of the first attempt until it is taken back, the second may find it: %v, %v",
+			private, again)
 	}
 	if other, _ := keys(&all[1].Request); other[0] == a[0] {
 		t.Error("two requests have a block in common")
@@ -183,7 +187,8 @@ func TestCommonClients(t *testing.T) {
 	s := chat()
 	s.Requests = 300
 	spec := ClientSpec{
-		Cancel: 0.3, CancelAfter: Delay{Distribution: "exponential", Mean: clock.Minute}, Retries: 3, RetryOn: Retryable,
+		Cancel: 0.3, CancelAfter: Delay{Distribution: "exponential", Mean: clock.Minute}, Retries: 3,
+		RetryOn: Retryable,
 		Backoff: Backoff{Base: clock.Millisecond, Cap: 8 * clock.Second, Factor: 2, Jitter: "full"},
 	}
 	type draws struct {
@@ -254,7 +259,8 @@ func TestCommonClients(t *testing.T) {
 func TestRetryBudget(t *testing.T) {
 	s := chat()
 	s.Requests = 1000
-	spec := ClientSpec{Timeout: clock.Second, Retries: 5, RetryOn: Retryable, RetryBudget: 0.1, Backoff: Backoff{Base: 1, Cap: 1, Factor: 1}}
+	spec := ClientSpec{Timeout: clock.Second, Retries: 5, RetryOn: Retryable, RetryBudget: 0.1,
+		Backoff: Backoff{Base: 1, Cap: 1, Factor: 1}}
 	requests, retries, most := 0, 0, 0.0
 	for _, a := range drive(mustClients(t, mustNew(t, s, 5), spec), 100_000, fails(TimedOut, clock.Nanosecond)) {
 		if a.Attempt() == 0 {
@@ -289,7 +295,8 @@ func TestRetryBudget(t *testing.T) {
 func TestRetryOn(t *testing.T) {
 	s := chat()
 	s.Requests = 1
-	spec := ClientSpec{Timeout: clock.Second, Retries: 1, RetryAfter: 30 * clock.Second, Backoff: Backoff{Base: clock.Second, Cap: clock.Second, Factor: 1}}
+	spec := ClientSpec{Timeout: clock.Second, Retries: 1, RetryAfter: 30 * clock.Second,
+		Backoff: Backoff{Base: clock.Second, Cap: clock.Second, Factor: 1}}
 	for _, c := range []struct {
 		on   Causes
 		how  Ending
@@ -315,7 +322,8 @@ func TestRetryOn(t *testing.T) {
 		}
 	}
 	spec.RetryOn, spec.RetryAfter = Retryable, 2*clock.Minute // longer than clients heed
-	if all := drive(mustClients(t, mustNew(t, s, 5), spec), 10, fails(RefusedBusy, 0)); len(all) != 2 || all[1].Arrival.Sub(all[0].end.At) != clock.Second {
+	if all := drive(mustClients(t, mustNew(t, s, 5), spec), 10, fails(RefusedBusy, 0)); len(all) != 2 ||
+		all[1].Arrival.Sub(all[0].end.At) != clock.Second {
 		t.Errorf("a Retry-After of 2 min: %+v", all)
 	}
 }
@@ -326,7 +334,8 @@ func TestGone(t *testing.T) {
 	s.Arrivals = []Phase{{Process: "closed", Users: 1}}
 	s.Requests = 2
 	spec := ClientSpec{
-		Timeout: 3 * clock.Second, Cancel: 1, CancelAfter: Delay{Mean: 10 * clock.Second}, Retries: 9, RetryOn: Retryable,
+		Timeout: 3 * clock.Second, Cancel: 1, CancelAfter: Delay{Mean: 10 * clock.Second}, Retries: 9,
+		RetryOn: Retryable,
 		Backoff: Backoff{Base: clock.Second, Cap: clock.Second, Factor: 1},
 	}
 	all := drive(mustClients(t, mustNew(t, s, 5), spec), 10, func(r *Request) End {
@@ -355,13 +364,15 @@ func TestReading(t *testing.T) {
 	s.Arrivals = []Phase{{Process: "closed", Users: 1, ThinkTime: Delay{Mean: clock.Second}}}
 	s.Output = LengthsSpec{Distribution: "fixed", Value: 21}
 	s.Requests = 3
-	for reading, want := range map[float64]clock.Time{0: 3e12, 5: 6e12, 100: 3e12} { // answers take 2 s, the first token 1 s
+	// answers take 2 s, the first token 1 s
+	for reading, want := range map[float64]clock.Time{0: 3e12, 5: 6e12, 100: 3e12} {
 		all := drive(mustClients(t, mustNew(t, s, 5), ClientSpec{Reading: reading}), 10, answers)
 		if len(all) != 3 || all[1].Arrival != want || all[2].Arrival != 2*want {
 			t.Errorf("at %g tokens/s: %+v", reading, all)
 		}
 	}
-	all := drive(mustClients(t, mustNew(t, s, 5), ClientSpec{Reading: 5, Timeout: clock.Second}), 10, fails(TimedOut, clock.Second))
+	all := drive(mustClients(t, mustNew(t, s, 5), ClientSpec{Reading: 5, Timeout: clock.Second}), 10,
+		fails(TimedOut, clock.Second))
 	if all[1].Arrival != clock.Time(2*clock.Second) {
 		t.Errorf("nobody reads what was given up, but the next request comes at %v", all[1].Arrival)
 	}
@@ -372,7 +383,8 @@ func TestLogicalEnd(t *testing.T) {
 	s := chat()
 	s.Arrivals = []Phase{{Process: "closed", Users: 3, ThinkTime: Delay{Mean: clock.Second}}}
 	s.Requests = 60
-	spec := ClientSpec{Timeout: 5 * clock.Second, Retries: 2, RetryOn: Retryable, Backoff: Backoff{Base: clock.Second, Cap: clock.Second, Factor: 1}}
+	spec := ClientSpec{Timeout: 5 * clock.Second, Retries: 2, RetryOn: Retryable,
+		Backoff: Backoff{Base: clock.Second, Cap: clock.Second, Factor: 1}}
 	busy := map[int32]int64{} // request in progress, and one more, by user
 	n := 0
 	src := mustClients(t, mustNew(t, s, 5), spec)
@@ -432,16 +444,21 @@ func TestClientFaults(t *testing.T) {
 		want string
 	}{
 		{ClientSpec{FirstTimeout: -clock.Second}, "clients.ttft_timeout: -1s is not allowed"},
-		{ClientSpec{Timeout: clock.Second, FirstTimeout: 2 * clock.Second}, "clients.ttft_timeout: 2s exceeds timeout, 1s (want timeout or less)"},
+		{ClientSpec{Timeout: clock.Second, FirstTimeout: 2 * clock.Second},
+			"clients.ttft_timeout: 2s exceeds timeout, 1s (want timeout or less)"},
 		{ClientSpec{Cancel: 1.5}, "clients.cancel.probability: 1.5 is not allowed (want 0 to 1)"},
-		{ClientSpec{Cancel: 0.5, CancelAfter: Delay{Mean: clock.Second, CV: 2}}, "clients.cancel.after.cv: does not apply to fixed (want"},
-		{ClientSpec{Cancel: 0.5, CancelAfter: Delay{Distribution: "cauchy"}}, `clients.cancel.after.distribution: "cauchy" is not known`},
+		{ClientSpec{Cancel: 0.5, CancelAfter: Delay{Mean: clock.Second, CV: 2}},
+			"clients.cancel.after.cv: does not apply to fixed (want"},
+		{ClientSpec{Cancel: 0.5, CancelAfter: Delay{Distribution: "cauchy"}},
+			`clients.cancel.after.distribution: "cauchy" is not known`},
 		{ClientSpec{Retries: -1}, "clients.retries: -1 is not allowed (want 0 to 1000)"},
 		{ClientSpec{Retries: 2}, "clients.retry_on: is empty, but retries is 2 (want timeout, busy, connection or several)"},
 		{ClientSpec{RetryOn: Causes(0).With(Answered)}, "clients.retry_on: answered, cancelled"},
-		{ClientSpec{Backoff: Backoff{Base: 2 * clock.Second, Cap: clock.Second, Factor: 1}}, "clients.backoff.cap: 1s is not allowed (want base, which is 2s, to"},
+		{ClientSpec{Backoff: Backoff{Base: 2 * clock.Second, Cap: clock.Second, Factor: 1}},
+			"clients.backoff.cap: 1s is not allowed (want base, which is 2s, to"},
 		{ClientSpec{Backoff: Backoff{Base: 2, Cap: 3}}, "clients.backoff.factor: 0 is not allowed (want 1 or more)"},
-		{ClientSpec{Backoff: Backoff{Base: 1, Cap: 1, Factor: 1, Jitter: "some"}}, `clients.backoff.jitter: "some" is not known (want none, full, equal or openai)`},
+		{ClientSpec{Backoff: Backoff{Base: 1, Cap: 1, Factor: 1, Jitter: "some"}},
+			`clients.backoff.jitter: "some" is not known (want none, full, equal or openai)`},
 		{ClientSpec{Backoff: ok, RetryBudget: 2}, "clients.retry_budget: 2 is not allowed"},
 		{ClientSpec{Reading: math.NaN()}, "clients.reading: NaN is not allowed"},
 		{ClientSpec{RetryAfter: -clock.Second}, "clients.retry_after: -1s is not allowed"},

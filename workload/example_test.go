@@ -80,7 +80,8 @@ func ExampleFindPreset() {
 		return
 	}
 	input, output, err := spec.MeanTokens()
-	fmt.Printf("%s: %s at %g/s, %.0f tokens in, %.0f out, %v\n", p.Provenance, spec.Arrivals[0].Process, spec.Rate(), input, output, err)
+	fmt.Printf("%s: %s at %g/s, %.0f tokens in, %.0f out, %v\n", p.Provenance, spec.Arrivals[0].Process, spec.Rate(),
+		input, output, err)
 	_, err = workload.FindPreset("chat-azur")
 	fmt.Println(err)
 	// Output:

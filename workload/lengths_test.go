@@ -24,7 +24,8 @@ var laws = map[string]struct {
 		{Weight: 3, LengthsSpec: LengthsSpec{Distribution: "fixed", Value: 100}},
 		{Weight: 1, LengthsSpec: LengthsSpec{Distribution: "uniform", Min: 200, Max: 400}},
 	}}, 150},
-	"quantiles": {LengthsSpec{Distribution: "quantiles", P: []float64{0, 0.5, 0.7, 1}, Q: []float64{10, 100, 100, 1100}}, 0.5*55 + 0.2*100 + 0.3*600},
+	"quantiles": {LengthsSpec{Distribution: "quantiles", P: []float64{0, 0.5, 0.7, 1},
+		Q: []float64{10, 100, 100, 1100}}, 0.5*55 + 0.2*100 + 0.3*600},
 }
 
 // TestLengths draws from each law and compares the sample with the law's own tail (Kolmogorov–Smirnov
@@ -140,7 +141,8 @@ func TestParameters(t *testing.T) {
 
 // TestRounding is half up, at least 1.
 func TestRounding(t *testing.T) {
-	for x, want := range map[float64]int32{-3: 1, 0: 1, 0.49: 1, 1.49: 1, 1.5: 2, 2.4999: 2, 1e12: MaxTokens, math.Inf(1): MaxTokens, math.NaN(): 1} {
+	for x, want := range map[float64]int32{-3: 1, 0: 1, 0.49: 1, 1.49: 1, 1.5: 2, 2.4999: 2, 1e12: MaxTokens,
+		math.Inf(1): MaxTokens, math.NaN(): 1} {
 		if got := tokens(x); got != want {
 			t.Errorf("tokens(%v) = %d, want %d", x, got, want)
 		}

@@ -59,10 +59,12 @@ func TestProfileFaults(t *testing.T) {
 		{Phase{Process: "profile", Rate: 1}, "workload.arrivals.hourly: 0 values"},
 		{Phase{Process: "profile", Rate: 1, Hourly: hours}, "all hours are 0"},
 		{Phase{Process: "profile", Rate: 1, Hourly: append(hours[:23:23], math.NaN())}, "NaN is not allowed"},
-		{Phase{Process: "profile", Rate: 1, Hourly: append(hours[:23:23], 1), Begin: 8 * clock.Day}, "workload.arrivals.begin"},
+		{Phase{Process: "profile", Rate: 1, Hourly: append(hours[:23:23], 1), Begin: 8 * clock.Day},
+			"workload.arrivals.begin"},
 		{Phase{Process: "poisson", Rate: 1, Begin: clock.Hour}, "does not apply to poisson"},
 	} {
-		s := Spec{Arrivals: []Phase{c.Phase}, Input: LengthsSpec{Distribution: "fixed", Value: 1}, Output: LengthsSpec{Distribution: "fixed", Value: 1}, Requests: 1}
+		s := Spec{Arrivals: []Phase{c.Phase}, Input: LengthsSpec{Distribution: "fixed", Value: 1},
+			Output: LengthsSpec{Distribution: "fixed", Value: 1}, Requests: 1}
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %s", c.Phase, err, c.want)
 		}

@@ -15,8 +15,9 @@ func talks() Spec {
 		Arrivals: []Phase{{Process: "constant", Rate: 3}},
 		Output:   fixed(100),
 		Sessions: &SessionSpec{
-			Turns: fixed(3), SystemPrompt: SystemPrompt{Tokens: []int32{1000}}, FirstPrompt: fixed(50), LaterUserTokens: fixed(20),
-			ThinkTime: Delay{Mean: 10 * clock.Second}, Begin: "empty",
+			Turns: fixed(3), SystemPrompt: SystemPrompt{Tokens: []int32{1000}}, FirstPrompt: fixed(50),
+			LaterUserTokens: fixed(20),
+			ThinkTime:       Delay{Mean: 10 * clock.Second}, Begin: "empty",
 		},
 	}
 }
@@ -48,7 +49,8 @@ func TestTurnsGrow(t *testing.T) {
 	seen := 0
 	for _, turns := range turnsOf(drain(mustNew(t, s, 1), 1000, clock.Second)) {
 		for i, r := range turns {
-			if want := 1050 + int32(i)*120; r.InputTokens != want || r.Turn != int32(i) || r.Content.Tokens() != int64(want) {
+			if want := 1050 + int32(i)*120; r.InputTokens != want || r.Turn != int32(i) ||
+				r.Content.Tokens() != int64(want) {
 				t.Fatalf("turn %d: %+v with %d tokens of content, want %d", i, r, r.Content.Tokens(), want)
 			}
 			if i == 0 {
@@ -60,7 +62,8 @@ func TestTurnsGrow(t *testing.T) {
 			}
 			whole := last
 			whole.InputTokens += last.OutputTokens // prompt and answer
-			whole.Content = &Content{Segments: append(slices.Clone(last.Content.Segments), Segment{AnswerID(last.Session, last.Turn), last.OutputTokens})}
+			whole.Content = &Content{Segments: append(slices.Clone(last.Content.Segments),
+				Segment{AnswerID(last.Session, last.Turn), last.OutputTokens})}
 			if a, b := keysOf(&whole, 10), keysOf(&r, 10); !slices.Equal(a, b[:len(a)]) {
 				t.Fatalf("turn %d does not repeat the one before", i)
 			}
@@ -161,7 +164,8 @@ func TestTurnGaps(t *testing.T) {
 		t.Errorf("%d later turns, %+v", later, c)
 	}
 	s.Arrivals = []Phase{{Process: "closed", Users: 1}}
-	for service, want := range map[clock.Duration]clock.Duration{clock.Second: 5 * clock.Second, 7 * clock.Second: 7 * clock.Second} {
+	for service, want := range map[clock.Duration]clock.Duration{clock.Second: 5 * clock.Second,
+		7 * clock.Second: 7 * clock.Second} {
 		list := drain(mustNew(t, s, 1), 3, service)
 		if gap := list[1].Arrival.Sub(list[0].Arrival); gap != want {
 			t.Errorf("answers after %v: gap %v, want %v", service, gap, want)
@@ -217,7 +221,8 @@ func TestThinkingIsDropped(t *testing.T) {
 			}
 			whole := a
 			whole.InputTokens += a.OutputTokens
-			whole.Content = &Content{Segments: append(slices.Clone(a.Content.Segments), Segment{AnswerID(a.Session, a.Turn), a.OutputTokens})}
+			whole.Content = &Content{Segments: append(slices.Clone(a.Content.Segments),
+				Segment{AnswerID(a.Session, a.Turn), a.OutputTokens})}
 			shared := 0
 			for n, key := range keysOf(&b, 10) {
 				if k := keysOf(&whole, 10); n < len(k) && k[n] == key {
@@ -250,7 +255,8 @@ func TestEditedHistory(t *testing.T) {
 			}
 		}
 	}
-	if share := float64(edited) / float64(later); math.Abs(share-0.25) > 0.02 || math.Abs(kept/float64(edited)-0.5) > 0.03 {
+	if share := float64(edited) / float64(later); math.Abs(share-0.25) > 0.02 ||
+		math.Abs(kept/float64(edited)-0.5) > 0.03 {
 		t.Errorf("%v of %d later turns are edited, and keep %v", share, later, kept/float64(edited))
 	}
 }
@@ -294,7 +300,8 @@ func TestSessionsStayAsTheyAre(t *testing.T) {
 	compared := 0
 	for n, turns := range a {
 		for i := 0; i < min(len(turns), len(b[n])); i++ {
-			if x, y := turns[i], b[n][i]; x.InputTokens != y.InputTokens || !slices.Equal(x.Content.Segments, y.Content.Segments) {
+			if x, y := turns[i], b[n][i]; x.InputTokens != y.InputTokens ||
+				!slices.Equal(x.Content.Segments, y.Content.Segments) {
 				t.Fatalf("session %d turn %d: %+v and %+v", n, i, x, y)
 			}
 			compared++

@@ -9,7 +9,8 @@ import (
 
 // TestSuperposed: the sources have their shares and their burstiness, and together the rate, from the first second on.
 func TestSuperposed(t *testing.T) {
-	p := Superposed{PerSecond: 100, Sources: 73, TopShare: 0.286, Top10Share: 0.677, CV: []float64{0.9, 1, 1.02, 1.5, 9}}
+	p := Superposed{PerSecond: 100, Sources: 73, TopShare: 0.286, Top10Share: 0.677,
+		CV: []float64{0.9, 1, 1.02, 1.5, 9}}
 	shares := p.shares()
 	sum, ten := 0.0, 0.0
 	for i, x := range shares {

@@ -67,7 +67,8 @@ func TestCommonRandomNumbers(t *testing.T) {
 			t.Fatalf("request %d has %d input tokens, had %d", i, r.InputTokens, base[i].InputTokens)
 		}
 	}
-	if other := drain(mustNew(t, chat(), 6), 500, 0); other[3].InputTokens == base[3].InputTokens && other[4].InputTokens == base[4].InputTokens {
+	if other := drain(mustNew(t, chat(), 6), 500, 0); other[3].InputTokens == base[3].InputTokens &&
+		other[4].InputTokens == base[4].InputTokens {
 		t.Error("another seed gives the same requests")
 	}
 }
@@ -81,7 +82,8 @@ func TestStages(t *testing.T) {
 	}
 	s.Requests = 1100
 	w := s.Windows()
-	if w[1].Name != "stage 2" || w[1].Start != clock.Time(10*clock.Second) || w[1].End != clock.Time(30*clock.Second) || w[2].End != clock.Never {
+	if w[1].Name != "stage 2" || w[1].Start != clock.Time(10*clock.Second) || w[1].End != clock.Time(30*clock.Second) ||
+		w[2].End != clock.Never {
 		t.Errorf("windows %+v", w)
 	}
 	var n [3]int
@@ -111,7 +113,8 @@ func TestStages(t *testing.T) {
 // TestClosedLoop: users are slow or quick, their k-th requests are the same.
 func TestClosedLoop(t *testing.T) {
 	s := chat()
-	s.Arrivals = []Phase{{Process: "closed", Users: 7, ThinkTime: Delay{Distribution: "exponential", Mean: 3 * clock.Second}, Ramp: 14 * clock.Second}}
+	s.Arrivals = []Phase{{Process: "closed", Users: 7,
+		ThinkTime: Delay{Distribution: "exponential", Mean: 3 * clock.Second}, Ramp: 14 * clock.Second}}
 	s.Prefix = PrefixSpec{Groups: 2, PromptsPerGroup: 3, SharedTokens: 50}
 	type key struct {
 		user int32
@@ -137,7 +140,8 @@ func TestClosedLoop(t *testing.T) {
 		}
 		for k := range 40 {
 			a, b := slow[key{u, k}], quick[key{u, k}]
-			if a.InputTokens != b.InputTokens || a.OutputTokens != b.OutputTokens || a.Content.Segments[0] != b.Content.Segments[0] {
+			if a.InputTokens != b.InputTokens || a.OutputTokens != b.OutputTokens ||
+				a.Content.Segments[0] != b.Content.Segments[0] {
 				t.Fatalf("request %d of user %d: %+v and %+v", k, u, a, b)
 			}
 			if k > 0 {
@@ -176,7 +180,8 @@ func TestClosedLoopWaits(t *testing.T) {
 func TestAllAtOnce(t *testing.T) {
 	s := chat()
 	s.Arrivals = []Phase{{Process: "all-at-once"}}
-	if _, err := New(s, 1); err == nil || err.Error() != "run.requests: is missing (want the number of requests that arrive at once)" {
+	if _, err := New(s, 1); err == nil ||
+		err.Error() != "run.requests: is missing (want the number of requests that arrive at once)" {
 		t.Errorf("error %v", err)
 	}
 	s.Requests = 50
@@ -202,14 +207,16 @@ func TestPrefix(t *testing.T) {
 		if r.Content != list[j].Content || r.Content.Tokens() != int64(r.InputTokens) {
 			t.Fatalf("content of request %d: %+v", i, r.Content)
 		}
-		if g := r.Content.Segments[0]; g.Tokens != min(100, r.InputTokens) || (g.ID == list[0].Content.Segments[0].ID) != (j/4 == 0) {
+		if g := r.Content.Segments[0]; g.Tokens != min(100, r.InputTokens) ||
+			(g.ID == list[0].Content.Segments[0].ID) != (j/4 == 0) {
 			t.Fatalf("request %d leads with %+v", i, g)
 		}
 		if r.OutputTokens != plain[i].OutputTokens {
 			t.Fatalf("request %d: prompts changed answers", i)
 		}
 	}
-	src := mustNew(t, Spec{Arrivals: s.Arrivals, Input: s.Input, Output: s.Output, Prefix: PrefixSpec{Groups: 3, PromptsPerGroup: 4}}, 2)
+	src := mustNew(t, Spec{Arrivals: s.Arrivals, Input: s.Input, Output: s.Output,
+		Prefix: PrefixSpec{Groups: 3, PromptsPerGroup: 4}}, 2)
 	if n := testing.AllocsPerRun(1000, func() { src.Next() }); n != 0 {
 		t.Errorf("%v allocations per request", n)
 	}
@@ -239,7 +246,8 @@ func TestPrefixByUser(t *testing.T) {
 		own, others := keys(r), keys(&list[(i+1)%3])
 		for k := range min(len(own), len(keys(first)), len(others)) {
 			if (own[k] == keys(first)[k]) != (k < 10 || i < 3) || own[k] == others[k] {
-				t.Fatalf("block %d of request %d: %x, of the user's first %x, of another's %x", k, i, own[k], keys(first)[k], others[k])
+				t.Fatalf("block %d of request %d: %x, of the user's first %x, of another's %x", k, i, own[k],
+					keys(first)[k], others[k])
 			}
 		}
 	}
@@ -255,7 +263,8 @@ func TestPrefixByUser(t *testing.T) {
 	}
 	s = chat()
 	s.Prefix = PrefixSpec{By: "user", SharedTokens: 3}
-	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "workload.prefix.by: user needs a closed loop") {
+	if err := s.Validate(); err == nil ||
+		!strings.Contains(err.Error(), "workload.prefix.by: user needs a closed loop") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -303,18 +312,21 @@ func at(list []string, i int) string {
 // TestFault tries faults one at a time.
 func TestFault(t *testing.T) {
 	inputs := map[string]LengthsSpec{
-		"input.value: 0":                  {Distribution: "fixed"},
-		"input.max: 5 is less than min":   {Distribution: "fixed", Value: 1, Min: 9, Max: 5},
-		"input.min: 0 is not":             {Distribution: "uniform", Max: 5},
-		"one of the pairs":                {Distribution: "lognormal", Mean: 5, CV: 1, Sigma: 1},
-		"lognormal has no parameters":     {Distribution: "lognormal"},
-		"input.shape: 0 is not":           {Distribution: "weibull", Mean: 4},
-		"input.parts: is missing":         {Distribution: "mixture"},
-		"parts.0.weight: 0":               {Distribution: "mixture", Parts: []PartSpec{{LengthsSpec: LengthsSpec{Distribution: "fixed", Value: 1}}}},
-		"parts.0.value: 0":                {Distribution: "mixture", Parts: []PartSpec{{Weight: 1, LengthsSpec: LengthsSpec{Distribution: "fixed"}}}},
-		"input.q: 1 values for 2":         {Distribution: "quantiles", P: []float64{0, 1}, Q: []float64{3}},
-		"input.p: runs from 0.1 to 1":     {Distribution: "quantiles", P: []float64{0.1, 1}, Q: []float64{3, 4}},
-		"input.p: 0.5 follows 0.5":        {Distribution: "quantiles", P: []float64{0, 0.5, 0.5, 1}, Q: []float64{3, 4, 5, 6}},
+		"input.value: 0":                {Distribution: "fixed"},
+		"input.max: 5 is less than min": {Distribution: "fixed", Value: 1, Min: 9, Max: 5},
+		"input.min: 0 is not":           {Distribution: "uniform", Max: 5},
+		"one of the pairs":              {Distribution: "lognormal", Mean: 5, CV: 1, Sigma: 1},
+		"lognormal has no parameters":   {Distribution: "lognormal"},
+		"input.shape: 0 is not":         {Distribution: "weibull", Mean: 4},
+		"input.parts: is missing":       {Distribution: "mixture"},
+		"parts.0.weight: 0": {Distribution: "mixture",
+			Parts: []PartSpec{{LengthsSpec: LengthsSpec{Distribution: "fixed", Value: 1}}}},
+		"parts.0.value: 0": {Distribution: "mixture",
+			Parts: []PartSpec{{Weight: 1, LengthsSpec: LengthsSpec{Distribution: "fixed"}}}},
+		"input.q: 1 values for 2":     {Distribution: "quantiles", P: []float64{0, 1}, Q: []float64{3}},
+		"input.p: runs from 0.1 to 1": {Distribution: "quantiles", P: []float64{0.1, 1}, Q: []float64{3, 4}},
+		"input.p: 0.5 follows 0.5": {Distribution: "quantiles", P: []float64{0, 0.5, 0.5, 1},
+			Q: []float64{3, 4, 5, 6}},
 		"input.q: 2 at position 1":        {Distribution: "quantiles", P: []float64{0, 1}, Q: []float64{3, 2}},
 		"input.q: NaN at":                 {Distribution: "quantiles", P: []float64{0, 1}, Q: []float64{3, math.NaN()}},
 		"input.distribution: is missing":  {},
@@ -329,19 +341,22 @@ func TestFault(t *testing.T) {
 		}
 	}
 	stages := map[string][]Phase{
-		"arrivals: is missing":                       nil,
-		"arrivals.process: is missing":               {{}},
-		`process: "posson" is not known`:             {{Process: "posson"}},
-		"hourly: 0 values are not allowed":           {{Process: "profile", Rate: 3}},
-		"users and rate are both set":                {{Process: "closed", Users: 3, Rate: 3}},
-		"arrivals.users: 0 is not":                   {{Process: "closed"}},
-		"think_time.distribution: \"x\"":             {{Process: "closed", Users: 1, ThinkTime: Delay{Distribution: "x"}}},
-		"think_time.cv: 0 is not":                    {{Process: "closed", Users: 1, ThinkTime: Delay{Distribution: "lognormal", Mean: 1}}},
-		"rho: 1 is not":                              {{Process: "cox", Rate: 1, Sigma: 1, Rho: 1, Step: 1}},
-		"step: 0s is not":                            {{Process: "cox", Rate: 1, Sigma: 1}},
-		"on_mean: 0s is not":                         {{Process: "on-off", Rate: 1, CV: 1}},
-		"arrivals.0.duration: 0s":                    {{Process: "poisson", Rate: 1}, {Process: "poisson", Rate: 1}},
-		"arrivals.1.process: closed cannot":          {{Process: "poisson", Rate: 1, Duration: 1}, {Process: "closed", Users: 1}},
+		"arrivals: is missing":             nil,
+		"arrivals.process: is missing":     {{}},
+		`process: "posson" is not known`:   {{Process: "posson"}},
+		"hourly: 0 values are not allowed": {{Process: "profile", Rate: 3}},
+		"users and rate are both set":      {{Process: "closed", Users: 3, Rate: 3}},
+		"arrivals.users: 0 is not":         {{Process: "closed"}},
+		"think_time.distribution: \"x\"": {{Process: "closed", Users: 1,
+			ThinkTime: Delay{Distribution: "x"}}},
+		"think_time.cv: 0 is not": {{Process: "closed", Users: 1,
+			ThinkTime: Delay{Distribution: "lognormal", Mean: 1}}},
+		"rho: 1 is not":           {{Process: "cox", Rate: 1, Sigma: 1, Rho: 1, Step: 1}},
+		"step: 0s is not":         {{Process: "cox", Rate: 1, Sigma: 1}},
+		"on_mean: 0s is not":      {{Process: "on-off", Rate: 1, CV: 1}},
+		"arrivals.0.duration: 0s": {{Process: "poisson", Rate: 1}, {Process: "poisson", Rate: 1}},
+		"arrivals.1.process: closed cannot": {{Process: "poisson", Rate: 1, Duration: 1},
+			{Process: "closed", Users: 1}},
 		"arrivals.rate: does not apply to all-at-on": {{Process: "all-at-once", Rate: 1}},
 		"cv: 0 is not allowed (want 0.01 to 100)":    {{Process: "gamma", Rate: 1}},
 		"shape: 0 is not":                            {{Process: "weibull", Rate: 1}},

@@ -48,7 +48,8 @@ func runAll(folder, binary, out string, choice selection, jobs int) error {
 	}
 	var wanted []testCase
 	links := map[string]string{"in": filepath.Join(folder, "in")}
-	for link, place := range map[string]string{"traces": os.Getenv("CLIFFTOP_TRACES"), "reference": filepath.Dir(os.Getenv("CLIFFTOP_REFERENCE"))} {
+	for link, place := range map[string]string{"traces": os.Getenv("CLIFFTOP_TRACES"),
+		"reference": filepath.Dir(os.Getenv("CLIFFTOP_REFERENCE"))} {
 		if _, err := os.Stat(filepath.Join(place, "LICENCES.md")); err == nil {
 			links[link] = place
 		}
@@ -177,7 +178,8 @@ func shell(command, place, bin, name string) (time.Duration, error) {
 	var stdout, stderr bytes.Buffer
 	run := exec.CommandContext(ctx, "bash", "-c", "ulimit -t 60; "+command)
 	run.Dir, run.Stdout, run.Stderr = place, &stdout, &stderr
-	run.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + place, "TZ=UTC", "LC_ALL=C.UTF-8", "GOCOVERDIR=" + os.Getenv("GOCOVERDIR")}
+	run.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + place, "TZ=UTC", "LC_ALL=C.UTF-8",
+		"GOCOVERDIR=" + os.Getenv("GOCOVERDIR")}
 	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	run.Cancel = func() error { return syscall.Kill(-run.Process.Pid, syscall.SIGKILL) }
 	status := "0\n"
@@ -186,7 +188,8 @@ func shell(command, place, bin, name string) (time.Duration, error) {
 	} else if err != nil {
 		status = err.Error() + "\n"
 	}
-	for suffix, text := range map[string][]byte{".stdout": stdout.Bytes(), ".stderr": stderr.Bytes(), ".status": []byte(status)} {
+	for suffix, text := range map[string][]byte{".stdout": stdout.Bytes(), ".stderr": stderr.Bytes(),
+		".status": []byte(status)} {
 		if err := os.WriteFile(filepath.Join(place, name+suffix), text, 0o644); err != nil {
 			return 0, err
 		}

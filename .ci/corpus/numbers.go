@@ -50,10 +50,12 @@ func compareNumbers(name string, x, y []byte) (difference, note string) {
 		i++
 	}
 	text := fmt.Sprintf("  %s: number %d of %d and %d\n    - %s\n    + %s", name, i+1, len(a), len(b),
-		strings.Join(a[max(0, min(i, len(a))-2):min(len(a), i+5)], " "), strings.Join(b[max(0, min(i, len(b))-2):min(len(b), i+5)], " "))
+		strings.Join(a[max(0, min(i, len(a))-2):min(len(a), i+5)], " "),
+		strings.Join(b[max(0, min(i, len(b))-2):min(len(b), i+5)], " "))
 	slices.Sort(a)
 	slices.Sort(b)
-	if prose := filepath.Ext(name); slices.Equal(a, b) && (prose == ".stdout" || prose == ".stderr" || prose == ".md" || prose == ".html") {
+	if prose := filepath.Ext(name); slices.Equal(a, b) &&
+		(prose == ".stdout" || prose == ".stderr" || prose == ".md" || prose == ".html") {
 		return "", text + "\n    (the same numbers in another order)"
 	}
 	return text, ""

@@ -18,14 +18,16 @@ import (
 
 // TestPageIsServed requests the files of the page as a browser does.
 func TestPageIsServed(t *testing.T) {
-	p := &site{files: map[string][]byte{"index.html": []byte("<!doctype html>"), "play.js": []byte("1"), wasmName: []byte("x")}}
+	p := &site{files: map[string][]byte{"index.html": []byte("<!doctype html>"), "play.js": []byte("1"),
+		wasmName: []byte("x")}}
 	server := httptest.NewServer(p)
 	defer server.Close()
 	for _, x := range []struct {
 		path, kind string
 		status     int
 	}{
-		{"/", "text/html; charset=utf-8", 200}, {"/play.js", "text/javascript; charset=utf-8", 200}, {"/" + wasmName, "application/gzip", 200},
+		{"/", "text/html; charset=utf-8", 200}, {"/play.js", "text/javascript; charset=utf-8", 200},
+		{"/" + wasmName, "application/gzip", 200},
 		{"/../main.go", "text/plain; charset=utf-8", 404}, {"/nothing", "text/plain; charset=utf-8", 404},
 	} {
 		r, err := http.Get(server.URL + x.path)
@@ -40,7 +42,8 @@ func TestPageIsServed(t *testing.T) {
 			t.Errorf("%s has no content security policy: %v", x.path, r.Header)
 		}
 		if r.Header.Get("Content-Encoding") != "" {
-			t.Errorf("%s has the encoding %s: browsers would decompress it twice", x.path, r.Header.Get("Content-Encoding"))
+			t.Errorf("%s has the encoding %s: browsers would decompress it twice", x.path,
+				r.Header.Get("Content-Encoding"))
 		}
 	}
 }
@@ -117,7 +120,8 @@ func TestProgramIsSmall(t *testing.T) {
 		t.Fatalf("the playground is missing in\n%s", out)
 	}
 	for dep := range strings.Lines(string(out)) {
-		for _, large := range []string{"gonum.org/v1/plot", "golang.org/x/image", "clifftop/report/plot", "github.com/spf13", "net/http"} {
+		for _, large := range []string{"gonum.org/v1/plot", "golang.org/x/image", "clifftop/report/plot",
+			"github.com/spf13", "net/http"} {
 			if dep = strings.TrimSpace(dep); strings.HasPrefix(dep, large) {
 				t.Errorf("the page's program contains %s", dep)
 			}

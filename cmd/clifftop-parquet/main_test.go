@@ -84,7 +84,8 @@ func TestRequests(t *testing.T) {
 		}
 	}
 	for j, name := range head {
-		if want := map[string]string{"request": "INT(64,true)", "ttft_ms": "DOUBLE", "reason": "STRING", "input_tokens": "INT(64,true)"}[name]; want != "" && types[j] != want {
+		if want := map[string]string{"request": "INT(64,true)", "ttft_ms": "DOUBLE", "reason": "STRING",
+			"input_tokens": "INT(64,true)"}[name]; want != "" && types[j] != want {
 			t.Errorf("%s is %s, want %s", name, types[j], want)
 		}
 	}
@@ -111,7 +112,8 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, types, rows := table(t, data); fmt.Sprint(types, rows) != "[DOUBLE INT(64,true) INT(64,true) STRING] [[0.5 10 20 ] [1 12  chat]]" {
+	if _, types, rows := table(t, data); fmt.Sprint(types,
+		rows) != "[DOUBLE INT(64,true) INT(64,true) STRING] [[0.5 10 20 ] [1 12  chat]]" {
 		t.Errorf("%v %v", types, rows)
 	}
 	if !strings.Contains(messages.String(), "trace.parquet: 2 rows") {
@@ -132,7 +134,8 @@ func TestMistakes(t *testing.T) {
 		{"a,b\n1\n", "wrong number of fields"},
 		{late, "standard input:4098:1: n: \"1.5\" is not a whole number"},
 	} {
-		if _, err := convert(io.Discard, strings.NewReader(c.in), "standard input"); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := convert(io.Discard, strings.NewReader(c.in), "standard input"); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.20q: %v, want %q", c.in, err, c.want)
 		}
 	}
@@ -147,7 +150,8 @@ func TestMistakes(t *testing.T) {
 func TestAnyTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 4).Draw(t, "columns")
-		cell := rapid.OneOf(rapid.SampledFrom([]string{"", "1", "-2", "1.5", "1e300", "NaN", "x", "9223372036854775808"}), rapid.StringN(0, 3, 8))
+		cell := rapid.OneOf(rapid.SampledFrom([]string{"", "1", "-2", "1.5", "1e300", "NaN", "x",
+			"9223372036854775808"}), rapid.StringN(0, 3, 8))
 		var b bytes.Buffer
 		w := csv.NewWriter(&b)
 		for range rapid.IntRange(0, 8).Draw(t, "rows") {

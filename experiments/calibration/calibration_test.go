@@ -61,7 +61,8 @@ func TestSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := FitSteps(context.Background(), "steps.csv", u, steps, Options{Fit: []string{"gemm_memory", "gemm_compute", "step_ms"}})
+	r, err := FitSteps(context.Background(), "steps.csv", u, steps,
+		Options{Fit: []string{"gemm_memory", "gemm_compute", "step_ms"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,8 @@ func TestSteps(t *testing.T) {
 			t.Errorf("%s is %.3f (%.3f to %.3f), want %v", p.Name, p.Value, p.Low, p.High, c.want)
 		}
 	}
-	if e := r.Errors[0]; e.Before.Median < 0.05 || e.After.Median > 0.005 || e.LeftOut.Median > 0.01 || e.N != len(steps) {
+	if e := r.Errors[0]; e.Before.Median < 0.05 || e.After.Median > 0.005 || e.LeftOut.Median > 0.01 ||
+		e.N != len(steps) {
 		t.Errorf("errors %+v", e)
 	}
 }
@@ -141,7 +143,8 @@ func TestRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.Name != "mine" || g.Kernels.GEMM[model.BF16].Memory >= base.Kernels.GEMM[model.BF16].Memory || g.FrontendSeconds == 0 {
+	if g.Name != "mine" || g.Kernels.GEMM[model.BF16].Memory >= base.Kernels.GEMM[model.BF16].Memory ||
+		g.FrontendSeconds == 0 {
 		t.Errorf("%s: memory %v, frontend %v", g.Name, g.Kernels.GEMM[model.BF16].Memory, g.FrontendSeconds)
 	}
 }
@@ -155,7 +158,8 @@ func TestBadSteps(t *testing.T) {
 		{"decode_seqs,sum_context,prefill_tokens,seconds\n1,100,0,1\n", "s.csv: 1 iterations are too few"},
 		{"", "s.csv: the header cannot be read"},
 	} {
-		if _, err := model.ReadIterations("s.csv", strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := model.ReadIterations("s.csv", strings.NewReader(c.text)); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.text, err, c.want)
 		}
 	}

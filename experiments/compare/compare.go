@@ -52,12 +52,14 @@ func Vary(s *scenario.Scenario, spec string) ([]Variant, error) {
 		return nil, fs
 	}
 	if len(values) < 2 {
-		return nil, yamldoc.Faults{{Where: "--vary", Problem: fmt.Sprintf("%q has no values to compare (want KEY=V1,V2 or more)", yamldoc.Short(spec))}}
+		return nil, yamldoc.Faults{{Where: "--vary",
+			Problem: fmt.Sprintf("%q has no values to compare (want KEY=V1,V2 or more)", yamldoc.Short(spec))}}
 	}
 	var variants []Variant
 	for i, v := range values {
 		if slices.Contains(values[:i], v) {
-			return nil, yamldoc.Faults{{Where: "--vary", Key: key, Problem: fmt.Sprintf("%s is given twice (want each value once)", yamldoc.Short(v))}}
+			return nil, yamldoc.Faults{{Where: "--vary", Key: key,
+				Problem: fmt.Sprintf("%s is given twice (want each value once)", yamldoc.Short(v))}}
 		}
 		at, err := s.With(scenario.Setting{Key: key, Value: v, Flag: "--vary " + key})
 		if err != nil {
@@ -109,7 +111,8 @@ func Run(ctx context.Context, variants []Variant, o Options) (*verdict.Result, e
 // MarkPartial says that a verdict rests on fewer runs than were asked for.
 func MarkPartial(v *verdict.Result, runs int) {
 	v.Partial = true
-	v.Warnings = append(v.Warnings, report.Warning{Code: "partial", Text: fmt.Sprintf("partial: only %d of %d runs of each are there", len(v.Seeds), runs)})
+	v.Warnings = append(v.Warnings, report.Warning{Code: "partial",
+		Text: fmt.Sprintf("partial: only %d of %d runs of each are there", len(v.Seeds), runs)})
 }
 
 // newComparison checks what is asked for, and resolves it.
@@ -121,7 +124,8 @@ func newComparison(ctx context.Context, variants []Variant, o Options) (*compari
 		return fail(yamldoc.Faults{{Problem: fmt.Sprintf("found %d scenarios to compare (want two or more, or one and --vary KEY=V1,V2)", len(variants))}})
 	}
 	if !(o.Margin >= 0 && o.Margin < 1) {
-		return fail(yamldoc.Faults{{Where: "--margin", Problem: fmt.Sprintf("%v is not allowed (want 0 or more and less than 1, or such as 2%%)", o.Margin)}})
+		return fail(yamldoc.Faults{{Where: "--margin",
+			Problem: fmt.Sprintf("%v is not allowed (want 0 or more and less than 1, or such as 2%%)", o.Margin)}})
 	}
 	first := variants[0].Scenario
 	if o.Replications == 0 && !first.Replicated() && !first.Given("run.replications") {
@@ -192,7 +196,8 @@ func (c *comparison) add(n int) error {
 		before := done * len(c.variants)
 		progress = func(n, total int) { c.o.Progress(before+n, before+total) }
 	}
-	results, err := experiments.RunAll(c.ctx, setups, experiments.BatchOptions{Jobs: c.o.Jobs, Check: c.o.Check, Progress: progress})
+	results, err := experiments.RunAll(c.ctx, setups,
+		experiments.BatchOptions{Jobs: c.o.Jobs, Check: c.o.Check, Progress: progress})
 	there := c.seeds[:done:done]
 	for k, seed := range c.seeds[done:] {
 		runs := results[k*len(c.variants) : (k+1)*len(c.variants)]
@@ -219,11 +224,13 @@ func (c *comparison) unlike() []report.Warning {
 		s := u.Scenario
 		if key := unlikeTraffic(base, s); key != "" {
 			warnings = append(warnings, report.Warning{Code: "traffic_differs", Text: fmt.Sprintf(
-				"the traffic of %s is not that of %s (%s): differences may be the traffic's", c.names[i+1], c.names[0], key)})
+				"the traffic of %s is not that of %s (%s): differences may be the traffic's", c.names[i+1], c.names[0],
+				key)})
 		}
 		if s.Model != base.Model {
 			warnings = append(warnings, report.Warning{Code: "models_differ", Text: fmt.Sprintf(
-				"%s and %s are models with tokens of their own: tokens per second of one are not those of the other", s.Model, base.Model)})
+				"%s and %s are models with tokens of their own: tokens per second of one are not those of the other",
+				s.Model, base.Model)})
 		}
 	}
 	return warnings

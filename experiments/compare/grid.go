@@ -28,7 +28,8 @@ func (o Options) Grid(ctx context.Context, variants []Variant) (*experiments.Gri
 		return nil, err
 	}
 	if r.Precision > 0 {
-		return nil, yamldoc.Faults{{Where: "--precision", Problem: "the number of runs must be known before shards start (set --replications)"}}
+		return nil, yamldoc.Faults{{Where: "--precision",
+			Problem: "the number of runs must be known before shards start (set --replications)"}}
 	}
 	c.addSeeds(r.Runs)
 	var labels []string

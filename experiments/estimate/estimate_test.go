@@ -43,7 +43,8 @@ func TestConcurrency(t *testing.T) {
 	})
 	r, err = Concurrency(Demand{PerMinute: 4, TTFTSeconds: 4, StreamSeconds: 30}, nil)
 	want(t, r, err, map[string]float64{"mean_requests": 34. / 15, "decoding_requests": 2, "duration_s": 34})
-	for _, d := range []Demand{{}, {PerMinute: -1, StreamSeconds: 1}, {PerMinute: 1}, {PerMinute: math.NaN(), StreamSeconds: 1}, {PerMinute: 1, StreamSeconds: math.Inf(1)}} {
+	for _, d := range []Demand{{}, {PerMinute: -1, StreamSeconds: 1}, {PerMinute: 1},
+		{PerMinute: math.NaN(), StreamSeconds: 1}, {PerMinute: 1, StreamSeconds: math.Inf(1)}} {
 		if _, err := Concurrency(d, nil); err == nil {
 			t.Errorf("%+v is accepted", d)
 		}
@@ -78,7 +79,8 @@ func TestTiers(t *testing.T) {
 			t.Errorf("a hole or an overlap at %v", tier.From)
 		}
 	}
-	for mean, from := range map[float64]float64{0: 0, .5: 0, 1: 1, 2.99: 1, 3: 3, 10: 10, 29.9: 10, 30: 30, 49: 30, 50: 50, 1e9: 50} {
+	for mean, from := range map[float64]float64{0: 0, .5: 0, 1: 1, 2.99: 1, 3: 3, 10: 10, 29.9: 10, 30: 30, 49: 30,
+		50: 50, 1e9: 50} {
 		if got := TierOf(mean); got.From != from {
 			t.Errorf("%v is in %+v", mean, got)
 		}
@@ -122,7 +124,8 @@ func TestCost(t *testing.T) {
 		t.Error("no note names the common mistake")
 	}
 	r, err = Cost(Price{USDPerGPUHour: 10, GPUs: 1, TokensPerSecond: 10_000})
-	want(t, r, err, map[string]float64{"usd_per_million_tokens_at_capacity": .277778, "usd_per_thousand_tokens_at_capacity": .000277778})
+	want(t, r, err, map[string]float64{"usd_per_million_tokens_at_capacity": .277778,
+		"usd_per_thousand_tokens_at_capacity": .000277778})
 	if v := *r.Find("usd_per_thousand_tokens_at_capacity"); math.Abs(.001/v-3.6) > 1e-9 {
 		t.Errorf("%v", v)
 	}
@@ -130,11 +133,13 @@ func TestCost(t *testing.T) {
 	want(t, slow, err, map[string]float64{"usd_per_million_tokens_at_capacity": 2.77778})
 	for tps, usd := range map[float64]float64{600: 1.388889, 2832: .294256} {
 		r, err := Cost(Price{USDPerGPUHour: 3, GPUs: 1, TokensPerSecond: tps, Utilisation: .3})
-		want(t, r, err, map[string]float64{"usd_per_million_tokens_at_capacity": usd, "usd_per_million_tokens_at_load": usd / .3})
+		want(t, r, err, map[string]float64{"usd_per_million_tokens_at_capacity": usd,
+			"usd_per_million_tokens_at_load": usd / .3})
 	}
 	four, err := Cost(Price{USDPerGPUHour: 3, GPUs: 4, TokensPerSecond: 16_000})
 	want(t, four, err, map[string]float64{"usd_per_hour": 12, "usd_per_million_tokens_at_capacity": 3 / 14.4})
-	for _, p := range []Price{{}, {GPUs: 1}, {GPUs: 1.5, TokensPerSecond: 1}, {GPUs: 1, TokensPerSecond: 1, Utilisation: 2}, {GPUs: 1, TokensPerSecond: math.NaN()}} {
+	for _, p := range []Price{{}, {GPUs: 1}, {GPUs: 1.5, TokensPerSecond: 1},
+		{GPUs: 1, TokensPerSecond: 1, Utilisation: 2}, {GPUs: 1, TokensPerSecond: math.NaN()}} {
 		if _, err := Cost(p); err == nil {
 			t.Errorf("%+v is accepted", p)
 		}
@@ -146,7 +151,8 @@ func answer(tokens int, ttft float64, speed string, against *Stream) Answer {
 	if err != nil {
 		panic(err)
 	}
-	return Answer{Tokens: tokens, Stream: Stream{ttft, s}, Against: against, WordsPerMinute: ReadingWordsPerMinute, TokensPerWord: TokensPerWord}
+	return Answer{Tokens: tokens, Stream: Stream{ttft, s}, Against: against, WordsPerMinute: ReadingWordsPerMinute,
+		TokensPerWord: TokensPerWord}
 }
 
 // A8: 4 s and 300 tokens at 10 tokens/s take 34.0 s by the rule of thumb and 33.9 s exactly. A10: systems A and B.
@@ -166,7 +172,8 @@ func TestLatency(t *testing.T) {
 			t.Errorf("%d tokens: %v and %v", n, *r.Find("e2e_rule_of_thumb_s"), *r.Find("e2e_s"))
 		}
 	}
-	for _, a := range []Answer{{}, answer(0, 0, "1s", nil), answer(1, -1, "1s", nil), answer(1, math.Inf(1), "1s", nil), answer(1, 0, "1s", &Stream{})} {
+	for _, a := range []Answer{{}, answer(0, 0, "1s", nil), answer(1, -1, "1s", nil), answer(1, math.Inf(1), "1s", nil),
+		answer(1, 0, "1s", &Stream{})} {
 		if _, err := Latency(a); err == nil {
 			t.Errorf("%+v is accepted", a)
 		}
@@ -189,7 +196,8 @@ func TestEqualEndToEnd(t *testing.T) {
 // A2: characters per second only if characters per token are given.
 func TestReading(t *testing.T) {
 	r, err := Latency(answer(100, 1, "10tok/s", nil))
-	want(t, r, err, map[string]float64{"reading_tokens_per_s": 5.416667, "reading_ms_per_token": 184.615385, "pace_surplus": 1.846154, "words_per_s": 10 / 1.3})
+	want(t, r, err, map[string]float64{"reading_tokens_per_s": 5.416667, "reading_ms_per_token": 184.615385,
+		"pace_surplus": 1.846154, "words_per_s": 10 / 1.3})
 	if r.Find("chars_per_s") != nil {
 		t.Error("characters without a tokenizer")
 	}
@@ -198,7 +206,8 @@ func TestReading(t *testing.T) {
 	r, err = Latency(a)
 	want(t, r, err, map[string]float64{"chars_per_s": 40})
 
-	for text, ms := range map[string]float64{"200ms": 200, "5tok/s": 200, "3tok/s": 1000. / 3, " 40 tok/s": 25, "0.05s": 50} {
+	for text, ms := range map[string]float64{"200ms": 200, "5tok/s": 200, "3tok/s": 1000. / 3, " 40 tok/s": 25,
+		"0.05s": 50} {
 		s, err := ParseSpeed(text)
 		if err != nil || math.Abs(s.Milliseconds()-ms) > 1e-9 || math.Abs(s.TokensPerSecond()-1000/ms) > 1e-9 {
 			t.Errorf("%q is %v ms: %v", text, s.Milliseconds(), err)
@@ -238,7 +247,8 @@ func TestParse(t *testing.T) {
 // B8: the durations of typical outputs are compared with typical durations.
 func TestUsualAnswers(t *testing.T) {
 	r, err := Latency(answer(100, .5, "50ms", nil))
-	want(t, r, err, map[string]float64{"e2e_chat_s": .5 + 99*.05, "e2e_code_s": .5 + 499*.05, "e2e_document_s": .5 + 1999*.05})
+	want(t, r, err, map[string]float64{"e2e_chat_s": .5 + 99*.05, "e2e_code_s": .5 + 499*.05,
+		"e2e_document_s": .5 + 1999*.05})
 	for _, l := range r.Lines {
 		if strings.HasPrefix(l.Name, "e2e_c") && !strings.HasPrefix(l.Says, "usual") {
 			t.Errorf("%s: %s", l.Name, l.Says)
@@ -270,7 +280,8 @@ func TestDoesNotFit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.Find("missing_gb"); got == nil || math.Abs(*got-missing) > .05 || !strings.Contains(strings.Join(r.Notes, " "), "--tp 2") {
+		if got := r.Find("missing_gb"); got == nil || math.Abs(*got-missing) > .05 ||
+			!strings.Contains(strings.Join(r.Notes, " "), "--tp 2") {
 			t.Errorf("%s: %v GB are missing; %v", gpu, deref(got), r.Notes)
 		}
 		if w := r.Find("weights_gb"); w == nil || math.Abs(*w-141.1) > .1 {
@@ -313,7 +324,8 @@ func TestKVOfTraffic(t *testing.T) {
 // A9: the duration of a request depends on the load. If an iteration takes a + b·n, N = λ·W(N) has the exact solution
 // n = λoa/(1-λob), here 400 concurrent requests.
 func TestFixedPoint(t *testing.T) {
-	s := loaded(t, "step_time={linear: {a_ms: 10, b_us: 100}}", "engine.max_num_seqs=4096", "engine.max_num_batched_tokens=8192",
+	s := loaded(t, "step_time={linear: {a_ms: 10, b_us: 100}}", "engine.max_num_seqs=4096",
+		"engine.max_num_batched_tokens=8192",
 		"workload={arrivals: {process: poisson, rate: 1}, input: {distribution: fixed, value: 1}, output: {distribution: fixed, value: 1000}}", "run.warmup=200s")
 	r, err := AtLoad(context.Background(), s, Demand{PerMinute: 8 * 60}, nil)
 	if err != nil {
@@ -378,7 +390,8 @@ func TestWrite(t *testing.T) {
 }
 
 func TestAmount(t *testing.T) {
-	for v, text := range map[float64]string{0: "0", 2: "2", 2.26666: "2.267", 14.4e6: "14,400,000", .000277778: "0.0002778", 1000: "1,000", 999.99999: "1,000", 12.975: "12.97",
+	for v, text := range map[float64]string{0: "0", 2: "2", 2.26666: "2.267", 14.4e6: "14,400,000",
+		.000277778: "0.0002778", 1000: "1,000", 999.99999: "1,000", 12.975: "12.97",
 		-66.85: "-66.85", -1234567.8: "-1,234,568", 1e20: "1e+20", .1: "0.1", math.Inf(1): "–"} {
 		if got := amount(v); got != text {
 			t.Errorf("%v is %q, want %q", v, got, text)

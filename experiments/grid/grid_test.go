@@ -30,7 +30,8 @@ func TestParse(t *testing.T) {
 	}{
 		{"0/1", nil, Shard{0, 1}, ""},
 		{"3/20", nil, Shard{3, 20}, ""},
-		{"auto", []string{"SLURM_ARRAY_TASK_ID=7", "SLURM_ARRAY_TASK_MIN=5", "SLURM_ARRAY_TASK_COUNT=4"}, Shard{2, 4}, ""},
+		{"auto", []string{"SLURM_ARRAY_TASK_ID=7", "SLURM_ARRAY_TASK_MIN=5", "SLURM_ARRAY_TASK_COUNT=4"}, Shard{2, 4},
+			""},
 		{"auto/8", []string{"SLURM_ARRAY_TASK_ID=7"}, Shard{7, 8}, ""},
 		{"auto", []string{"JOB_COMPLETION_INDEX=3", "CLIFFTOP_SHARDS=4"}, Shard{3, 4}, ""},
 		{"auto/6", []string{"JOB_COMPLETION_INDEX=0"}, Shard{0, 6}, ""},
@@ -41,8 +42,10 @@ func TestParse(t *testing.T) {
 		{"a/b", nil, Shard{}, `"a/b" is not a shard`},
 		{"1/2/3", nil, Shard{}, "is not a shard"},
 		{"auto", nil, Shard{}, "no scheduler sets the index"},
-		{"auto", []string{"SLURM_ARRAY_TASK_ID=7"}, Shard{}, "SLURM_ARRAY_TASK_ID is set but not SLURM_ARRAY_TASK_COUNT"},
-		{"auto", []string{"SLURM_ARRAY_TASK_ID=9", "SLURM_ARRAY_TASK_MIN=1", "SLURM_ARRAY_TASK_COUNT=4"}, Shard{}, "there is no shard 8 of 4"},
+		{"auto", []string{"SLURM_ARRAY_TASK_ID=7"}, Shard{},
+			"SLURM_ARRAY_TASK_ID is set but not SLURM_ARRAY_TASK_COUNT"},
+		{"auto", []string{"SLURM_ARRAY_TASK_ID=9", "SLURM_ARRAY_TASK_MIN=1", "SLURM_ARRAY_TASK_COUNT=4"}, Shard{},
+			"there is no shard 8 of 4"},
 		{"auto/x", []string{"JOB_COMPLETION_INDEX=0"}, Shard{}, `"x" is not a number of shards`},
 		{"auto", []string{"JOB_COMPLETION_INDEX=one"}, Shard{}, "JOB_COMPLETION_INDEX=one is not a number"},
 	} {
@@ -78,7 +81,8 @@ func TestShardsDivide(t *testing.T) {
 
 func TestKeyDependsOnEachPart(t *testing.T) {
 	keys := []string{
-		Key([]byte("ab"), []byte("c")), Key([]byte("a"), []byte("bc")), Key([]byte("abc")), Key([]byte("abc"), nil), Key(),
+		Key([]byte("ab"), []byte("c")), Key([]byte("a"), []byte("bc")), Key([]byte("abc")), Key([]byte("abc"), nil),
+		Key(),
 	}
 	slices.Sort(keys)
 	if n := len(slices.Compact(slices.Clone(keys))); n != len(keys) {
@@ -145,7 +149,8 @@ func TestOpenError(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(file); err == nil || !strings.Contains(err.Error(), "cannot be written to: not a directory") && !strings.Contains(err.Error(), "file exists") {
+	if _, err := Open(file); err == nil || !strings.Contains(err.Error(), "cannot be written to: not a directory") &&
+		!strings.Contains(err.Error(), "file exists") {
 		t.Errorf("a file as a directory: %v", err)
 	}
 }

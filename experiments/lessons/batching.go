@@ -53,7 +53,8 @@ func batching(c *class) error {
 			Title: "Seats in use, of 32",
 			X:     chart.Scale{Title: "Time, s", Max: until},
 			Y:     chart.Scale{Title: "Decoding requests", Max: 36},
-			Lines: []chart.Line{seatsAtWork("static", 0.8, static.at("32")), seatsAtWork("continuous", 0.5, continuous.at("32"))},
+			Lines: []chart.Line{seatsAtWork("static", 0.8, static.at("32")),
+				seatsAtWork("continuous", 0.5, continuous.at("32"))},
 		}, {
 			Title: "Continuous / static",
 			X:     chart.Scale{Title: "Seats"},

@@ -19,7 +19,8 @@ func cost(c *class) error {
 	}
 	c.Table.Columns = []string{"", "tokens/s", "of capacity", "$/M", "TTFT p95"}
 	row := func(name string, p *PointResult) {
-		c.Table.add(name, number(speed(p)), percent(speed(p)/capacity), dollars(price(p)), lasting(of(p.Summary.Latency.TTFT.P95)))
+		c.Table.add(name, number(speed(p)), percent(speed(p)/capacity), dollars(price(p)),
+			lasting(of(p.Summary.Latency.TTFT.P95)))
 	}
 	for i := range crowd.Points {
 		p := &crowd.Points[i]
@@ -31,7 +32,8 @@ func cost(c *class) error {
 	for i := range day.Points {
 		p := &day.Points[i]
 		row(p.Value+" requests/s", p)
-		measured.Points = append(measured.Points, chart.Point{X: speed(p) / capacity, Y: price(p), Label: p.Value + "/s"})
+		measured.Points = append(measured.Points,
+			chart.Point{X: speed(p) / capacity, Y: price(p), Label: p.Value + "/s"})
 	}
 	row(mid+" requests/s, faster GPU", faster)
 
@@ -56,8 +58,10 @@ func cost(c *class) error {
 	c.claim("10 users: dollars per million tokens", price(crowd.at("10")), about(1.39, 0.15))
 	c.claim("100 users: dollars per million tokens", price(crowd.at("100")), about(0.294, 0.15))
 	c.claim("price of a token, at 30 % of the capacity / at capacity", price(day.at(mid))/floor, about(1/0.3, 0.05))
-	c.claim("price of a token at the same rate, faster GPU / other GPU", price(faster)/price(day.at(mid)), about(1, 0.02))
-	c.claim("TTFT p95, faster GPU / other GPU", of(faster.Summary.Latency.TTFT.P95)/of(day.at(mid).Summary.Latency.TTFT.P95), atMost(0.999))
+	c.claim("price of a token at the same rate, faster GPU / other GPU", price(faster)/price(day.at(mid)),
+		about(1, 0.02))
+	c.claim("TTFT p95, faster GPU / other GPU",
+		of(faster.Summary.Latency.TTFT.P95)/of(day.at(mid).Summary.Latency.TTFT.P95), atMost(0.999))
 	c.claim("$3 an hour at 4,000 tokens per second: dollars per million", seed, exactly(0.208, 3))
 	c.claim("$10 an hour at 10,000 tokens per second: dollars per thousand", perThousand, exactly(0.000278, 6))
 

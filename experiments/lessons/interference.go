@@ -14,18 +14,21 @@ func interference(c *class) error {
 		*PointResult
 	}{
 		{"_first", "prompts first", &c.step("prefill-first").Points[0]},
-		{"8192", "budget 8,192", budget.at("8192")}, {"2048", "budget 2,048", budget.at("2048")}, {"512", "budget 512", budget.at("512")},
+		{"8192", "budget 8,192", budget.at("8192")}, {"2048", "budget 2,048", budget.at("2048")},
+		{"512", "budget 512", budget.at("512")},
 	}
 	w := Stretch{FromS: 100, ToS: 101.5}
 	timeline := &chart.Timeline{
 		Caption: "llama-3.1-8b on one H100, 4 requests/s with prompts of 4,000 tokens and outputs of 250; each block is an iteration",
-		Kinds:   []string{"decode only", "prefill and decode", "prefill only: decoding stops"}, FromS: w.FromS, ToS: w.ToS,
+		Kinds:   []string{"decode only", "prefill and decode", "prefill only: decoding stops"}, FromS: w.FromS,
+		ToS: w.ToS,
 	}
 	c.Table.Columns = []string{"", "ITL p50", "ITL p99", "longest gap", "TPOT p50", "TTFT p50", "E2E p50", "tokens/s"}
 	var itl, x []float64
 	for _, k := range cases {
 		l := &k.Summary.Latency
-		c.Table.add(k.name, lasting(of(l.ITL.P50)), lasting(of(l.ITL.P99)), lasting(of(l.ITL.Max)), lasting(of(l.TPOT.P50)),
+		c.Table.add(k.name, lasting(of(l.ITL.P50)), lasting(of(l.ITL.P99)), lasting(of(l.ITL.Max)),
+			lasting(of(l.TPOT.P50)),
 			lasting(of(l.TTFT.P50)), lasting(of(l.E2E.P50)), number(of(k.Summary.Throughput.OutputTokensPerS)))
 		c.say("itl"+k.key, lasting(of(l.ITL.P99)))
 		c.say("ttft"+k.key, lasting(of(l.TTFT.P50)))
@@ -49,9 +52,12 @@ func interference(c *class) error {
 
 	c.rising("ITL p99 grows from chunks of 512 to 2,048, to 8,192 and to prompts first, each time by at least this factor", []float64{itl[3], itl[2], itl[1], itl[0]}, 0.3)
 	c.claim("ITL p99, prompts first / chunks of 512", itl[0]/itl[3], atLeast(8))
-	c.claim("median TTFT, chunks of 512 / chunks of 8,192", of(small.Latency.TTFT.P50)/of(large.Latency.TTFT.P50), atLeast(1.2))
-	c.claim("median TPOT, prompts first / chunks of 512", of(first.Latency.TPOT.P50)/of(small.Latency.TPOT.P50), atMost(2.1))
-	c.claim("throughput, highest / lowest of the four", max(x[0], x[1], x[2], x[3])/min(x[0], x[1], x[2], x[3]), atMost(1.03))
+	c.claim("median TTFT, chunks of 512 / chunks of 8,192", of(small.Latency.TTFT.P50)/of(large.Latency.TTFT.P50),
+		atLeast(1.2))
+	c.claim("median TPOT, prompts first / chunks of 512", of(first.Latency.TPOT.P50)/of(small.Latency.TPOT.P50),
+		atMost(2.1))
+	c.claim("throughput, highest / lowest of the four", max(x[0], x[1], x[2], x[3])/min(x[0], x[1], x[2], x[3]),
+		atMost(1.03))
 
 	timeline.Title = fmt.Sprintf("Long prompts stop decoding: ITL p99 is %s if prompts go first, and %s with chunks of 512",
 		lasting(itl[0]), lasting(itl[3]))

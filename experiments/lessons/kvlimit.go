@@ -14,7 +14,8 @@ func kvLimit(c *class) error {
 	c.Table.Columns = []string{"users", "tokens/s", "recomputed", "preemptions/min", "KV use", "TTFT p95"}
 	row := func(name string, p *PointResult) {
 		s := p.Summary
-		c.Table.add(name, number(speed(p)), percent(p.recomputed()), number(p.preemptionsPerMinute()), percent(of(s.System.KVUsage.Mean)), lasting(of(s.Latency.TTFT.P95)))
+		c.Table.add(name, number(speed(p)), percent(p.recomputed()), number(p.preemptionsPerMinute()),
+			percent(of(s.System.KVUsage.Mean)), lasting(of(s.Latency.TTFT.P95)))
 	}
 	base := chart.Line{Name: "admits if the first chunk fits", Dots: true}
 	peak := &cliff.Points[0]

@@ -146,7 +146,8 @@ func Find(text string) (*Lesson, error) {
 		}
 		names = append(names, l.Name)
 	}
-	f := &yamldoc.Fault{Where: "lesson", Problem: fmt.Sprintf("%.40q is not known (want 1 to %d, or list)", text, all[len(all)-1].Number)}
+	f := &yamldoc.Fault{Where: "lesson",
+		Problem: fmt.Sprintf("%.40q is not known (want 1 to %d, or list)", text, all[len(all)-1].Number)}
 	if hint := yamldoc.DidYouMean(text, names); hint != "" {
 		f.Hint = hint
 	}
@@ -162,7 +163,8 @@ func Listing() (*experiments.Listing, error) {
 	list := &experiments.Listing{Schema: experiments.CatalogSchema, Kind: "lessons"}
 	for _, l := range all {
 		list.Items = append(list.Items, experiments.Entry{
-			Name: strconv.Itoa(l.Number), Aliases: []string{l.Name}, Source: "clifftop lesson " + strconv.Itoa(l.Number),
+			Name: strconv.Itoa(l.Number), Aliases: []string{l.Name},
+			Source:     "clifftop lesson " + strconv.Itoa(l.Number),
 			Properties: []experiments.Property{{Name: "lesson", Value: l.Name}, {Name: "title", Value: l.Title}},
 		})
 	}

@@ -81,7 +81,8 @@ func TestLessonsAreWhole(t *testing.T) {
 		if r.Number != i+1 {
 			t.Errorf("lesson %d stands at place %d", r.Number, i+1)
 		}
-		if r.Idea == "" || len(r.Terms) == 0 || len(r.Steps) == 0 || len(r.Look) < 2 || len(r.Mistakes) == 0 || r.Question == "" || r.Answer == "" || len(r.Pictures) == 0 {
+		if r.Idea == "" || len(r.Terms) == 0 || len(r.Steps) == 0 || len(r.Look) < 2 || len(r.Mistakes) == 0 ||
+			r.Question == "" || r.Answer == "" || len(r.Pictures) == 0 {
 			t.Errorf("lesson %d lacks a part", r.Number)
 		}
 		for _, row := range r.Table.Rows {
@@ -94,11 +95,13 @@ func TestLessonsAreWhole(t *testing.T) {
 			if err := r.Write(&b, "lesson", markdown, plot.DrawText); err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf ") || strings.Contains(b.String(), "FAILS") {
+			if strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf ") ||
+				strings.Contains(b.String(), "FAILS") {
 				t.Errorf("lesson %d: %s", r.Number, b.String())
 			}
 			for line := range strings.Lines(b.String()) {
-				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 && !markdown && !strings.Contains(line, "clifftop ") {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 && !markdown &&
+					!strings.Contains(line, "clifftop ") {
 					t.Errorf("lesson %d: a line has %d columns: %s", r.Number, n, line)
 				}
 			}
@@ -119,7 +122,8 @@ func TestPicturesAreDrawn(t *testing.T) {
 			if err := f.WriteSVG(&b); err != nil {
 				t.Fatal(err)
 			}
-			if !regexp.MustCompile(`\d`).MatchString(f.Title) || strings.Contains(f.Title, "–") || bytes.Contains(b.Bytes(), []byte("NaN")) {
+			if !regexp.MustCompile(`\d`).MatchString(f.Title) || strings.Contains(f.Title, "–") ||
+				bytes.Contains(b.Bytes(), []byte("NaN")) {
 				t.Errorf("lesson %d: the picture %s has the title %q", r.Number, p.Name, f.Title)
 			}
 			for d := xml.NewDecoder(&b); ; {
@@ -295,13 +299,21 @@ func TestFigures(t *testing.T) {
 		{"interference", "budget", "2048", output, 1040, foretold},
 		{"overload", "rate", "20", attainment, 0.99, own}, {"overload", "rate", "22", attainment, 0.82, own},
 		{"kv-limit", "cliff", "10", output, 64.7, own}, {"kv-limit", "cliff", "200", output, 375, foretold},
-		{"prefix-cache", "cached", "10", total, 5100, foretold}, {"prefix-cache", "cached", "50", total, 24310, foretold},
-		{"prefix-cache", "cached", "100", total, 39238, foretold}, {"prefix-cache", "cached", "200", total, 27998, foretold},
+		{"prefix-cache", "cached", "10", total, 5100, foretold},
+		{"prefix-cache", "cached", "50", total, 24310, foretold},
+		{"prefix-cache", "cached", "100", total, 39238, foretold},
+		{"prefix-cache", "cached", "200", total, 27998, foretold},
 		{"prefix-cache", "cached", "10", hits, 0.875, own},
-		{"retries", "patient", "10", successful, 1352, foretold}, {"retries", "patient", "50", successful, 5325, foretold}, {"retries", "patient", "100", successful, 6294, foretold},
-		{"retries", "first token", "10", successful, 1352, foretold}, {"retries", "first token", "50", successful, 5325, foretold}, {"retries", "first token", "100", successful, 6276, foretold},
-		{"retries", "told", "10", successful, 1336, foretold}, {"retries", "told", "50", successful, 5171, foretold}, {"retries", "told", "100", successful, 5551, foretold},
-		{"retries", "silent", "10", successful, 1310, foretold}, {"retries", "silent", "50", successful, 4761, foretold},
+		{"retries", "patient", "10", successful, 1352, foretold},
+		{"retries", "patient", "50", successful, 5325, foretold},
+		{"retries", "patient", "100", successful, 6294, foretold},
+		{"retries", "first token", "10", successful, 1352, foretold},
+		{"retries", "first token", "50", successful, 5325, foretold},
+		{"retries", "first token", "100", successful, 6276, foretold},
+		{"retries", "told", "10", successful, 1336, foretold}, {"retries", "told", "50", successful, 5171, foretold},
+		{"retries", "told", "100", successful, 5551, foretold},
+		{"retries", "silent", "10", successful, 1310, foretold},
+		{"retries", "silent", "50", successful, 4761, foretold},
 		{"retries", "silent", "100", successful, 3457, own}, // 2,575 where retries are sent without a backoff
 	} {
 		c := &class{Result: lesson(t, k.lesson)}
@@ -367,7 +379,8 @@ func TestMissingFact(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0", 0.00312: "0.0031", 0.2083: "0.208", 1: "1", 1.2: "1.20", 9.996: "10.0", 56.96: "57.0", 99.97: "100", 527.3: "527", 999.7: "1,000", 1234567: "1,234,567", -1234: "-1,234",
+		0: "0", 0.00312: "0.0031", 0.2083: "0.208", 1: "1", 1.2: "1.20", 9.996: "10.0", 56.96: "57.0", 99.97: "100",
+		527.3: "527", 999.7: "1,000", 1234567: "1,234,567", -1234: "-1,234",
 	} {
 		if got := number(v); got != want {
 			t.Errorf("%g is %s, want %s", v, got, want)

@@ -18,7 +18,8 @@ func little(c *class) error {
 	for _, k := range []struct {
 		name string
 		p    *PointResult
-	}{{"4 per minute, 30 s", office}, {"4 per minute, 34 s", slower}, {"GPU, 10 requests/s", gpu.at("10")}, {"GPU, 20 requests/s", gpu.at("20")}} {
+	}{{"4 per minute, 30 s", office}, {"4 per minute, 34 s", slower}, {"GPU, 10 requests/s", gpu.at("10")},
+		{"GPU, 20 requests/s", gpu.at("20")}} {
 		s := k.p.Summary
 		rate, w := of(s.Throughput.OfferedRequestsPerS), of(s.Latency.E2E.Mean)/1e3
 		n := of(s.Concurrency.InSystem.Mean)
@@ -26,7 +27,8 @@ func little(c *class) error {
 		if rate > 1 {
 			perTime = number(rate) + "/s"
 		}
-		c.Table.add(k.name, perTime, lasting(1e3*w), number(rate*w), number(n), number(of(s.Concurrency.InSystem.P95)), number(of(s.Concurrency.InSystem.P99)))
+		c.Table.add(k.name, perTime, lasting(1e3*w), number(rate*w), number(n), number(of(s.Concurrency.InSystem.P95)),
+			number(of(s.Concurrency.InSystem.P99)))
 		c.claim(k.name+": number in the system / (λ · W)", n/(rate*w), about(1, 0.03))
 	}
 	n := &office.Summary.Concurrency.InSystem
@@ -66,7 +68,8 @@ func little(c *class) error {
 			X:     chart.Scale{Title: "Time, min", Max: minutes},
 			Y:     chart.Scale{Title: "Requests in the system", Max: 8.4},
 			Lines: []chart.Line{course},
-			Rules: []chart.Rule{{At: of(n.Mean), Name: "mean λ · W"}, {At: of(n.P95), Name: "p95"}, {At: of(n.P99), Name: "p99"}},
+			Rules: []chart.Rule{{At: of(n.Mean), Name: "mean λ · W"}, {At: of(n.P95), Name: "p95"},
+				{At: of(n.P99), Name: "p99"}},
 		}},
 	})
 	return nil

@@ -10,7 +10,8 @@ import (
 func overload(c *class) error {
 	rate := c.step("rate")
 	const edge, after, over = "22", "23", "25"
-	c.Table.Columns = []string{"requests/s", "tokens/s", "in time, tokens/s", "attainment", "TTFT p50", "TTFT p95", "in system"}
+	c.Table.Columns = []string{"requests/s", "tokens/s", "in time, tokens/s", "attainment", "TTFT p50", "TTFT p95",
+		"in system"}
 	offered := chart.Line{Name: "offered", Guide: true}
 	output := chart.Line{Name: "all", Dots: true}
 	good := chart.Line{Name: "in time", Dots: true}
@@ -23,12 +24,14 @@ func overload(c *class) error {
 		if of(s.Goodput.OutputTokensPerS) > of(best.Summary.Goodput.OutputTokensPerS) {
 			best = p
 		}
-		c.Table.add(p.Value, number(of(s.Throughput.OutputTokensPerS)), number(of(s.Goodput.OutputTokensPerS)), percent(of(s.Goodput.Attainment)),
+		c.Table.add(p.Value, number(of(s.Throughput.OutputTokensPerS)), number(of(s.Goodput.OutputTokensPerS)),
+			percent(of(s.Goodput.Attainment)),
 			lasting(of(s.Latency.TTFT.P50)), lasting(of(s.Latency.TTFT.P95)), number(of(s.Concurrency.InSystem.Mean)))
 		unsteady := s.Window.Unsettled()
 		perRequest := of(rate.Points[0].Summary.Throughput.OutputTokensPerS) / rate.Points[0].load()
 		offered.Points = append(offered.Points, chart.Point{X: p.load(), Y: perRequest * p.load()})
-		output.Points = append(output.Points, chart.Point{X: p.load(), Y: of(s.Throughput.OutputTokensPerS), Hollow: unsteady})
+		output.Points = append(output.Points,
+			chart.Point{X: p.load(), Y: of(s.Throughput.OutputTokensPerS), Hollow: unsteady})
 		good.Points = append(good.Points, chart.Point{X: p.load(), Y: of(s.Goodput.OutputTokensPerS), Hollow: unsteady})
 		p50.Points = append(p50.Points, chart.Point{X: p.load(), Y: of(s.Latency.TTFT.P50), Hollow: unsteady})
 		p95.Points = append(p95.Points, chart.Point{X: p.load(), Y: of(s.Latency.TTFT.P95), Hollow: unsteady})
@@ -55,10 +58,12 @@ func overload(c *class) error {
 
 	c.claim("the rate with the highest goodput, requests per second", best.load(), between(20, 22))
 	c.claim("fraction of requests in time at that rate", of(best.Summary.Goodput.Attainment), atLeast(0.95))
-	c.claim("fraction of requests in time at 25 requests per second", of(at(over).Summary.Goodput.Attainment), atMost(0.054))
+	c.claim("fraction of requests in time at 25 requests per second", of(at(over).Summary.Goodput.Attainment),
+		atMost(0.054))
 	c.claim("throughput at 25 requests per second / throughput at the highest goodput", x(at(over))/x(best), atLeast(1))
 	c.claim("throughput at 30 requests per second / throughput at 25", x(at("30"))/x(at(over)), about(1, 0.02))
-	c.claim("growth of the number in the system at 25 requests per second, per second", of(at(over).Summary.Window.GrowthRequestsPerS), atLeast(1))
+	c.claim("growth of the number in the system at 25 requests per second, per second",
+		of(at(over).Summary.Window.GrowthRequestsPerS), atLeast(1))
 	gate := of(at(edge).Summary.Goodput.GatedOutputTokensPerS)
 	c.claim("at 22 requests per second the SLO is missed, and gated goodput is", gate, exactly(0, 0))
 	c.claim("but the fraction of requests in time is", of(at(edge).Summary.Goodput.Attainment), atLeast(0.5))

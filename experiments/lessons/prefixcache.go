@@ -11,7 +11,8 @@ func prefixCache(c *class) error {
 	cached, off, half := c.step("cached"), c.step("off"), c.step("half")
 	total := func(p *PointResult) float64 { return of(p.Summary.Throughput.TotalTokensPerS) }
 	hit := func(p *PointResult) float64 { return of(p.Summary.System.PrefixHitRate) }
-	c.Table.Columns = []string{"users", "prompt + output tokens/s", "output tokens/s", "hit rate", "TTFT p50", "TTFT p99"}
+	c.Table.Columns = []string{"users", "prompt + output tokens/s", "output tokens/s", "hit rate", "TTFT p50",
+		"TTFT p99"}
 	throughput := func(name string, s *StepResult) chart.Line {
 		l := chart.Line{Name: name, Dots: true}
 		for i := range s.Points {
@@ -20,7 +21,8 @@ func prefixCache(c *class) error {
 			if name != "16-bit KV" {
 				label += ", " + name
 			}
-			c.Table.add(label, number(total(p)), number(of(p.Summary.Throughput.OutputTokensPerS)), percent(hit(p)), lasting(of(p.Summary.Latency.TTFT.P50)), lasting(of(p.Summary.Latency.TTFT.P99)))
+			c.Table.add(label, number(total(p)), number(of(p.Summary.Throughput.OutputTokensPerS)), percent(hit(p)),
+				lasting(of(p.Summary.Latency.TTFT.P50)), lasting(of(p.Summary.Latency.TTFT.P99)))
 			l.Points = append(l.Points, chart.Point{X: p.load(), Y: total(p)})
 		}
 		return l
@@ -61,7 +63,8 @@ func prefixCache(c *class) error {
 	c.claim("50 users: hits / possible hits", hit(cached.at("50"))/possible, atLeast(0.95))
 	c.claim("85 users: fraction of lost hits / fraction of users without room", missed/(1-knee/85), atLeast(1.2))
 	c.claim("200 users: hit rate", hit(cached.at("200")), atMost(0.01))
-	c.claim("200 users: throughput / throughput without a cache", total(cached.at("200"))/total(off.at("200")), about(1, 0.02))
+	c.claim("200 users: throughput / throughput without a cache", total(cached.at("200"))/total(off.at("200")),
+		about(1, 0.02))
 	c.claim("throughput, 200 users / 100 users", total(cached.at("200"))/total(cached.at("100")), atMost(0.9))
 	c.claim("knee with 8-bit KV / knee with 16-bit KV", kneeHalf/knee, about(2, 0.02))
 	c.claim("8-bit KV: throughput, 160 users / 100 users", total(half.at("160"))/total(half.at("100")), atLeast(1))
@@ -75,7 +78,8 @@ func prefixCache(c *class) error {
 			X:     chart.Scale{Title: "Users"},
 			Y:     chart.Scale{Title: "Prompt tokens found in the cache", Unit: chart.Fraction, Max: 1.04},
 			Lines: hits,
-			Rules: []chart.Rule{{At: knee, Vertical: true, Name: fmt.Sprintf("room for %.0f", knee)}, {At: kneeHalf, Vertical: true, Name: fmt.Sprintf("room for %.0f with 8 bits", kneeHalf)}},
+			Rules: []chart.Rule{{At: knee, Vertical: true, Name: fmt.Sprintf("room for %.0f", knee)},
+				{At: kneeHalf, Vertical: true, Name: fmt.Sprintf("room for %.0f with 8 bits", kneeHalf)}},
 		}, {
 			Title: "Throughput",
 			X:     chart.Scale{Title: "Users"},

@@ -11,7 +11,8 @@ func retries(c *class) error {
 	emitted := func(p *PointResult) float64 { return of(p.Summary.Throughput.OutputTokensPerS) }
 	useful := func(p *PointResult) float64 { return of(p.Summary.Throughput.SuccessfulOutputTokensPerS) }
 	good := func(p *PointResult) float64 { return of(p.Summary.Goodput.OutputTokensPerS) }
-	c.Table.Columns = []string{"users", "emitted tokens/s", "successful", "in time", "timed out", "rejected", "attempts"}
+	c.Table.Columns = []string{"users", "emitted tokens/s", "successful", "in time", "timed out", "rejected",
+		"attempts"}
 
 	falls := &chart.Waterfall{
 		Caption: "llama-3.1-8b on one H100 with 64 seats, 200 users without think time; in time: within 10 s of the first attempt",
@@ -33,7 +34,8 @@ func retries(c *class) error {
 			p := &s.Points[i]
 			r := p.Summary.Requests
 			c.Table.add(p.Value+", "+k.short, number(emitted(p)), number(useful(p)), number(good(p)),
-				percent(float64(r.TimedOut)/float64(r.Offered)), percent(float64(r.Rejected)/float64(r.Offered)), ratio(float64(r.Attempts)/float64(r.Offered)))
+				percent(float64(r.TimedOut)/float64(r.Offered)), percent(float64(r.Rejected)/float64(r.Offered)),
+				ratio(float64(r.Attempts)/float64(r.Offered)))
 			line.Points = append(line.Points, chart.Point{X: p.load(), Y: useful(p)})
 		}
 		if len(line.Points) > 1 {
@@ -41,7 +43,8 @@ func retries(c *class) error {
 		}
 		p := s.at("200")
 		at[k.key] = p
-		falls.Groups = append(falls.Groups, chart.WaterfallGroup{Name: k.name, Values: []float64{emitted(p), useful(p), good(p)}})
+		falls.Groups = append(falls.Groups,
+			chart.WaterfallGroup{Name: k.name, Values: []float64{emitted(p), useful(p), good(p)}})
 		c.say("emitted_"+k.key, number(emitted(p)))
 		c.say("useful_"+k.key, number(useful(p)))
 		c.say("good_"+k.key, number(good(p)))
@@ -57,12 +60,16 @@ func retries(c *class) error {
 	for _, k := range []struct {
 		key, name string
 		want      float64
-	}{{"patient", "patient users", 6303}, {"first", "2 s for the first token", 6278}, {"told", "6 s for the output, server told", 2102}} {
+	}{{"patient", "patient users", 6303}, {"first", "2 s for the first token", 6278},
+		{"told", "6 s for the output, server told", 2102}} {
 		c.claim("200 users, "+k.name+": successful tokens per second", useful(at[k.key]), about(k.want, 0.15))
 	}
-	c.claim("silent, 200 users: fraction of emitted tokens that are successful", useful(at["silent"])/emitted(at["silent"]), atMost(0.01))
-	c.claim("silent, 200 users: emitted tokens / emitted tokens with patient users", emitted(at["silent"])/emitted(at["patient"]), about(1, 0.05))
-	c.claim("with rejection: fraction of emitted tokens that are successful", useful(at["door"])/emitted(at["door"]), atLeast(0.8))
+	c.claim("silent, 200 users: fraction of emitted tokens that are successful",
+		useful(at["silent"])/emitted(at["silent"]), atMost(0.01))
+	c.claim("silent, 200 users: emitted tokens / emitted tokens with patient users",
+		emitted(at["silent"])/emitted(at["patient"]), about(1, 0.05))
+	c.claim("with rejection: fraction of emitted tokens that are successful", useful(at["door"])/emitted(at["door"]),
+		atLeast(0.8))
 	c.claim("200 users who leave after 6 s: throughput × attainment / goodput", product/good(at["told"]), atLeast(1.1))
 
 	falls.Title = fmt.Sprintf("Emitted tokens stay the same; useful tokens fall from %s to %s per second if clients leave silently and retry",

@@ -33,7 +33,8 @@ func roofline(c *class) error {
 			above = p.Value
 		}
 		x := speed(p.Value)
-		c.Table.add(p.Value, number(x), lasting(tpot(p.Value)), number(1e3/tpot(p.Value)), percent(of(p.Summary.System.MFU)), number(e.Intensity))
+		c.Table.add(p.Value, number(x), lasting(tpot(p.Value)), number(1e3/tpot(p.Value)),
+			percent(of(p.Summary.System.MFU)), number(e.Intensity))
 		path.Points = append(path.Points, chart.Point{X: e.Intensity, Y: e.FLOPs / e.Seconds / 1e12, Label: p.Value})
 		rate.Points = append(rate.Points, chart.Point{X: p.load(), Y: x})
 		free.Points = append(free.Points, chart.Point{X: p.load(), Y: p.load() * speed("1")})
@@ -69,7 +70,8 @@ func roofline(c *class) error {
 	c.claim("throughput, 10 users / 1 user", speed("10")/speed("1"), atLeast(9))
 	c.claim("time per token, 50 users / 10 users", tpot("50")/tpot("10"), atMost(1.4))
 	c.claim("throughput, 100 users / 50 users", speed("100")/speed("50"), atMost(1.5))
-	c.claim("number of users at which the flat and the steep part of the time per token meet", tpot("1")/slope, about(67, 0.25))
+	c.claim("number of users at which the flat and the steep part of the time per token meet", tpot("1")/slope,
+		about(67, 0.25))
 
 	roof := chart.Roofline(at.PeakFLOPs, at.BytesPerSecond, path)
 	roof.Title = "The operating point below the roof, by users"

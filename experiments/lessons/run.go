@@ -103,7 +103,8 @@ type class struct {
 func (l *Lesson) Run(ctx context.Context, o Options) (*Result, error) {
 	r := &Result{
 		Schema: Schema, Clifftop: experiments.Version, Number: l.Number, Name: l.Name, Title: l.Title, Idea: l.Idea,
-		Terms: l.Terms, Look: append([]string{}, l.Look...), Mistakes: append([]Mistake{}, l.Mistakes...), Question: l.Question, Answer: l.Answer,
+		Terms: l.Terms, Look: append([]string{}, l.Look...), Mistakes: append([]Mistake{}, l.Mistakes...),
+		Question: l.Question, Answer: l.Answer,
 	}
 	if err := l.simulate(ctx, r, o); err != nil {
 		return nil, err
@@ -212,7 +213,8 @@ func (j *job) run(ctx context.Context, check bool) error {
 			for k := range s.N {
 				start, end := s.End(k), s.End(k+1)
 				if end > from && start < to {
-					p.iterations = append(p.iterations, iteration{start, end, s.Decodes, s.PrefillTokens + s.RecomputedTokens})
+					p.iterations = append(p.iterations,
+						iteration{start, end, s.Decodes, s.PrefillTokens + s.RecomputedTokens})
 				}
 			}
 		}

@@ -24,7 +24,8 @@ func tail(c *class) error {
 			}
 		}
 		late[p.Value] = float64(over) / float64(len(waits))
-		c.Table.add(p.Value, lasting(of(d.Mean)), lasting(of(d.P50)), lasting(of(d.P95)), lasting(of(d.P99)), number(of(d.P99)/of(d.P50)), percent(late[p.Value]))
+		c.Table.add(p.Value, lasting(of(d.Mean)), lasting(of(d.P50)), lasting(of(d.P95)), lasting(of(d.P99)),
+			number(of(d.P99)/of(d.P50)), percent(late[p.Value]))
 		c.say("p99_"+p.Value, lasting(of(d.P99)))
 		c.say("spread"+p.Value, number(of(d.P99)/of(d.P50)))
 		curves = append(curves, chart.Distribution(p.Value+" requests/s", waits))
@@ -32,7 +33,8 @@ func tail(c *class) error {
 	for i, percent := range []int{75, 90, 60, 75} { // where there is room
 		curves[i].NameAt = len(curves[i].Points) * percent / 100
 	}
-	before, now, overloaded := &rate.at("20").Summary.Latency.TTFT, &rate.at("22").Summary.Latency.TTFT, &rate.at("25").Summary.Latency.TTFT
+	before, now, overloaded := &rate.at("20").Summary.Latency.TTFT, &rate.at("22").Summary.Latency.TTFT,
+		&rate.at("25").Summary.Latency.TTFT
 	c.say("more50", lasting(of(now.P50)-of(before.P50)))
 	c.say("ratio99", times(of(now.P99)/of(before.P99)))
 	c.say("late22", percent(late["22"]))
@@ -46,7 +48,8 @@ func tail(c *class) error {
 	c.say("root", fmt.Sprintf("%.2f", root))
 	c.say("rootp", fmt.Sprintf("%.0f", 100*root))
 
-	c.claim("increase of the median TTFT from 20 to 22 requests per second, in ms", of(now.P50)-of(before.P50), atMost(300))
+	c.claim("increase of the median TTFT from 20 to 22 requests per second, in ms", of(now.P50)-of(before.P50),
+		atMost(300))
 	c.claim("TTFT p99, 22 / 20 requests per second", of(now.P99)/of(before.P99), atLeast(2.5))
 	c.claim("growth of p99 / p50, as a factor", of(now.P99)/of(now.P50)/(of(before.P99)/of(before.P50)), atLeast(2))
 	c.claim("p99 / p50 in overload", of(overloaded.P99)/of(overloaded.P50), atMost(3))

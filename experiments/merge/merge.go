@@ -38,7 +38,8 @@ func (m *MissingError) Error() string {
 	if m.search {
 		return fmt.Sprintf("all %d runs are there, but those of the search for the capacity are missing", m.Of)
 	}
-	text := fmt.Sprintf("%d of %d runs are missing: %s", len(m.Labels), m.Of, strings.Join(m.Labels[:min(most, len(m.Labels))], ", "))
+	text := fmt.Sprintf("%d of %d runs are missing: %s", len(m.Labels), m.Of,
+		strings.Join(m.Labels[:min(most, len(m.Labels))], ", "))
 	if n := len(m.Labels) - most; n > 0 {
 		text += fmt.Sprintf(" and %d more", n)
 	}
@@ -57,13 +58,15 @@ func Results(ctx context.Context, runs *grid.Joined, partial bool) (*Merged, err
 	case compare.GridCommand:
 		return mergeCompare(runs)
 	default:
-		return nil, fmt.Errorf("results of command %q cannot be joined (want those of %s or %s)", c, sweep.GridCommand, compare.GridCommand)
+		return nil, fmt.Errorf("results of command %q cannot be joined (want those of %s or %s)", c, sweep.GridCommand,
+			compare.GridCommand)
 	}
 }
 
 func mergeSweep(ctx context.Context, runs *grid.Joined, partial bool) (*Merged, error) {
 	var request sweep.GridRequest
-	if err := json.Unmarshal(runs.Manifest.Request, &request); err != nil || len(request.Values) != len(runs.Manifest.Runs) {
+	if err := json.Unmarshal(runs.Manifest.Request, &request); err != nil ||
+		len(request.Values) != len(runs.Manifest.Runs) {
 		return nil, fmt.Errorf("the manifest's request is not that of a sweep")
 	}
 	there, values := runs.There(), []float64{}
@@ -73,7 +76,9 @@ func mergeSweep(ctx context.Context, runs *grid.Joined, partial bool) (*Merged, 
 	for _, i := range there {
 		values = append(values, request.Values[i])
 	}
-	curve, err := curve.Read(request.Over, values, func(i int) (*report.Summary, error) { return readRun(runs, there[i]) })
+	curve, err := curve.Read(request.Over, values, func(i int) (*report.Summary, error) {
+		return readRun(runs, there[i])
+	})
 	if err != nil {
 		return nil, err
 	}

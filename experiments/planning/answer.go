@@ -25,7 +25,8 @@ type answerer struct{ *planner }
 func (p answerer) answer(ctx context.Context, all []*candidate, runErr error) (*plan.Result, error) {
 	result := &plan.Result{
 		Schema: plan.Schema, Clifftop: experiments.Version, Seed: p.scenario.Run.Seed, Model: p.scenario.Model,
-		Traffic: p.traffic, SLO: p.slo, SLOAssumed: p.assumed, Candidates: []plan.Candidate{}, Refused: []plan.Refusal{},
+		Traffic: p.traffic, SLO: p.slo, SLOAssumed: p.assumed, Candidates: []plan.Candidate{},
+		Refused:  []plan.Refusal{},
 		Warnings: []report.Warning{}, Partial: runErr != nil,
 	}
 	for _, k := range p.objectives {
@@ -209,8 +210,9 @@ func (p answerer) describe(c *candidate) plan.Candidate {
 	}
 	r.AtPlan = plan.Point{
 		RequestsPerS: c.planned / float64(n), Limits: s.HeldTo(), SLOUse: s.SLOUse(), Attainment: s.Goodput.Attainment,
-		OutputTokensPerS: s.Throughput.OutputTokensPerS, BusyFraction: s.System.BusyFraction, KVUsageMax: s.System.KVUsage.Max,
-		InSystem: s.Concurrency.InSystem,
+		OutputTokensPerS: s.Throughput.OutputTokensPerS, BusyFraction: s.System.BusyFraction,
+		KVUsageMax: s.System.KVUsage.Max,
+		InSystem:   s.Concurrency.InSystem,
 	}
 	p.costs(&r, c, s)
 	return r
@@ -224,7 +226,8 @@ func (p answerer) costs(r *plan.Candidate, c *candidate, s *report.Summary) {
 	if working := s.System.Working(); working != nil {
 		busy = min(1, *working*(1-c.err))
 	}
-	r.Energy = plan.PowerEstimate(r.GPUs, c.setup.Deployment.GPU.TDPWatts, p.spec.IdlePower, busy, t.PlannedRequestsPerS*out)
+	r.Energy = plan.PowerEstimate(r.GPUs, c.setup.Deployment.GPU.TDPWatts, p.spec.IdlePower, busy,
+		t.PlannedRequestsPerS*out)
 	if c.price == nil {
 		return
 	}
@@ -288,14 +291,16 @@ func (p answerer) prices(result *plan.Result, c *candidate) {
 		for _, rate := range t.HourlyRequestsPerS {
 			hourly = append(hourly, rate*(1+t.Growth)/(1-c.err))
 		}
-		if result.Autoscaling = plan.Autoscale(hourly, c.passes, p.spec.StartUp.Seconds()); result.Autoscaling != nil && c.price != nil {
+		if result.Autoscaling = plan.Autoscale(hourly, c.passes, p.spec.StartUp.Seconds()); result.Autoscaling != nil &&
+			c.price != nil {
 			result.Autoscaling.Price(*c.price * float64(c.perGPUs))
 		}
 	}
 	if o := p.spec.OnPrem; o != nil && c.price != nil {
 		result.OnPrem = plan.OnPrem(plan.OnPremInput{
 			GPUs: best.GPUs, USDPerGPU: *o.USDPerGPU, LifeYears: o.LifeYears,
-			WattsPerGPU: c.setup.Deployment.GPU.TDPWatts * o.ServerPower, PUE: o.PUE, USDPerKWh: o.USDPerKWh, StaffUSDPerMonth: o.StaffUSDPerMonth,
+			WattsPerGPU: c.setup.Deployment.GPU.TDPWatts * o.ServerPower, PUE: o.PUE, USDPerKWh: o.USDPerKWh,
+			StaffUSDPerMonth: o.StaffUSDPerMonth,
 		}, *c.price)
 	}
 	if a := p.spec.API; a != nil && c.price != nil {
@@ -309,7 +314,8 @@ func (p answerer) prices(result *plan.Result, c *candidate) {
 		}
 		perRequest := (p.shape.in*((1-hit)**a.USDPerMillionInput+hit*cached) + p.shape.out**a.USDPerMillionOutput) / 1e6
 		if perRequest > 0 {
-			result.API = plan.APIBreakEven(perRequest, p.traffic.MeanRequestsPerS, p.traffic.PlannedRequestsPerS, *best.USDPerMonth)
+			result.API = plan.APIBreakEven(perRequest, p.traffic.MeanRequestsPerS, p.traffic.PlannedRequestsPerS,
+				*best.USDPerMonth)
 		}
 	}
 }

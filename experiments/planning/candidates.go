@@ -116,7 +116,8 @@ func (p *planner) list() ([]*candidate, error) {
 		kvs = []string{p.scenario.Deployment.KVCacheDtype}
 	}
 	if p.scenario.StepTime.Kind == "linear" { // which knows no machine
-		gpus, dtypes, kvs, tps, pps = []string{p.scenario.GPU}, []string{p.scenario.Deployment.Dtype}, kvs[:1], []int{1}, []int{1}
+		gpus, dtypes, kvs, tps, pps = []string{p.scenario.GPU}, []string{p.scenario.Deployment.Dtype}, kvs[:1],
+			[]int{1}, []int{1}
 	}
 	var all []*candidate
 	for _, gpu := range gpus {
@@ -127,7 +128,8 @@ func (p *planner) list() ([]*candidate, error) {
 						for _, ep := range p.expertSizes(tp) {
 							base := []scenario.Setting{
 								set("gpu", gpu), set("deployment.dtype", dtype), set("deployment.kv_cache_dtype", kv),
-								set("deployment.tensor_parallel_size", fmt.Sprint(tp)), set("deployment.pipeline_parallel_size", fmt.Sprint(pp)),
+								set("deployment.tensor_parallel_size", fmt.Sprint(tp)),
+								set("deployment.pipeline_parallel_size", fmt.Sprint(pp)),
 								set("deployment.expert_parallel_size", fmt.Sprint(ep)),
 							}
 							all = append(all, p.withKnobs(base)...)
@@ -139,7 +141,8 @@ func (p *planner) list() ([]*candidate, error) {
 	}
 	const most = 20_000
 	if len(all) > most {
-		return nil, p.scenario.Fault("plan.engine", "%d candidates (want at most %d: fewer values to try)", len(all), most)
+		return nil, p.scenario.Fault("plan.engine", "%d candidates (want at most %d: fewer values to try)", len(all),
+			most)
 	}
 	return all, nil
 }
@@ -165,7 +168,8 @@ func (p *planner) withKnobs(base []scenario.Setting) []*candidate {
 		var more []*candidate
 		for _, c := range list {
 			for _, v := range k.Values {
-				d := &candidate{sets: append(slices.Clone(c.sets), set("engine."+k.Name, v)), knobs: map[string]string{k.Name: v}}
+				d := &candidate{sets: append(slices.Clone(c.sets), set("engine."+k.Name, v)),
+					knobs: map[string]string{k.Name: v}}
 				for name, value := range c.knobs {
 					d.knobs[name] = value
 				}

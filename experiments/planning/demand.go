@@ -94,7 +94,8 @@ func (d *Demand) ofTrace() error {
 		return err
 	}
 	if d.Rate == 0 || len(hours) == 0 {
-		return d.setup.Scenario.Fault("workload.trace", "the trace has no rate, so it has no peak hour (set workload.trace.rate)")
+		return d.setup.Scenario.Fault("workload.trace",
+			"the trace has no rate, so it has no peak hour (set workload.trace.rate)")
 	}
 	if last < clock.Time(2*clock.Hour) {
 		for _, n := range rows {

@@ -116,7 +116,8 @@ func (p examiner) cold(ctx context.Context, c *candidate, x *plan.SparePlan) err
 		x.ColdReplicas = x.Replicas // there is nothing to lose
 		return nil
 	}
-	s, err := p.scenario.With(append(c.sets[:len(c.sets):len(c.sets)], set("engine.enable_prefix_caching", "false"), set("engine.policy", e.Policy))...)
+	s, err := p.scenario.With(append(c.sets[:len(c.sets):len(c.sets)], set("engine.enable_prefix_caching", "false"),
+		set("engine.policy", e.Policy))...)
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,8 @@ func (p examiner) cold(ctx context.Context, c *candidate, x *plan.SparePlan) err
 	if err != nil {
 		return nil // a policy that needs its cache
 	}
-	cold := &candidate{sets: c.sets, setup: u, perGPUs: c.perGPUs, planned: c.planned, err: c.err, price: c.price, name: c.name, probes: map[float64]*report.Summary{}}
+	cold := &candidate{sets: c.sets, setup: u, perGPUs: c.perGPUs, planned: c.planned, err: c.err, price: c.price,
+		name: c.name, probes: map[float64]*report.Summary{}}
 	cold.bounds = replicaOf(u, p.shape)
 	cold.about, _ = cold.bounds.carries(p.objectives)
 	cold.atMost = c.planned / float64(c.count) // no fewer than with the cache

@@ -23,8 +23,11 @@ func (p answerer) explain(plan *plan.Result, met []*candidate) {
 	for _, rival := range p.rivals(met) {
 		c, r := met[rival], &plan.Candidates[rival]
 		plan.Why = append(plan.Why, comparison(best, c, r))
-		if flip := *b.USDPerHour / float64(r.GPUs); rival > 0 && c.price != nil && flip < *c.price && c.setup.Deployment.GPU.Name != best.setup.Deployment.GPU.Name {
-			plan.Flips = append(plan.Flips, phrase("%s becomes the cheapest below %s per GPU and hour (now %s)", r.Name, layout.Dollars(flip), layout.Dollars(*c.price)))
+		if flip := *b.USDPerHour / float64(r.GPUs); rival > 0 && c.price != nil && flip < *c.price &&
+			c.setup.Deployment.GPU.Name != best.setup.Deployment.GPU.Name {
+			plan.Flips = append(plan.Flips,
+				phrase("%s becomes the cheapest below %s per GPU and hour (now %s)", r.Name, layout.Dollars(flip),
+					layout.Dollars(*c.price)))
 		}
 	}
 	p.flips(plan, met)
@@ -41,7 +44,8 @@ func (p answerer) rivals(met []*candidate) []int {
 		d := c.setup.Deployment
 		same := d.GPU.Name == best.GPU.Name
 		alike := d.Dtype == best.Dtype && d.MoEDtype == best.MoEDtype
-		split := d.TensorParallel == best.TensorParallel && d.PipelineParallel == best.PipelineParallel && d.ExpertParallel == best.ExpertParallel
+		split := d.TensorParallel == best.TensorParallel && d.PipelineParallel == best.PipelineParallel &&
+			d.ExpertParallel == best.ExpertParallel
 		switch {
 		case c.price == nil:
 		case !same && !gpus[d.GPU.Name] && len(gpus) < 4:
@@ -70,7 +74,8 @@ func comparison(best, c *candidate, r *plan.Candidate) string {
 		return phrase("%.2f times as much", x)
 	}
 	carries, costs := c.passes/best.passes, *c.price*float64(c.perGPUs)/(*best.price*float64(best.perGPUs))
-	text := phrase("%s costs %s: its replica carries %s and costs %s", r.Name, times(c.cost(c.count)/best.cost(best.count)), times(carries), times(costs))
+	text := phrase("%s costs %s: its replica carries %s and costs %s", r.Name,
+		times(c.cost(c.count)/best.cost(best.count)), times(carries), times(costs))
 	if c.err > best.err {
 		text += phrase("; it plans with an error of %.3g %%, not %.3g %%", 100*c.err, 100*best.err)
 	}
@@ -86,10 +91,12 @@ func (p answerer) flips(plan *plan.Result, met []*candidate) {
 	best := met[0]
 	rate := p.traffic.PlannedRequestsPerS
 	full := float64(best.count) * best.passes * (1 - best.err)
-	plan.Flips = append(plan.Flips, phrase("a peak above %s requests/s (%s are planned for) takes another replica", layout.Digits(full), layout.Digits(rate)))
+	plan.Flips = append(plan.Flips, phrase("a peak above %s requests/s (%s are planned for) takes another replica",
+		layout.Digits(full), layout.Digits(rate)))
 	if best.count > 1 {
 		less := float64(best.count-1) * best.passes * (1 - best.err)
-		plan.Flips = append(plan.Flips, phrase("a peak of %s requests/s or less takes one replica less", layout.Digits(less)))
+		plan.Flips = append(plan.Flips, phrase("a peak of %s requests/s or less takes one replica less",
+			layout.Digits(less)))
 	}
 	plan.Flips = append(plan.Flips, cheapestByLoad(met)...)
 	if len(plan.Candidates) > 1 && plan.Candidates[1].Group == 1 {
@@ -103,13 +110,17 @@ func (p answerer) flips(plan *plan.Result, met []*candidate) {
 	}
 	for i, c := range met {
 		if r := &plan.Candidates[i]; c.price != nil && !plan.Candidates[0].Native && r.Native {
-			plan.Flips = append(plan.Flips, phrase("if the loss of quality by %s weights does not do, %s is the cheapest in the published format: %s a month", plan.Candidates[0].Dtype, r.Name, layout.Dollars(*r.USDPerMonth)))
+			plan.Flips = append(plan.Flips,
+				phrase("if the loss of quality by %s weights does not do, %s is the cheapest in the published format: %s a month", plan.Candidates[0].Dtype, r.Name, layout.Dollars(*r.USDPerMonth)))
 			break
 		}
 	}
 	for i := range plan.Candidates {
-		if r := &plan.Candidates[i]; !plan.Candidates[0].Validated && plan.Candidates[0].Error > 0 && r.Validated && r.USDPerMonth != nil {
-			plan.Flips = append(plan.Flips, phrase("if only validated step times will do, %s is the cheapest: %s a month", r.Name, layout.Dollars(*r.USDPerMonth)))
+		if r := &plan.Candidates[i]; !plan.Candidates[0].Validated && plan.Candidates[0].Error > 0 && r.Validated &&
+			r.USDPerMonth != nil {
+			plan.Flips = append(plan.Flips,
+				phrase("if only validated step times will do, %s is the cheapest: %s a month", r.Name,
+					layout.Dollars(*r.USDPerMonth)))
 			break
 		}
 	}
@@ -132,7 +143,8 @@ func cheapestByLoad(met []*candidate) []string {
 		}
 		if best != nil && best != met[0] && best != last {
 			n := plan.Replicas(best.planned*factor, best.passes)
-			lines = append(lines, phrase("at %g times the load, %s is the cheapest: %s a month", factor, best.label(n), layout.Dollars(cost)))
+			lines = append(lines, phrase("at %g times the load, %s is the cheapest: %s a month", factor, best.label(n),
+				layout.Dollars(cost)))
 			last = best
 		}
 	}
@@ -149,13 +161,16 @@ func (p answerer) assume(plan *plan.Result, met []*candidate) {
 	if p.demand != nil && p.demand.Note != "" {
 		say("%s", p.demand.Note)
 	}
-	say("rates are divided by one less the validated error of the step model, %.3g %% where nothing was measured", 100*p.spec.UnvalidatedError)
+	say("rates are divided by one less the validated error of the step model, %.3g %% where nothing was measured",
+		100*p.spec.UnvalidatedError)
 	for i, c := range met {
 		if i == 0 && c.accuracy != nil {
-			say("error of %s: %s; errors are medians, so that half of the measured runs were off by more", c.name, c.accuracy)
+			say("error of %s: %s; errors are medians, so that half of the measured runs were off by more", c.name,
+				c.accuracy)
 		}
 		if i == 0 && c.price != nil {
-			say("price of %s: %s per GPU and hour (%s)", c.setup.Deployment.GPU.Name, layout.Dollars(*c.price), c.source)
+			say("price of %s: %s per GPU and hour (%s)", c.setup.Deployment.GPU.Name, layout.Dollars(*c.price),
+				c.source)
 		}
 	}
 	say("GPUs are rented for all 730 hours of a month; idle hours are paid")

@@ -152,7 +152,8 @@ func (p *planner) named() error {
 	}
 	smallest := slices.Min(p.spec.TensorParallelSizes) * slices.Min(p.spec.PipelineParallelSizes)
 	if smallest > p.spec.MaxGPUs {
-		faults = append(faults, p.scenario.Fault("plan.max_gpus", "%d is less than the %d GPUs of the smallest candidate (want as many or more, or smaller tensor_parallel_sizes)", p.spec.MaxGPUs, smallest))
+		faults = append(faults, p.scenario.Fault("plan.max_gpus",
+			"%d is less than the %d GPUs of the smallest candidate (want as many or more, or smaller tensor_parallel_sizes)", p.spec.MaxGPUs, smallest))
 	}
 	if faults != nil {
 		return faults
@@ -194,7 +195,8 @@ func (p *planner) openLoop() error {
 	if a == nil || !(a.Stages[0].Process == "closed" || a.Stages[0].Process == "all-at-once") {
 		return nil
 	}
-	with, err := p.scenario.With(set("workload.arrivals", fmt.Sprintf("{process: poisson, rate: %g}", *p.spec.PeakRate)))
+	with, err := p.scenario.With(set("workload.arrivals",
+		fmt.Sprintf("{process: poisson, rate: %g}", *p.spec.PeakRate)))
 	if err == nil {
 		p.scenario = with
 	}
@@ -228,7 +230,8 @@ func (p *planner) load(u *scenario.Setup) error {
 	t.MeanRequestsPerS, t.PeakRequestsPerS, t.HourlyRequestsPerS, t.Process = d.Rate, d.Peak, d.Hourly, d.Process
 	if p.spec.PeakRate != nil {
 		if given := p.givenRate(); given > *p.spec.PeakRate {
-			return yamldoc.Faults{p.scenario.Fault("plan.peak_rate", "%g is below the mean rate of %g (want as much or more, or one of the two)", *p.spec.PeakRate, given)}
+			return yamldoc.Faults{p.scenario.Fault("plan.peak_rate",
+				"%g is below the mean rate of %g (want as much or more, or one of the two)", *p.spec.PeakRate, given)}
 		}
 		factor := *p.spec.PeakRate / d.Peak
 		t.PeakRequestsPerS = *p.spec.PeakRate

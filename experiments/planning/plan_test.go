@@ -82,14 +82,16 @@ func TestPlan(t *testing.T) {
 	for i := range p.Candidates {
 		c := &p.Candidates[i]
 		load := 30 / (1 - c.Error)
-		if n := float64(c.Replicas); n*c.Capacity.PassesRequestsPerS < load*0.999 || c.Capacity.FailsRequestsPerS != nil && (n-1)**c.Capacity.FailsRequestsPerS > load && c.Replicas > 40 {
+		if n := float64(c.Replicas); n*c.Capacity.PassesRequestsPerS < load*0.999 ||
+			c.Capacity.FailsRequestsPerS != nil && (n-1)**c.Capacity.FailsRequestsPerS > load && c.Replicas > 40 {
 			t.Errorf("%s carries %v each, planned for %v", c.Name, c.Capacity.PassesRequestsPerS, load)
 		}
 		if c.AtPlan.SLOUse > 1 {
 			t.Errorf("%s uses %v of the SLO", c.Name, c.AtPlan.SLOUse)
 		}
 		within(t, c.Name+" a month", *c.USDPerMonth, *c.USDPerGPUHour*float64(c.GPUs)*730, 1e-9)
-		within(t, c.Name+" per million", *c.PerMillion.AtPlan, *plan.USDPerMillion(*c.USDPerHour, 30*p.Traffic.MeanOutputTokens), 1e-9)
+		within(t, c.Name+" per million", *c.PerMillion.AtPlan,
+			*plan.USDPerMillion(*c.USDPerHour, 30*p.Traffic.MeanOutputTokens), 1e-9)
 		if *c.PerMillion.AtCapacity > *c.PerMillion.AtPlan*1.0001 {
 			t.Errorf("%s costs %v at capacity, %v at the plan", c.Name, *c.PerMillion.AtCapacity, *c.PerMillion.AtPlan)
 		}
@@ -106,7 +108,8 @@ func TestPlan(t *testing.T) {
 		t.Errorf("the best is %+v", b)
 	}
 	if len(p.CostByLoad) == 0 || len(p.CostBySLO) == 0 || len(p.Why) < 2 || len(p.Flips) == 0 {
-		t.Errorf("%d lines by load, %d points by SLO, why %q, flips %q", len(p.CostByLoad), len(p.CostBySLO), p.Why, p.Flips)
+		t.Errorf("%d lines by load, %d points by SLO, why %q, flips %q", len(p.CostByLoad), len(p.CostBySLO), p.Why,
+			p.Flips)
 	}
 	for _, line := range p.CostByLoad {
 		for i, q := range line.Points {
@@ -167,15 +170,18 @@ plan: {gpus: [h100-sxm, a100], tensor_parallel_sizes: [1]}
 
 // A limit of nothing at all is missed by no multiple that JSON could say.
 func TestPlanOfZero(t *testing.T) {
-	p := makePlan(t, "slo: {ttft_p95: 0s}\nplan: {gpus: [h100-sxm], dtypes: [auto], tensor_parallel_sizes: [1]}", planning.Options{})
-	if _, err := json.Marshal(p); err != nil || len(p.Refused) != 1 || p.Refused[0].Reason != plan.SLOFloor || p.Refused[0].Excess != nil {
+	p := makePlan(t, "slo: {ttft_p95: 0s}\nplan: {gpus: [h100-sxm], dtypes: [auto], tensor_parallel_sizes: [1]}",
+		planning.Options{})
+	if _, err := json.Marshal(p); err != nil || len(p.Refused) != 1 || p.Refused[0].Reason != plan.SLOFloor ||
+		p.Refused[0].Excess != nil {
 		t.Errorf("%v: %+v", err, p.Refused)
 	}
 }
 
 // What does not fit is listed with the bytes that lack: 141 GB of weights on 80 GB.
 func TestPlanFit(t *testing.T) {
-	p := makePlan(t, "{model: llama-3.1-70b, plan: {gpus: [h100-sxm], dtypes: [bf16], tensor_parallel_sizes: [1]}}", planning.Options{})
+	p := makePlan(t, "{model: llama-3.1-70b, plan: {gpus: [h100-sxm], dtypes: [bf16], tensor_parallel_sizes: [1]}}",
+		planning.Options{})
 	if len(p.Candidates) != 0 || len(p.Refused) != 1 || p.Refused[0].Reason != plan.DoesNotFit {
 		t.Fatalf("%+v", p.Refused)
 	}
@@ -217,7 +223,8 @@ plan: {gpus: [a100], dtypes: [auto], tensor_parallel_sizes: [1], growth: 0.5, on
 	within(t, "peak", p.Traffic.PeakRequestsPerS, 60, 1e-9)
 	within(t, "planned", p.Traffic.PlannedRequestsPerS, 90, 1e-9)
 	a := p.Autoscaling
-	if a == nil || a.Static != p.Candidates[0].Replicas || a.ReplicasByHour[0] >= a.Static || *a.USDPerMonth >= *a.StaticUSDPerMonth {
+	if a == nil || a.Static != p.Candidates[0].Replicas || a.ReplicasByHour[0] >= a.Static ||
+		*a.USDPerMonth >= *a.StaticUSDPerMonth {
 		t.Errorf("%+v", a)
 	}
 	within(t, "paid idle", a.PaidIdle, 1./3, 0.1)
@@ -241,7 +248,8 @@ func TestPlanTables(t *testing.T) {
 	if err := p.WriteCSV(&csv); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{p.Candidates[0].Name, "Ranking", "Why", "What was assumed", "What would change the answer", "N+1", "load × 1.5"} {
+	for _, want := range []string{p.Candidates[0].Name, "Ranking", "Why", "What was assumed",
+		"What would change the answer", "N+1", "load × 1.5"} {
 		if !strings.Contains(table.String(), want) || !strings.Contains(page.String(), want) {
 			t.Errorf("no %q", want)
 		}
@@ -288,7 +296,8 @@ plan: {gpus: [h100-sxm], dtypes: [fp8], tensor_parallel_sizes: [1]}
 		t.Fatalf("%+v, %+v", loose.Refused, strict.Refused)
 	}
 	l, s := &loose.Candidates[0], &strict.Candidates[0]
-	if l.Replicas >= s.Replicas || !strings.Contains(s.LimitedBy, "chat: TPOT p95") || s.AtPlan.Limits[0].Key != "chat: tpot_p95" {
+	if l.Replicas >= s.Replicas || !strings.Contains(s.LimitedBy, "chat: TPOT p95") ||
+		s.AtPlan.Limits[0].Key != "chat: tpot_p95" {
 		t.Errorf("%d replicas, and %d for the strict class; it is limited by %q", l.Replicas, s.Replicas, s.LimitedBy)
 	}
 }

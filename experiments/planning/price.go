@@ -16,7 +16,9 @@ func Price(s *scenario.Scenario, u *scenario.Setup) (usd float64, source string,
 	gpu := &u.Deployment.GPU
 	prices := s.Planning().Prices
 	for _, name := range slices.Sorted(maps.Keys(prices)) {
-		if strings.EqualFold(name, gpu.Name) || slices.ContainsFunc(gpu.Aliases, func(a string) bool { return strings.EqualFold(a, name) }) {
+		if strings.EqualFold(name, gpu.Name) || slices.ContainsFunc(gpu.Aliases, func(a string) bool {
+			return strings.EqualFold(a, name)
+		}) {
 			return prices[name], "plan.prices", true
 		}
 	}

@@ -69,7 +69,8 @@ func (p *planner) probe(ctx context.Context, c *candidate, rate float64) (*repor
 }
 
 // run simulates a replica under so many requests.
-func (p *planner) run(ctx context.Context, c *candidate, u *scenario.Setup, rate float64, requests int) (*report.Summary, error) {
+func (p *planner) run(ctx context.Context, c *candidate, u *scenario.Setup, rate float64,
+	requests int) (*report.Summary, error) {
 	at, err := p.demand.Under(u, rate, requests)
 	if err != nil {
 		return nil, err
@@ -78,9 +79,11 @@ func (p *planner) run(ctx context.Context, c *candidate, u *scenario.Setup, rate
 }
 
 // make makes a run at a rate, or takes it from the ledger. more says what else is not as the setup's scenario has it.
-func (p *planner) make(ctx context.Context, c *candidate, u *scenario.Setup, rate float64, more string, src workload.Source) (*report.Summary, error) {
+func (p *planner) make(ctx context.Context, c *candidate, u *scenario.Setup, rate float64, more string,
+	src workload.Source) (*report.Summary, error) {
 	c.runs++
-	s, err := p.options.Ledger.Run(ctx, u, experiments.RunOptions{Check: p.options.Check, Source: src}, phrase("%v requests/s%s", rate, more))
+	s, err := p.options.Ledger.Run(ctx, u, experiments.RunOptions{Check: p.options.Check, Source: src},
+		phrase("%v requests/s%s", rate, more))
 	if errors.Is(err, experiments.ErrMissing) {
 		return nil, fmt.Errorf("%s at %.4g requests/s%s: %w", c.name, rate, more, err)
 	}
@@ -191,7 +194,8 @@ func (p *planner) refuse(c *candidate, reason string, n int) {
 	}
 	switch reason {
 	case plan.TooDear:
-		r.Text = prefixedBy(phrase("at least %d %s, %s a month", n, plural(n, "replica"), layout.Dollars(c.cost(n))), r.Text)
+		r.Text = prefixedBy(phrase("at least %d %s, %s a month", n, plural(n, "replica"), layout.Dollars(c.cost(n))),
+			r.Text)
 		r.Excess = nil
 	case plan.TooManyGPUs:
 		r.Text = prefixedBy(phrase("more than %d GPUs", p.spec.MaxGPUs), r.Text)

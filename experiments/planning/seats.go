@@ -59,7 +59,8 @@ func (p *planner) fewestSeats(ctx context.Context, c *candidate) error {
 	}
 	c.runs += found.Runs
 	if found.Passes == nil {
-		c.refusal = &plan.Refusal{Name: c.name, Reason: plan.MissesSLO, Text: "no max_num_seqs meets the SLO with one replica: " + found.Evidence}
+		c.refusal = &plan.Refusal{Name: c.name, Reason: plan.MissesSLO,
+			Text: "no max_num_seqs meets the SLO with one replica: " + found.Evidence}
 		return nil
 	}
 	n := strconv.Itoa(int(*found.Passes))

@@ -28,7 +28,8 @@ func task(t *testing.T, text string, k, n int, resume bool, dir string) experime
 	if err != nil {
 		t.Fatal(err)
 	}
-	tally, err := g.Run(context.Background(), experiments.Part{Store: store, Shard: grid.Shard{Index: k, Count: n}, Resume: resume})
+	tally, err := g.Run(context.Background(),
+		experiments.Part{Store: store, Shard: grid.Shard{Index: k, Count: n}, Resume: resume})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,8 @@ plan: {fewest: max_num_seqs}
 
 // Tasks that divide a plan come to what one process gives, to the byte; the last one completes it.
 func TestShardsOfAPlan(t *testing.T) {
-	for text, counts := range testenv.Choose(map[string][]int{divided: {3}}, map[string][]int{divided: {1, 3, 7}, staffing: {2}}) {
+	for text, counts := range testenv.Choose(map[string][]int{divided: {3}},
+		map[string][]int{divided: {1, 3, 7}, staffing: {2}}) {
 		want := bytesOf(t, planned(t, text))
 		for _, n := range counts {
 			dir := t.TempDir()
@@ -109,7 +111,8 @@ func TestLostShardOfAPlan(t *testing.T) {
 	task(t, divided, 1, 3, true, dir)
 	p, err := merge(t, dir)
 	var missing *planning.MissingError
-	if !errors.As(err, &missing) || missing.Of != 4 || len(missing.Labels) != 1 || !strings.Contains(err.Error(), "runs of 1 of 4 candidates are missing: h100-sxm fp8 at 35.29 requests/s") {
+	if !errors.As(err, &missing) || missing.Of != 4 || len(missing.Labels) != 1 ||
+		!strings.Contains(err.Error(), "runs of 1 of 4 candidates are missing: h100-sxm fp8 at 35.29 requests/s") {
 		t.Fatalf("a merge without the last shard: %v", err)
 	}
 	if !p.Partial || len(p.Candidates) == 0 {
@@ -154,21 +157,25 @@ func TestShardsOfOtherPlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := g.Run(context.Background(), experiments.Part{Store: grid.Read(dir)}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := g.Run(context.Background(), experiments.Part{Store: grid.Read(dir)}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 		runs, err := grid.Join([]string{dir})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := g.Plan(context.Background(), runs); err == nil || !strings.Contains(err.Error(), "holds results of something else") {
+		if _, err := g.Plan(context.Background(), runs); err == nil ||
+			!strings.Contains(err.Error(), "holds results of something else") {
 			t.Errorf("%v", err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(`{"schema":"clifftop.grid/1","command":"plan","request":7}`), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "manifest.json"),
+		[]byte(`{"schema":"clifftop.grid/1","command":"plan","request":7}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := merge(t, dir); err == nil || !strings.Contains(err.Error(), "the manifest's request is not that of a plan") {
+	if _, err := merge(t, dir); err == nil ||
+		!strings.Contains(err.Error(), "the manifest's request is not that of a plan") {
 		t.Errorf("%v", err)
 	}
 }

@@ -30,7 +30,8 @@ type question struct {
 // Answer calls a method by its name with JSON arguments, and returns JSON: {"ok": …} or {"faults": […]}. The methods
 // are describe, point, summary, curve, load, judge and hold; progress reports the progress of hold. Answer never
 // panics, because the page could not continue.
-func (p *Player) Answer(ctx context.Context, method string, arguments []byte, progress func(done, total int)) (answer []byte) {
+func (p *Player) Answer(ctx context.Context, method string, arguments []byte,
+	progress func(done, total int)) (answer []byte) {
 	defer func() {
 		if broken := recover(); broken != nil {
 			answer = refusal(fmt.Errorf("the simulator failed: %v", broken))

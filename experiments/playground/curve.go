@@ -75,7 +75,8 @@ func (p *Player) Curve(ctx context.Context, q Query) (*Plan, error) {
 	if s.Lifecycle != nil {
 		rounds = 1 // a part of a run would have a part of its failures
 	}
-	p.curve = drawnCurve{base: s, service: service, plan: Plan{Over: over, Loads: loads, Rounds: rounds}, points: map[int]curve.Point{}}
+	p.curve = drawnCurve{base: s, service: service, plan: Plan{Over: over, Loads: loads, Rounds: rounds},
+		points: map[int]curve.Point{}}
 	return &p.curve.plan, nil
 }
 
@@ -85,11 +86,13 @@ func loadKey(s *scenario.Scenario) (string, error) {
 	switch {
 	case a == nil:
 	case len(a.Stages) > 1:
-		return "", yamldoc.Faults{{Key: "workload.arrivals", Problem: "the arrivals have several stages, and so no one load to draw a curve over"}}
+		return "", yamldoc.Faults{{Key: "workload.arrivals",
+			Problem: "the arrivals have several stages, and so no one load to draw a curve over"}}
 	case a.Stages[0].Users != nil || a.Stages[0].Process == "closed":
 		return scenario.UsersKey, nil
 	case a.Stages[0].Process == "all-at-once":
-		return "", yamldoc.Faults{{Key: "workload.arrivals", Problem: "the requests arrive all at once, and so have no rate to draw a curve over"}}
+		return "", yamldoc.Faults{{Key: "workload.arrivals",
+			Problem: "the requests arrive all at once, and so have no rate to draw a curve over"}}
 	}
 	return scenario.RateKey, nil
 }

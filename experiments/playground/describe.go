@@ -40,7 +40,8 @@ type TourStep struct {
 // Describe returns the description.
 func (p *Player) Describe() (*Description, error) {
 	d := &Description{Clifftop: experiments.Version, Choices: map[string][]string{}}
-	for kind, to := range map[string]**experiments.Listing{"models": &d.Models, "gpus": &d.GPUs, "policies": &d.Policies, "presets": &d.Presets, "routers": &d.Routers} {
+	for kind, to := range map[string]**experiments.Listing{"models": &d.Models, "gpus": &d.GPUs,
+		"policies": &d.Policies, "presets": &d.Presets, "routers": &d.Routers} {
 		l, err := experiments.Catalog(kind)
 		if err != nil {
 			return nil, err

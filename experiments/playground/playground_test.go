@@ -16,9 +16,13 @@ var queries = []Query{
 	{},
 	{Set: []string{"rate=12", "engine.policy=sglang", "run.requests=400"}},
 	{Set: []string{"users=40", "workload.arrivals.think_time=5s", "clients.timeout=20s", "clients.retries=2"}},
-	{Set: []string{"workload.arrivals={process: poisson, rate: 30}", "workload.input={distribution: lognormal, mean: 2000, cv: 1}", "engine.num_gpu_blocks_override=2000", "slo={ttft_p95: 1s}"}},
-	{Set: []string{"model=mixtral-8x7b", "gpu=a100-80gb-sxm", "deployment.tensor_parallel_size=2", "deployment.dtype=int4"}},
-	{Set: []string{"rate=12", "deployment.replicas=3", "lifecycle={cold_start: 10s, probe: 1s, failures: [{replica: 0, for: 20s, kind: crash, at: 30s}]}"}},
+	{Set: []string{"workload.arrivals={process: poisson, rate: 30}",
+		"workload.input={distribution: lognormal, mean: 2000, cv: 1}", "engine.num_gpu_blocks_override=2000",
+		"slo={ttft_p95: 1s}"}},
+	{Set: []string{"model=mixtral-8x7b", "gpu=a100-80gb-sxm", "deployment.tensor_parallel_size=2",
+		"deployment.dtype=int4"}},
+	{Set: []string{"rate=12", "deployment.replicas=3",
+		"lifecycle={cold_start: 10s, probe: 1s, failures: [{replica: 0, for: 20s, kind: crash, at: 30s}]}"}},
 	{Set: []string{"rate=30", "lifecycle={cold_start: 10s, autoscale: {policy: keda, min: 1, max: 4, metric: concurrency, target: 20, scrape: 5s, polling_interval: 10s}}"}},
 	{Lesson: 8, Step: 4},
 	{Lesson: 4, Step: 1, Set: []string{"rate=25"}},
@@ -70,7 +74,8 @@ func TestCurve(t *testing.T) {
 		{Query{Set: []string{"users=40"}}, "users", 60, 600},
 		{Query{Lesson: 5, Step: 1}, "users", 40, 150},
 		{Query{Set: []string{"clients.timeout=1s"}}, "rate", 1, 40},
-		{Query{Set: []string{"deployment.replicas=2", "lifecycle={cold_start: 10s, failures: [{replica: 0, for: 20s, kind: crash, at: 30s}]}"}}, "rate", 20, 80},
+		{Query{Set: []string{"deployment.replicas=2",
+			"lifecycle={cold_start: 10s, failures: [{replica: 0, for: 20s, kind: crash, at: 30s}]}"}}, "rate", 20, 80},
 	} {
 		var p Player
 		plan, err := p.Curve(ctx, x.query)
@@ -90,7 +95,8 @@ func TestCurve(t *testing.T) {
 				completed[round] += point.Summary.Requests.Offered
 			}
 		}
-		if lives := strings.Contains(fmt.Sprint(x.query), "lifecycle"); lives != (plan.Rounds == 1) || !lives && completed[1] < 2*completed[0] {
+		if lives := strings.Contains(fmt.Sprint(x.query), "lifecycle"); lives != (plan.Rounds == 1) || !lives &&
+			completed[1] < 2*completed[0] {
 			t.Errorf("%v: the rounds have %v requests", x.query, completed)
 		}
 		c := p.Judgement()
@@ -113,16 +119,22 @@ func TestAnswer(t *testing.T) {
 		{"curve", `{"set":["rate=5"]}`, `{"ok":{"over":"rate","loads":[`},
 		{"load", `{"load":2,"round":0}`, `{"ok":{"value":`},
 		{"judge", `{}`, `{"ok":{"schema":"clifftop.curve/1"`},
-		{"point", `{"set":["engine.max_num_seqs=0"]}`, `{"faults":[{"key":"engine.max_num_seqs","problem":"0 is not allowed (want 1 to 1048576)","hint":""}]}`},
-		{"point", `{"set":["engine.max_num_seq=8"]}`, `{"faults":[{"key":"engine.max_num_seq","problem":"unknown key","hint":"did you mean max_num_seqs?"`},
+		{"point", `{"set":["engine.max_num_seqs=0"]}`,
+			`{"faults":[{"key":"engine.max_num_seqs","problem":"0 is not allowed (want 1 to 1048576)","hint":""}]}`},
+		{"point", `{"set":["engine.max_num_seq=8"]}`,
+			`{"faults":[{"key":"engine.max_num_seq","problem":"unknown key","hint":"did you mean max_num_seqs?"`},
 		{"point", `{"set":["rate"]}`, `{"faults":[{"key":"","problem":"\"rate\" is not a setting (want KEY=VALUE)"`},
-		{"point", `{"set":["run.requests=1000000"]}`, `{"faults":[{"key":"run.requests","problem":"1000000 are too many for the browser (want 50000 or less)"`},
-		{"point", `{"set":["run.duration=9h"]}`, `{"faults":[{"key":"run.duration","problem":"32400 s is too long for the browser`},
+		{"point", `{"set":["run.requests=1000000"]}`,
+			`{"faults":[{"key":"run.requests","problem":"1000000 are too many for the browser (want 50000 or less)"`},
+		{"point", `{"set":["run.duration=9h"]}`,
+			`{"faults":[{"key":"run.duration","problem":"32400 s is too long for the browser`},
 		{"point", `{"set":["run.replications=3"]}`, `{"faults":[{"key":"run.replications"`},
 		{"point", `{"set":["workload.trace.file=x.csv"]}`, `{"faults":[{"key":"workload.trace"`},
-		{"point", `{"lesson":11,"step":1}`, `{"faults":[{"key":"","problem":"\"11\" is not known (want 1 to 10, or list)"`},
+		{"point", `{"lesson":11,"step":1}`,
+			`{"faults":[{"key":"","problem":"\"11\" is not known (want 1 to 10, or list)"`},
 		{"point", `{"lesson":1,"step":9}`, `{"faults":[{"key":"","problem":"9 is not one of lesson 1 (want 1 to 1)"`},
-		{"curve", `{"set":["workload.arrivals={process: all-at-once}"]}`, `{"faults":[{"key":"workload.arrivals","problem":"the requests arrive all at once`},
+		{"curve", `{"set":["workload.arrivals={process: all-at-once}"]}`,
+			`{"faults":[{"key":"workload.arrivals","problem":"the requests arrive all at once`},
 		{"load", `{"load":99}`, `{"faults":[{"key":"","problem":"playground: the curve has no such load"`},
 		{"point", `[`, `{"faults":[{"key":"","problem":"what the page asks cannot be read`},
 		{"sing", `{}`, `{"faults":[{"key":"","problem":"the method \"sing\" is not known"`},
@@ -137,7 +149,9 @@ func TestAnswer(t *testing.T) {
 func TestHold(t *testing.T) {
 	var p Player
 	last := [2]int{}
-	text := p.Answer(context.Background(), "hold", []byte(`{"number":9}`), func(done, total int) { last = [2]int{done, total} })
+	text := p.Answer(context.Background(), "hold", []byte(`{"number":9}`), func(done, total int) {
+		last = [2]int{done, total}
+	})
 	var answer struct {
 		OK struct {
 			Pass     bool
@@ -150,7 +164,8 @@ func TestHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := answer.OK
-	if !l.Pass || l.Number != 9 || len(l.Table.Rows) == 0 || len(l.Pictures) == 0 || len(l.Pictures[0].Lines.Panels) == 0 {
+	if !l.Pass || l.Number != 9 || len(l.Table.Rows) == 0 || len(l.Pictures) == 0 ||
+		len(l.Pictures[0].Lines.Panels) == 0 {
 		t.Errorf("the lesson is %.2000s", text)
 	}
 	if last[0] == 0 || last[0] != last[1] {
@@ -171,7 +186,8 @@ func TestLives(t *testing.T) {
 		{[]string{"rate=500", "deployment.replicas=16"}, 100}, // no more than 50,000 requests
 		{[]string{"rate=4", "run.duration=40s"}, 40},
 	} {
-		point, err := p.Point(ctx, Query{Set: append(x.set, "lifecycle={cold_start: 10s, failures: [{replica: 0, for: 5s, kind: crash, at: 20s}]}")})
+		point, err := p.Point(ctx, Query{Set: append(x.set,
+			"lifecycle={cold_start: 10s, failures: [{replica: 0, for: 5s, kind: crash, at: 20s}]}")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +201,8 @@ func TestLives(t *testing.T) {
 			}
 			ready = min(ready, *b.ReplicasReady)
 		}
-		if n := point.Summary.System.Replicas; n == nil || float64(n.Max)-ready < 0.9 || point.Summary.Requests.Failed == 0 {
+		if n := point.Summary.System.Replicas; n == nil || float64(n.Max)-ready < 0.9 ||
+			point.Summary.Requests.Failed == 0 {
 			t.Errorf("%v: at least %v replicas are ready, of %+v", x.set, ready, n)
 		}
 	}

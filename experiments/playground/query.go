@@ -76,7 +76,8 @@ func (p *Player) base(q Query) (*scenario.Scenario, error) {
 			return nil, err
 		}
 		if q.Step < 1 || q.Step > len(l.Steps) {
-			return nil, yamldoc.Faults{{Where: "step", Problem: fmt.Sprintf("%d is not one of lesson %d (want 1 to %d)", q.Step, q.Lesson, len(l.Steps))}}
+			return nil, yamldoc.Faults{{Where: "step",
+				Problem: fmt.Sprintf("%d is not one of lesson %d (want 1 to %d)", q.Step, q.Lesson, len(l.Steps))}}
 		}
 		step := &l.Steps[q.Step-1]
 		scenarios, err := l.Scenarios()
@@ -107,9 +108,11 @@ func bounded(s *scenario.Scenario) (*scenario.Scenario, error) {
 	case s.Replicated():
 		return nil, tooMuch("run.replications", "the playground runs a scenario once")
 	case s.Run.Requests != nil && *s.Run.Requests > mostRequests:
-		return nil, tooMuch("run.requests", fmt.Sprintf("%d are too many for the browser (want %d or less)", *s.Run.Requests, mostRequests))
+		return nil, tooMuch("run.requests",
+			fmt.Sprintf("%d are too many for the browser (want %d or less)", *s.Run.Requests, mostRequests))
 	case s.Run.Duration != nil && s.Run.Duration.Seconds() > mostSeconds:
-		return nil, tooMuch("run.duration", fmt.Sprintf("%g s is too long for the browser (want %d s or less)", s.Run.Duration.Seconds(), mostSeconds))
+		return nil, tooMuch("run.duration",
+			fmt.Sprintf("%g s is too long for the browser (want %d s or less)", s.Run.Duration.Seconds(), mostSeconds))
 	case s.Run.Requests != nil || s.Run.Duration != nil:
 		return s, nil
 	}
@@ -139,5 +142,6 @@ func bounded(s *scenario.Scenario) (*scenario.Scenario, error) {
 
 // tooMuch is the fault of a run that is possible only on the command line.
 func tooMuch(key, problem string) error {
-	return yamldoc.Faults{{Key: key, Problem: problem, Hint: "clifftop run does it with the scenario that is copied from here"}}
+	return yamldoc.Faults{{Key: key, Problem: problem,
+		Hint: "clifftop run does it with the scenario that is copied from here"}}
 }

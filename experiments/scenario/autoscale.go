@@ -111,11 +111,16 @@ func (*Autoscaler) Variants() (string, map[string]yamldoc.VariantKeys) {
 	common := []string{"pool", "min", "max", "initial", "metric", "scrape", "window"}
 	hpa := append(common, "sync_period", "tolerance", "scale_up_pods", "scale_up_period", "stabilization_window")
 	return "policy", map[string]yamldoc.VariantKeys{
-		"":     {Required: []string{"policy"}, Optional: slices.DeleteFunc(yamldoc.KeysOf(&Autoscaler{}), func(name string) bool { return name == "policy" })},
-		"hpa":  {Required: []string{"target"}, Optional: hpa},
-		"keda": {Required: []string{"target"}, Optional: append(hpa[:len(hpa):len(hpa)], "polling_interval", "cooldown_period", "activation_threshold")},
-		"knative": {Required: []string{"target"}, Optional: append(common[:len(common):len(common)], "target_utilization", "panic_window", "panic_threshold",
-			"max_scale_up_rate", "max_scale_down_rate", "scale_to_zero_grace_period", "tick_interval")},
+		"": {Required: []string{"policy"},
+			Optional: slices.DeleteFunc(yamldoc.KeysOf(&Autoscaler{}), func(name string) bool {
+				return name == "policy"
+			})},
+		"hpa": {Required: []string{"target"}, Optional: hpa},
+		"keda": {Required: []string{"target"},
+			Optional: append(hpa[:len(hpa):len(hpa)], "polling_interval", "cooldown_period", "activation_threshold")},
+		"knative": {Required: []string{"target"},
+			Optional: append(common[:len(common):len(common)], "target_utilization", "panic_window", "panic_threshold",
+				"max_scale_up_rate", "max_scale_down_rate", "scale_to_zero_grace_period", "tick_interval")},
 	}
 }
 
@@ -145,7 +150,8 @@ func (u fleetResolver) atMost() error {
 			x.Max = optional.Of(*replicas)
 		case *x.Max == *replicas:
 		case s.Given(at) || *replicas != 1:
-			return s.Fault(key+".max", "%d is not %s, %d: both set the maximum number of replicas (set one of them)", *x.Max, at, *replicas)
+			return s.Fault(key+".max", "%d is not %s, %d: both set the maximum number of replicas (set one of them)",
+				*x.Max, at, *replicas)
 		default:
 			*replicas = *x.Max
 		}
@@ -164,7 +170,8 @@ func (s *Scenario) poolOf(x *Autoscaler, key string) (int, *yamldoc.Fault) {
 	}
 	switch {
 	case x.Pool != nil:
-		return 0, s.Fault(key+".pool", "%q is not the name of a pool (want %s)", yamldoc.Short(*x.Pool), yamldoc.OneOf(names))
+		return 0, s.Fault(key+".pool", "%q is not the name of a pool (want %s)", yamldoc.Short(*x.Pool),
+			yamldoc.OneOf(names))
 	case len(names) > 1:
 		return 0, s.Fault(key, "pool is missing (want %s)", yamldoc.OneOf(names))
 	}
@@ -293,14 +300,16 @@ func (u fleetBuilder) scalers() (all []sim.Scaler) {
 		return nil
 	}
 	metrics := map[string]autoscale.Metric{
-		"waiting": autoscale.Waiting, "running": autoscale.Running, "concurrency": autoscale.Concurrency, "kv-usage": autoscale.KVUsage,
+		"waiting": autoscale.Waiting, "running": autoscale.Running, "concurrency": autoscale.Concurrency,
+		"kv-usage": autoscale.KVUsage,
 	}
 	for k := range a.Scalers {
 		x := a.Scalers[k] // a copy: a run tells the scenario nothing
 		first, last, _ := u.members(x.Pool)
 		all = append(all, sim.Scaler{
 			Policy: x.rule(), First: first, Last: last, Least: *x.Min, Most: *x.Max, Initial: *x.Initial,
-			Metric: metrics[*x.Metric], Scrape: x.Scrape.Clock(), Keep: optional.Value(x.Window).Clock() + x.Scrape.Clock(),
+			Metric: metrics[*x.Metric], Scrape: x.Scrape.Clock(),
+			Keep: optional.Value(x.Window).Clock() + x.Scrape.Clock(),
 		})
 	}
 	return all

@@ -40,7 +40,8 @@ func (c *Class) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	d.Require(n, key, "", "name", "weight")
 	for limit := range c.SLO.Limits {
 		if m := n.Get("slo"); limit[:min(4, len(limit))] == "itl_" && m.Kind == yamldoc.Map {
-			d.Fault(m.Get(limit).At, yamldoc.Join(key, "slo."+limit), "inter-token gaps are not measured per class (want a limit on tpot)", "")
+			d.Fault(m.Get(limit).At, yamldoc.Join(key, "slo."+limit),
+				"inter-token gaps are not measured per class (want a limit on tpot)", "")
 		}
 	}
 	checkSessions(d, n, key, c.Sessions, c.Input, c.Prefix)
@@ -52,10 +53,12 @@ func checkSessions(d *yamldoc.Decoder, n *yamldoc.Node, key string, s *Sessions,
 		return
 	}
 	if input != nil {
-		d.Fault(n.Get("input").At, yamldoc.Join(key, "input"), "input and sessions are given together (want sessions.first_prompt and later_user_tokens: whole prompts would count the context twice)", "")
+		d.Fault(n.Get("input").At, yamldoc.Join(key, "input"),
+			"input and sessions are given together (want sessions.first_prompt and later_user_tokens: whole prompts would count the context twice)", "")
 	}
 	if prefix != nil {
-		d.Fault(n.Get("prefix").At, yamldoc.Join(key, "prefix"), "prefix and sessions are given together (want sessions.system_prompt: turns repeat their conversation)", "")
+		d.Fault(n.Get("prefix").At, yamldoc.Join(key, "prefix"),
+			"prefix and sessions are given together (want sessions.system_prompt: turns repeat their conversation)", "")
 	}
 }
 
@@ -70,7 +73,8 @@ type body struct {
 // class is the body as the workload package takes it, without name, weight and priority.
 func (b body) class() workload.ClassSpec {
 	p := &b.preset
-	c := workload.ClassSpec{Input: p.Spec.Input, Output: p.Spec.Output, Prefix: p.Spec.Prefix, Sessions: p.Spec.Sessions, Needs: p.Spec.Needs}
+	c := workload.ClassSpec{Input: p.Spec.Input, Output: p.Spec.Output, Prefix: p.Spec.Prefix,
+		Sessions: p.Spec.Sessions, Needs: p.Spec.Needs}
 	if b.input != nil {
 		c.Input, c.Sessions = b.input.lengths(), nil
 		if p.Independent.Distribution != "" {
@@ -82,7 +86,8 @@ func (b body) class() workload.ClassSpec {
 	}
 	if x := b.prefix; x != nil {
 		c.Prefix = workload.PrefixSpec{
-			By: x.By, Groups: limitInt32(optional.Value(x.Groups)), PromptsPerGroup: limitInt32(optional.Value(x.PromptsPerGroup)), SharedTokens: limitInt32(x.SharedTokens),
+			By: x.By, Groups: limitInt32(optional.Value(x.Groups)),
+			PromptsPerGroup: limitInt32(optional.Value(x.PromptsPerGroup)), SharedTokens: limitInt32(x.SharedTokens),
 		}
 	}
 	if b.sessions != nil {
@@ -131,7 +136,8 @@ func (u trafficResolver) bodyOf(i int, around body) (body, error) {
 			return b, u.Scenario.Fault(fmt.Sprintf("workload.classes.%d.preset", i), "%v", err)
 		}
 		if len(p.Spec.Classes) > 0 {
-			return b, u.Scenario.Fault(fmt.Sprintf("workload.classes.%d.preset", i), "%s already contains several classes (want another preset)", p.Name)
+			return b, u.Scenario.Fault(fmt.Sprintf("workload.classes.%d.preset", i),
+				"%s already contains several classes (want another preset)", p.Name)
 		}
 		u.judged(p, k.Input, k.Output)
 		b = body{preset: p}

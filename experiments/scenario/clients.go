@@ -80,7 +80,8 @@ func defaultClients() Clients {
 	return Clients{
 		RetryOn: []string{"timeout", "busy", "connection"}, HonorRetryAfter: true, CancelOnTimeout: true,
 		Backoff: Backoff{
-			Base: unit.Duration(500 * clock.Millisecond), Cap: unit.Duration(8 * clock.Second), Factor: 2, Jitter: "openai",
+			Base: unit.Duration(500 * clock.Millisecond), Cap: unit.Duration(8 * clock.Second), Factor: 2,
+			Jitter: "openai",
 		},
 	}
 }
@@ -89,10 +90,13 @@ func (c *Clients) SetDefaults() { *c = defaultClients() }
 
 func (c *Clients) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if c.Timeout != nil && c.TTFTTimeout != nil && *c.TTFTTimeout > *c.Timeout {
-		d.Refuse(n.Get("ttft_timeout"), yamldoc.Join(key, "ttft_timeout"), fmt.Sprintf("at most timeout, %v, which ends the wait for the first token too", *c.Timeout))
+		d.Refuse(n.Get("ttft_timeout"), yamldoc.Join(key, "ttft_timeout"),
+			fmt.Sprintf("at most timeout, %v, which ends the wait for the first token too", *c.Timeout))
 	}
 	if c.Retries > 0 && len(c.RetryOn) == 0 {
-		d.Fault(n.Get("retry_on").At, yamldoc.Join(key, "retry_on"), fmt.Sprintf("the list is empty, but retries is %d (want timeout, busy, connection or several)", c.Retries), "")
+		d.Fault(n.Get("retry_on").At, yamldoc.Join(key, "retry_on"),
+			fmt.Sprintf("the list is empty, but retries is %d (want timeout, busy, connection or several)", c.Retries),
+			"")
 	}
 }
 
@@ -105,7 +109,8 @@ func (c *Clients) spec(retryAfter *unit.Duration) workload.ClientSpec {
 	}
 	if x := c.Cancel; x != nil {
 		s.Cancel = x.Probability
-		s.CancelAfter = workload.Delay{Distribution: x.After.Law, Mean: x.After.Mean.Clock(), CV: optional.Value(x.After.CV)}
+		s.CancelAfter = workload.Delay{Distribution: x.After.Law, Mean: x.After.Mean.Clock(),
+			CV: optional.Value(x.After.CV)}
 	}
 	if c.Retries == 0 {
 		return s
@@ -177,7 +182,8 @@ func (u trafficResolver) tooShort(key string, c *Clients) error {
 		wait *unit.Duration
 	}{{"ttft_timeout", c.TTFTTimeout}, {"timeout", c.Timeout}} {
 		if x.wait != nil && x.wait.Clock() < step+way {
-			return s.Fault(yamldoc.Join(key, x.key), "%v is too short for any response: an iteration with one sequence takes %v, the network round trip and front end %v (want more than both)",
+			return s.Fault(yamldoc.Join(key, x.key),
+				"%v is too short for any response: an iteration with one sequence takes %v, the network round trip and front end %v (want more than both)",
 				*x.wait, rounded(step), rounded(way))
 		}
 	}
@@ -210,7 +216,8 @@ func (u *Setup) unused(changed bool, key, why string) {
 // judgeClients warns of what has no effect, and of retries that keep an overload alive.
 func (u trafficResolver) judgeClients(key string, c *Clients) {
 	impatient := c.Timeout != nil || c.TTFTTimeout != nil
-	u.unused(!c.CancelOnTimeout && !impatient && c.Cancel == nil, yamldoc.Join(key, "cancel_on_timeout"), "clients have no timeout")
+	u.unused(!c.CancelOnTimeout && !impatient && c.Cancel == nil, yamldoc.Join(key, "cancel_on_timeout"),
+		"clients have no timeout")
 	if c.Retries == 0 {
 		d := defaultClients()
 		why := yamldoc.Join(key, "retries") + " is 0"
@@ -220,9 +227,11 @@ func (u trafficResolver) judgeClients(key string, c *Clients) {
 		u.unused(c.RetryBudget != nil, yamldoc.Join(key, "retry_budget"), why)
 		return
 	}
-	onTimeout, onBusy, onConnection := slices.Contains(c.RetryOn, "timeout"), slices.Contains(c.RetryOn, "busy"), slices.Contains(c.RetryOn, "connection")
+	onTimeout, onBusy, onConnection := slices.Contains(c.RetryOn, "timeout"), slices.Contains(c.RetryOn, "busy"),
+		slices.Contains(c.RetryOn, "connection")
 	failing := u.Scenario.Lifecycle != nil || u.losesKV() && u.Scenario.Disaggregation.KVLoadFailurePolicy == "fail"
-	u.unused(!(onTimeout && impatient) && !(onBusy && u.limited()) && !(onConnection && failing), yamldoc.Join(key, "retries"),
+	u.unused(!(onTimeout && impatient) && !(onBusy && u.limited()) && !(onConnection && failing),
+		yamldoc.Join(key, "retries"),
 		"no event triggers a retry (set a timeout with retry_on timeout, or a queue limit such as engine.max_num_queued_reqs with retry_on busy)")
 	if c.Backoff.Base == 0 {
 		u.Warn("metastable", "%s without backoff are sent at once, while the server is overloaded: the overload can then outlast its cause (set backoff.base or retry_budget)", yamldoc.Join(key, "retries"))
@@ -241,7 +250,9 @@ func (u trafficResolver) judgeRetryAfter(all []*Clients) {
 	case !slices.ContainsFunc(all, heeds):
 		u.unused(true, key, "no client retries after a rejection and honors it")
 	default:
-		u.unused(after > workload.MaxRetryAfter, key, fmt.Sprintf("clients honor %v at most, and then use their own backoff", unit.Duration(workload.MaxRetryAfter)))
+		u.unused(after > workload.MaxRetryAfter, key,
+			fmt.Sprintf("clients honor %v at most, and then use their own backoff",
+				unit.Duration(workload.MaxRetryAfter)))
 	}
 }
 

@@ -33,7 +33,8 @@ func (u engineResolver) deployment() error {
 		key, name string
 		to        *model.Precision
 	}{
-		{"dtype", d.Dtype, &options.Dtype}, {"moe_dtype", d.MoEDtype, &options.MoEDtype}, {"kv_cache_dtype", d.KVCacheDtype, &options.KVDtype},
+		{"dtype", d.Dtype, &options.Dtype}, {"moe_dtype", d.MoEDtype, &options.MoEDtype},
+		{"kv_cache_dtype", d.KVCacheDtype, &options.KVDtype},
 	} {
 		if *p.to, err = model.ParsePrecision(p.name); err != nil {
 			faults = append(faults, s.Fault("deployment."+p.key, "%v", err))
@@ -52,7 +53,8 @@ func (u engineResolver) deployment() error {
 	if !gpuFile {
 		s.GPU = gpu.Name
 	}
-	d.Dtype, d.MoEDtype, d.KVCacheDtype = u.Deployment.Dtype.String(), u.Deployment.MoEDtype.String(), u.Deployment.KVDtype.String()
+	d.Dtype, d.MoEDtype, d.KVCacheDtype = u.Deployment.Dtype.String(), u.Deployment.MoEDtype.String(),
+		u.Deployment.KVDtype.String()
 	for _, note := range u.Deployment.Notes() {
 		u.Warn("deployment", "%s", note)
 	}
@@ -136,7 +138,8 @@ func (s *Scenario) deploymentFaults(err error) yamldoc.Faults {
 	var faults yamldoc.Faults
 	for _, line := range strings.Split(err.Error(), "\n") {
 		key := "deployment"
-		for _, name := range []string{"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "expert_parallel_size", "kv_cache_dtype"} {
+		for _, name := range []string{"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
+			"expert_parallel_size", "kv_cache_dtype"} {
 			if rest, ok := strings.CutPrefix(line, name+" "); ok {
 				key, line = "deployment."+name, strings.TrimPrefix(rest, "is ")
 				break

@@ -68,7 +68,8 @@ func (o *Outage) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 const linkPerGPU = 25
 
 func (d *Disaggregation) SetDefaults() {
-	*d = Disaggregation{Mode: "pull", KVLoadFailurePolicy: "recompute", Hop: unit.Duration(clock.Millisecond), Router: defaultRouter()}
+	*d = Disaggregation{Mode: "pull", KVLoadFailurePolicy: "recompute", Hop: unit.Duration(clock.Millisecond),
+		Router: defaultRouter()}
 }
 
 // disaggregated reports whether pools compute prompts for others.
@@ -87,7 +88,8 @@ func (u fleetResolver) roles() error {
 	switch {
 	case len(prefill)+len(decode) == 0:
 		if s.Disaggregation != nil {
-			return s.Fault("disaggregation", "disaggregation needs at least one pool with role prefill and one with role decode")
+			return s.Fault("disaggregation",
+				"disaggregation needs at least one pool with role prefill and one with role decode")
 		}
 		return nil
 	case len(prefill) == 0 || len(decode) == 0 || len(of["both"]) > 0:
@@ -104,26 +106,34 @@ func (u fleetResolver) roles() error {
 		d, one := p.Setup.Deployment, p.Setup.Scenario
 		switch {
 		case d.LLM.Name != first.Deployment.LLM.Name:
-			return one.Fault("model", "%s differs from pool %s (want the same model in prefill and decode pools)", d.LLM.Name, prefill[0].Name)
+			return one.Fault("model", "%s differs from pool %s (want the same model in prefill and decode pools)",
+				d.LLM.Name, prefill[0].Name)
 		case d.KVDtype != first.Deployment.KVDtype:
-			return one.Fault("deployment.kv_cache_dtype", "%v differs from pool %s, %v (want the same in prefill and decode pools)", d.KVDtype, prefill[0].Name, first.Deployment.KVDtype)
+			return one.Fault("deployment.kv_cache_dtype",
+				"%v differs from pool %s, %v (want the same in prefill and decode pools)", d.KVDtype, prefill[0].Name,
+				first.Deployment.KVDtype)
 		case one.Engine.BlockSize != first.Scenario.Engine.BlockSize:
-			return one.Fault(one.FirstGiven("engine.block_size", "engine.policy"), "block_size %d differs from pool %s (want the same in prefill and decode pools)", one.Engine.BlockSize, prefill[0].Name)
+			return one.Fault(one.FirstGiven("engine.block_size", "engine.policy"),
+				"block_size %d differs from pool %s (want the same in prefill and decode pools)", one.Engine.BlockSize,
+				prefill[0].Name)
 		case p.Ranks > 1 && d.LLM.Experts > 0:
-			return one.Fault("deployment.data_parallel_size", "disaggregation does not support data-parallel ranks in lockstep (want 1)")
+			return one.Fault("deployment.data_parallel_size",
+				"disaggregation does not support data-parallel ranks in lockstep (want 1)")
 		case one.StepTime.Kind == "linear":
 			return one.Fault("step_time", "linear has no model of the KV cache to transfer (want kernels or roofline)")
 		}
 		c := fleetBuilder{p.Setup}.config(false)
 		c.Connector = p.connector()
 		if err := c.Validate(); err != nil {
-			return one.Fault(one.FirstGiven("engine.policy", "engine.speculative", "engine.kv_allocation"), "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+			return one.Fault(one.FirstGiven("engine.policy", "engine.speculative", "engine.kv_allocation"), "%s",
+				strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 	}
 	if err := u.outages(); err != nil {
 		return err
 	}
-	u.unused(s.Disaggregation.KVLoadFailurePolicy == "fail" && !u.losesKV(), "disaggregation.kv_load_failure_policy", "KV is never lost without a lease or a lifecycle")
+	u.unused(s.Disaggregation.KVLoadFailurePolicy == "fail" && !u.losesKV(), "disaggregation.kv_load_failure_policy",
+		"KV is never lost without a lease or a lifecycle")
 	return nil
 }
 
@@ -138,13 +148,15 @@ func (u fleetResolver) outages() error {
 		case why != "":
 			return s.Fault(key+".pool", "%s", why)
 		case o.Replica != nil && *o.Replica > last-first:
-			return s.Fault(key+".replica", "there is no replica %d of pool %s (want 0 to %d)", *o.Replica, o.Pool, last-first)
+			return s.Fault(key+".replica", "there is no replica %d of pool %s (want 0 to %d)", *o.Replica, o.Pool,
+				last-first)
 		}
 		for j := range list[:i] {
 			p := &list[j]
 			same := o.Pool == p.Pool && (o.Replica == nil || p.Replica == nil || *o.Replica == *p.Replica)
 			if same && o.At <= p.At+p.For && p.At <= o.At+o.For {
-				return s.Fault(key+".at", "a link of pool %s has overlapping outages, from %v and from %v on (outages of one link must not overlap)", o.Pool, p.At, o.At)
+				return s.Fault(key+".at",
+					"a link of pool %s has overlapping outages, from %v and from %v on (outages of one link must not overlap)", o.Pool, p.At, o.At)
 			}
 		}
 	}
@@ -195,7 +207,8 @@ func (u fleetResolver) answerable() error {
 			}
 		}
 		if seen > 0 && shortest > longest {
-			return u.Scenario.Fault("pools", "pool %s has room for %d tokens, and the shortest of %d requests needs %d for its prompt and the first output token", name, longest, seen, shortest)
+			return u.Scenario.Fault("pools",
+				"pool %s has room for %d tokens, and the shortest of %d requests needs %d for its prompt and the first output token", name, longest, seen, shortest)
 		}
 	}
 	return nil
@@ -229,7 +242,9 @@ func (u fleetBuilder) divide(f *sim.Fleet) {
 		division.Layers = int64(u.Deployment.LLM.Layers)
 	}
 	for k := range d.Router.FrontEnds {
-		division.Decoders = append(division.Decoders, options.Router(route.Identity{Seed: u.Scenario.Run.Seed, Number: u.Scenario.Deployment.Router.FrontEnds + k, Of: d.Router.FrontEnds}))
+		division.Decoders = append(division.Decoders,
+			options.Router(route.Identity{Seed: u.Scenario.Run.Seed, Number: u.Scenario.Deployment.Router.FrontEnds + k,
+				Of: d.Router.FrontEnds}))
 	}
 	for i := range d.Outages {
 		division.Outages = append(division.Outages, u.ofLinks(&d.Outages[i])...)

@@ -19,7 +19,8 @@ type engineResolver struct{ *Setup }
 
 // replica resolves what is of one replica.
 func (u engineResolver) replica() (yamldoc.Faults, error) {
-	return u.take(u.policyDefaults, u.engineDefaults, u.deployment, u.wholePrompts, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.frontend, u.offload, u.engine)
+	return u.take(u.policyDefaults, u.engineDefaults, u.deployment, u.wholePrompts, u.memory, u.sequenceLength,
+		u.overheads, u.stepTime, u.frontend, u.offload, u.engine)
 }
 
 // engineDefaults fills in what follows from the engine's version.
@@ -119,11 +120,13 @@ func (u engineResolver) sequenceLength() error {
 	if u.Config.NumGPUBlocks > 0 {
 		room := u.room()
 		if length > room && e.MaxModelLen != nil && u.assumedLength == 0 {
-			return s.Fault("engine.max_model_len", "%d tokens do not fit the KV pool: it holds %d, %d too few (want %d or less, or more memory)",
+			return s.Fault("engine.max_model_len",
+				"%d tokens do not fit the KV pool: it holds %d, %d too few (want %d or less, or more memory)",
 				length, room, length-room, room)
 		}
 		if length > room {
-			u.Warn("max_model_len", "max_model_len is %d, the size of the KV cache; the model allows %d", room, u.Deployment.LLM.MaxContext)
+			u.Warn("max_model_len", "max_model_len is %d, the size of the KV cache; the model allows %d", room,
+				u.Deployment.LLM.MaxContext)
 			length = room
 		}
 	}
@@ -184,7 +187,8 @@ func (u engineResolver) stepTime() error {
 		return u.Scenario.Fault("step_time", "%v", err)
 	}
 	const longest = int64(clock.Hour) * clock.FemtosPerPico
-	if first, slope, _ := timer.Span(&model.Batch{Decodes: 1, Context: 1, Emit: 1}); first <= 0 || slope < 0 || first > longest {
+	if first, slope, _ := timer.Span(&model.Batch{Decodes: 1, Context: 1, Emit: 1}); first <= 0 || slope < 0 ||
+		first > longest {
 		return u.Scenario.Fault(u.Scenario.FirstGiven("gpu", "step_time"),
 			"an iteration with one sequence takes %.3g s (want more than 0, at most 3600: see the peaks and the bandwidth of the GPU)", float64(first)/1e15)
 	}
@@ -211,11 +215,13 @@ func (u engineResolver) engine() error {
 	u.judgeOrder()
 	if e.MaxNumBatchedTokens < e.MaxNumSeqs {
 		return s.Fault(s.FirstGiven("engine.max_num_batched_tokens", "engine.max_num_seqs"),
-			"max_num_batched_tokens %d is less than max_num_seqs %d (want as many or more)", e.MaxNumBatchedTokens, e.MaxNumSeqs)
+			"max_num_batched_tokens %d is less than max_num_seqs %d (want as many or more)", e.MaxNumBatchedTokens,
+			e.MaxNumSeqs)
 	}
 	if !e.EnableChunkedPrefill && e.MaxModelLen != nil && e.MaxNumBatchedTokens < *e.MaxModelLen {
 		return s.Fault("engine.enable_chunked_prefill",
-			"false needs max_num_batched_tokens %d to be at least max_model_len %d (set one of them)", e.MaxNumBatchedTokens, *e.MaxModelLen)
+			"false needs max_num_batched_tokens %d to be at least max_model_len %d (set one of them)",
+			e.MaxNumBatchedTokens, *e.MaxModelLen)
 	}
 	sized := u.Memory != nil || s.StepTime.Kind == "linear"
 	swapless := e.Preemption == "swap" && e.EnablePrefixCaching
@@ -245,7 +251,8 @@ func (u engineResolver) judgeOrder() {
 		u.Warn("priority", "scheduling_policy is priority, but all requests have the same priority: only classes and traces set priorities")
 	case o.Rule == "priority" && !traced:
 		u.Warn("priority", "order is priority, but all requests have the same priority: only classes and traces set priorities")
-	case o.Rule == "vtc" && optional.Value(o.Clients) != "class" && optional.Value(o.Clients) != "session" && !traced && !closed:
+	case o.Rule == "vtc" && optional.Value(o.Clients) != "class" && optional.Value(o.Clients) != "session" && !traced &&
+		!closed:
 		u.Warn("vtc", "order is vtc, but without arrivals.users all requests belong to one user (set clients to class or session)")
 	}
 }

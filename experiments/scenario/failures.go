@@ -81,12 +81,15 @@ func (u fleetResolver) failures() error {
 		}
 		for j := range u.Failures {
 			if y := &u.Failures[j]; overlap(&x, y) && together(firsts, x.Replica, y.Replica) {
-				faults = append(faults, s.Fault(key+".at", "replica %d is %s twice at once, at %v and at %v (want one after the other)", x.Replica, participle(x.Kind), unit.Duration(y.At), unit.Duration(x.At)))
+				faults = append(faults, s.Fault(key+".at",
+					"replica %d is %s twice at once, at %v and at %v (want one after the other)", x.Replica,
+					participle(x.Kind), unit.Duration(y.At), unit.Duration(x.At)))
 				break
 			}
 		}
 		if d := s.Run.Duration; d != nil && f.At >= *d {
-			u.Warn("late_failure", "%s of replica %d at %v comes after the end of the run, %v", f.Kind, x.Replica, f.At, *d)
+			u.Warn("late_failure", "%s of replica %d at %v comes after the end of the run, %v", f.Kind, x.Replica, f.At,
+				*d)
 		}
 		u.Failures = append(u.Failures, x)
 	}
@@ -104,7 +107,8 @@ func (u fleetResolver) failure(f *Failure, key string) (x sim.Failure, fault *ya
 		return x, s.Fault(key+".pool", "%s", why)
 	}
 	n := last - first + 1
-	x = sim.Failure{At: clock.Time(f.At), Replica: first + optional.Value(f.Replica), For: optional.Value(f.For).Clock()}
+	x = sim.Failure{At: clock.Time(f.At), Replica: first + optional.Value(f.Replica),
+		For: optional.Value(f.For).Clock()}
 	for _, k := range []struct {
 		name  string
 		given *int
@@ -132,7 +136,8 @@ func (u fleetResolver) failure(f *Failure, key string) (x sim.Failure, fault *ya
 			x.Last = first + *f.Last
 		}
 		if x.Last < x.Replica {
-			return x, s.Fault(key+".last", "%d is before replica %d, the first (want that or more)", *f.Last, optional.Value(f.Replica))
+			return x, s.Fault(key+".last", "%d is before replica %d, the first (want that or more)", *f.Last,
+				optional.Value(f.Replica))
 		}
 	}
 	return x, nil
@@ -170,7 +175,8 @@ func (u fleetResolver) randomCrashes() error {
 	}
 	end := s.Run.Duration.Seconds()
 	if expected := end / (c.MTBF.Seconds() + c.MTTR.Seconds()) * float64(len(u.firsts())); expected > maxFailures/2 {
-		return s.Fault("lifecycle.random_crashes", "random_crashes expects about %.3g crashes in %v (want %d or fewer: a longer mtbf, or a shorter run.duration)", expected, *s.Run.Duration, maxFailures/2)
+		return s.Fault("lifecycle.random_crashes",
+			"random_crashes expects about %.3g crashes in %v (want %d or fewer: a longer mtbf, or a shorter run.duration)", expected, *s.Run.Duration, maxFailures/2)
 	}
 	stream := workload.NewRNG(s.Run.Seed, "crashes")
 	draws := rand.New(stream)
@@ -184,7 +190,8 @@ func (u fleetResolver) randomCrashes() error {
 				break
 			}
 			// A repair lasts: 0 would never end.
-			x := sim.Failure{Kind: sim.Crash, Replica: i, At: clock.Time(clock.FromSeconds(at)), For: max(1, clock.FromSeconds(repair))}
+			x := sim.Failure{Kind: sim.Crash, Replica: i, At: clock.Time(clock.FromSeconds(at)),
+				For: max(1, clock.FromSeconds(repair))}
 			u.Failures = append(u.Failures, x)
 			at += repair
 		}

@@ -30,9 +30,11 @@ func (s *Scenario) Fit() (*Fit, error) {
 	case len(faults) > 1 || len(faults) == 1 && u.misfit == nil:
 		return nil, faults
 	case u.misfit == nil && u.Memory == nil:
-		return nil, s.Fault("step_time", "%s has an unlimited KV cache, so every model fits (want kernels or roofline)", s.StepTime.Kind)
+		return nil, s.Fault("step_time", "%s has an unlimited KV cache, so every model fits (want kernels or roofline)",
+			s.StepTime.Kind)
 	}
-	f := &Fit{setup: u, Deployment: u.Deployment, Misfit: u.misfit, BlockSize: u.Scenario.Engine.BlockSize, MaxNumSeqs: u.Scenario.Engine.MaxNumSeqs,
+	f := &Fit{setup: u, Deployment: u.Deployment, Misfit: u.misfit, BlockSize: u.Scenario.Engine.BlockSize,
+		MaxNumSeqs:  u.Scenario.Engine.MaxNumSeqs,
 		Utilization: *u.Scenario.Engine.GPUMemoryUtilization}
 	if u.misfit != nil {
 		f.Budget = u.misfit.Budget

@@ -33,18 +33,21 @@ func (u engineResolver) swapSpace() error {
 		return nil
 	}
 	if u.Memory == nil {
-		return s.Fault("engine.preemption", "swap needs KV blocks, which a linear step time does not have (want recompute)")
+		return s.Fault("engine.preemption",
+			"swap needs KV blocks, which a linear step time does not have (want recompute)")
 	}
 	link := optional.Value(e.HostBandwidth) * 1e9
 	if e.HostBandwidth == nil {
 		if link = u.Deployment.GPU.HostBytesPerSecond; link == 0 {
-			return s.Fault("engine.preemption", "swap: the host memory bandwidth of %s is not known (set engine.host_gb_per_s)", u.Deployment.GPU.Name)
+			return s.Fault("engine.preemption",
+				"swap: the host memory bandwidth of %s is not known (set engine.host_gb_per_s)", u.Deployment.GPU.Name)
 		}
 		gb := link / 1e9
 		e.HostBandwidth = &gb
 	}
 	if e.EnablePrefixCaching {
-		return s.Fault("engine.preemption", "swap cannot be combined with prefix caching (want enable_prefix_caching: false, or recompute)")
+		return s.Fault("engine.preemption",
+			"swap cannot be combined with prefix caching (want enable_prefix_caching: false, or recompute)")
 	}
 	block := float64(u.Memory.BlockBytes)
 	u.Config.HostBlocks = int(min(e.SwapSpace*bytesPerGiB/block, math.MaxInt32))

@@ -78,7 +78,8 @@ func (u trafficResolver) headcount() error {
 		perPerson += c.Share * c.RequestsPerHour
 	}
 	if !(perPerson > 0) {
-		return s.Fault("workload.headcount", "no class sends requests (set share and requests_per_hour above 0 in at least one class)")
+		return s.Fault("workload.headcount",
+			"no class sends requests (set share and requests_per_hour above 0 in at least one class)")
 	}
 	perPerson /= shares
 	rate := active * perPerson / 3600
@@ -88,12 +89,14 @@ func (u trafficResolver) headcount() error {
 		if err != nil {
 			return s.fieldFaults(err)
 		}
-		k := Class{Name: strings.TrimPrefix(p.Name, "ent-"), Weight: c.Share * c.RequestsPerHour, Preset: optional.Of(p.Name), SLO: c.SLO, Priority: c.Priority}
+		k := Class{Name: strings.TrimPrefix(p.Name, "ent-"), Weight: c.Share * c.RequestsPerHour,
+			Preset: optional.Of(p.Name), SLO: c.SLO, Priority: c.Priority}
 		if p.Sessions != nil {
 			k.Sessions = &Sessions{}
 		}
 		w.Classes = append(w.Classes, k)
-		parts = append(parts, fmt.Sprintf("%s %.4g of %.4g people at %.4g an hour", k.Name, active*c.Share/shares, active, c.RequestsPerHour))
+		parts = append(parts, fmt.Sprintf("%s %.4g of %.4g people at %.4g an hour", k.Name, active*c.Share/shares,
+			active, c.RequestsPerHour))
 	}
 	text := fmt.Sprintf("%d people, of whom %.4g %% take part and %.4g %% of these are active at the peak, are %.4g: %s; together %.4g requests/s",
 		h.People, 100*h.Adoption, 100*h.ActiveAtPeak, active, strings.Join(parts, ", "), rate)

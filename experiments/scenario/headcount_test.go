@@ -32,10 +32,13 @@ run: {requests: 1000}
 	if rate := *w.Arrivals.Stages[0].Rate; math.Abs(rate-0.2) > 1e-12 {
 		t.Errorf("%v requests per second, want 0.2", rate)
 	}
-	if len(w.Classes) != 2 || w.Classes[0].Weight != 4 || w.Classes[1].Weight != 8 || w.Classes[1].Sessions == nil || w.Classes[1].Priority != 1 {
+	if len(w.Classes) != 2 || w.Classes[0].Weight != 4 || w.Classes[1].Weight != 8 || w.Classes[1].Sessions == nil ||
+		w.Classes[1].Priority != 1 {
 		t.Errorf("%+v", w.Classes)
 	}
-	if text := u.Warnings[0].Text; !strings.Contains(text, "are 180: technical-lookup 120 of 180 people at 2 an hour") || !strings.Contains(text, "together 0.2 requests/s") {
+	if text := u.Warnings[0].Text; !strings.Contains(text,
+		"are 180: technical-lookup 120 of 180 people at 2 an hour") ||
+		!strings.Contains(text, "together 0.2 requests/s") {
 		t.Error(text)
 	}
 	if s.Workload.Headcount == nil {

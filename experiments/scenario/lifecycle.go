@@ -34,14 +34,16 @@ type Lifecycle struct {
 
 func (l *Lifecycle) SetDefaults() {
 	*l = Lifecycle{
-		ColdStart: ThinkTime{Law: "fixed", Mean: unit.Duration(2 * clock.Minute)}, Grace: unit.Duration(30 * clock.Second),
-		Probe: unit.Duration(10 * clock.Second),
+		ColdStart: ThinkTime{Law: "fixed", Mean: unit.Duration(2 * clock.Minute)},
+		Grace:     unit.Duration(30 * clock.Second),
+		Probe:     unit.Duration(10 * clock.Second),
 	}
 }
 
 func (l *Lifecycle) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if l.ColdStart.Law == "lognormal" && l.ColdStart.Mean == 0 {
-		d.Fault(n.Get("cold_start").At, yamldoc.Join(key, "cold_start.mean"), "0 is not possible for the lognormal distribution (want more than 0)", "")
+		d.Fault(n.Get("cold_start").At, yamldoc.Join(key, "cold_start.mean"),
+			"0 is not possible for the lognormal distribution (want more than 0)", "")
 	}
 }
 
@@ -150,7 +152,8 @@ func (s *Scenario) Lasting(what string) error {
 	if s.Lifecycle == nil || s.Run.Duration != nil {
 		return nil
 	}
-	return yamldoc.Faults{s.Fault("lifecycle", "%s runs several loads: with a lifecycle all runs must have the same length (set run.duration)", what)}
+	return yamldoc.Faults{s.Fault("lifecycle",
+		"%s runs several loads: with a lifecycle all runs must have the same length (set run.duration)", what)}
 }
 
 // ownLifecycle gives the scenario a copy that can be changed.

@@ -50,7 +50,8 @@ type OffloadTier struct {
 }
 
 func (*OffloadTier) Variants() (string, map[string]yamldoc.VariantKeys) {
-	keys := yamldoc.VariantKeys{Required: []string{"name", "size", "bandwidth"}, Optional: []string{"latency", "write", "persistent"}}
+	keys := yamldoc.VariantKeys{Required: []string{"name", "size", "bandwidth"},
+		Optional: []string{"latency", "write", "persistent"}}
 	return "eviction", map[string]yamldoc.VariantKeys{"": keys, "lru": keys, "arc": keys}
 }
 
@@ -92,11 +93,14 @@ func (u *Setup) canOffload() error {
 	case u.Memory == nil:
 		return s.Fault("offload", "tiers need KV blocks, which a linear step time does not have")
 	case !e.EnablePrefixCaching && !s.Given("engine.enable_prefix_caching"):
-		return s.Fault(s.FirstGiven("engine.policy", "offload"), "policy %s: it cannot load KV from a tier or another replica (want policy vllm)", e.Policy)
+		return s.Fault(s.FirstGiven("engine.policy", "offload"),
+			"policy %s: it cannot load KV from a tier or another replica (want policy vllm)", e.Policy)
 	case !e.EnablePrefixCaching:
-		return s.Fault(s.FirstGiven("engine.enable_prefix_caching", "offload"), "tiers need the prefix cache (set enable_prefix_caching: true)")
+		return s.Fault(s.FirstGiven("engine.enable_prefix_caching", "offload"),
+			"tiers need the prefix cache (set enable_prefix_caching: true)")
 	case s.Deployment.DataParallelSize > 1 && u.Deployment.LLM.Experts > 0:
-		return s.Fault(s.FirstGiven("deployment.data_parallel_size", "offload"), "data-parallel ranks in lockstep cannot load KV from tiers (set data_parallel_size: 1)")
+		return s.Fault(s.FirstGiven("deployment.data_parallel_size", "offload"),
+			"data-parallel ranks in lockstep cannot load KV from tiers (set data_parallel_size: 1)")
 	}
 	return nil
 }
@@ -117,7 +121,8 @@ func (u engineResolver) chunkTokens() (int, error) {
 	case chunk%block != 0:
 		return 0, s.Fault("offload.chunk_tokens", "%d is not a multiple of block_size %d", chunk, block)
 	case back && chunk != block:
-		return 0, s.Fault("offload.chunk_tokens", "%d does not work with write: back on the first tier, because the KV cache evicts single blocks (want block_size, %d)", chunk, block)
+		return 0, s.Fault("offload.chunk_tokens",
+			"%d does not work with write: back on the first tier, because the KV cache evicts single blocks (want block_size, %d)", chunk, block)
 	}
 	return chunk, nil
 }
@@ -134,7 +139,8 @@ func (u engineResolver) tiers(tokens int, bytes float64) (all []engine.Tier, err
 		names[t.Name] = true
 		tier := t.tier(bytes)
 		if tier.Chunks < 1 {
-			return nil, s.Fault(key+".size", "it is smaller than one chunk of %d tokens, which take %.3g MB", tokens, bytes/1e6)
+			return nil, s.Fault(key+".size", "it is smaller than one chunk of %d tokens, which take %.3g MB", tokens,
+				bytes/1e6)
 		}
 		if s.Lifecycle == nil {
 			u.unused(tier.Persistent, key+".persistent", "replicas never stop without a lifecycle")

@@ -37,15 +37,16 @@ type Order struct {
 // orderRules are the rules, with the options of each.
 func orderRules() map[string]yamldoc.VariantKeys {
 	return map[string]yamldoc.VariantKeys{
-		"":            {Optional: []string{"rule"}},
-		"fcfs":        {},
-		"priority":    {Optional: []string{"ageing"}},
-		"sjf":         {Optional: []string{"size", "answer_weight", "error", "ageing"}},
-		"srpt":        {Optional: []string{"size", "answer_weight", "error", "ageing"}},
-		"ljf":         {Optional: []string{"size", "answer_weight", "error", "ageing"}},
-		"edf":         {Required: []string{"within"}},
-		"least-slack": {Required: []string{"within", "token_time"}, Optional: []string{"size", "answer_weight", "error"}},
-		"vtc":         {Optional: []string{"clients"}},
+		"":         {Optional: []string{"rule"}},
+		"fcfs":     {},
+		"priority": {Optional: []string{"ageing"}},
+		"sjf":      {Optional: []string{"size", "answer_weight", "error", "ageing"}},
+		"srpt":     {Optional: []string{"size", "answer_weight", "error", "ageing"}},
+		"ljf":      {Optional: []string{"size", "answer_weight", "error", "ageing"}},
+		"edf":      {Required: []string{"within"}},
+		"least-slack": {Required: []string{"within", "token_time"},
+			Optional: []string{"size", "answer_weight", "error"}},
+		"vtc": {Optional: []string{"clients"}},
 	}
 }
 

@@ -110,8 +110,10 @@ func (s *Scenario) Planning() Planning {
 
 func defaultPlanning() Planning {
 	return Planning{
-		Dtypes: []string{"auto", "fp8", "int4"}, TensorParallelSizes: []int{1, 2, 4, 8}, PipelineParallelSizes: []int{1},
-		MaxGPUs: 64, Within: 3, Spare: 1, UnvalidatedError: 0.15, StartUp: unit.Duration(5 * 60 * 1e12), IdlePower: 0.25,
+		Dtypes: []string{"auto", "fp8", "int4"}, TensorParallelSizes: []int{1, 2, 4, 8},
+		PipelineParallelSizes: []int{1},
+		MaxGPUs:               64, Within: 3, Spare: 1, UnvalidatedError: 0.15, StartUp: unit.Duration(5 * 60 * 1e12),
+		IdlePower: 0.25,
 	}
 }
 
@@ -219,7 +221,8 @@ func (p *Planning) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	for _, l := range []struct {
 		name string
 		n    int
-	}{{"gpus", len(p.GPUs)}, {"dtypes", len(p.Dtypes)}, {"tensor_parallel_sizes", len(p.TensorParallelSizes)}, {"pipeline_parallel_sizes", len(p.PipelineParallelSizes)}} {
+	}{{"gpus", len(p.GPUs)}, {"dtypes", len(p.Dtypes)}, {"tensor_parallel_sizes", len(p.TensorParallelSizes)},
+		{"pipeline_parallel_sizes", len(p.PipelineParallelSizes)}} {
 		if v := n.Get(l.name); v != nil && v.Kind == yamldoc.List && l.n == 0 {
 			d.Fault(v.At, yamldoc.Join(key, l.name), "the list is empty (want one value or more)", "")
 		}

@@ -58,8 +58,10 @@ func Policies() []Policy {
 		vllmPolicy(), preemptivePolicy(), vllmV0Policy(),
 		sarathiPolicy(), orcaPolicy(), staticPolicy(),
 		sglangPolicy(),
-		trtllmPolicy("trtllm-guaranteed-no-evict", sched.GuaranteedNoEvict, "starts a request when the longest outputs of all fit; never pauses a request"),
-		trtllmPolicy("trtllm-max-utilization", sched.MaxUtilization, "starts a request when its prompt fits; the last started is paused when the pool runs out"),
+		trtllmPolicy("trtllm-guaranteed-no-evict", sched.GuaranteedNoEvict,
+			"starts a request when the longest outputs of all fit; never pauses a request"),
+		trtllmPolicy("trtllm-max-utilization", sched.MaxUtilization,
+			"starts a request when its prompt fits; the last started is paused when the pool runs out"),
 		trtllmPolicy("trtllm-static", sched.StaticBatch, "starts requests only when the batch is empty"),
 		tgiPolicy(), mlfqPolicy(),
 	}
@@ -130,7 +132,8 @@ func orcaPolicy() Policy {
 		Does:   "whole prompts beside decodes, iteration by iteration; room for the longest answer taken on admission",
 		Source: "Yu et al., Orca, OSDI 2022",
 		New:    func(*Engine) sched.Scheduler { return &sched.Orca{} },
-		Engine: EngineDefaults{Synchronous: true, Reserves: true, NoPrefixCaching: true, WholePrompts: true, Contiguous: true},
+		Engine: EngineDefaults{Synchronous: true, Reserves: true, NoPrefixCaching: true, WholePrompts: true,
+			Contiguous: true},
 	}
 }
 
@@ -140,7 +143,8 @@ func staticPolicy() Policy {
 		Does:   "batches padded to the longest prompt that run until the longest answer has ended",
 		Source: "FasterTransformer",
 		New:    func(*Engine) sched.Scheduler { return &sched.Static{} },
-		Engine: EngineDefaults{Synchronous: true, Reserves: true, NoPrefixCaching: true, WholePrompts: true, TokenBudget: 65_536, Contiguous: true},
+		Engine: EngineDefaults{Synchronous: true, Reserves: true, NoPrefixCaching: true, WholePrompts: true,
+			TokenBudget: 65_536, Contiguous: true},
 	}
 }
 
@@ -220,7 +224,8 @@ func (u engineResolver) policyDefaults() error {
 		u.Warn("declared_lengths", "workload.max_tokens is not set, so that clients declare the exact output length: policy %s reserves KV with perfect knowledge", p.Name)
 	}
 	u.warnUnused(p.Name)
-	if d.TokenBudget > 0 && !s.Given("engine.max_num_batched_tokens") && e.MaxNumBatchedTokens == usual.MaxNumBatchedTokens {
+	if d.TokenBudget > 0 && !s.Given("engine.max_num_batched_tokens") &&
+		e.MaxNumBatchedTokens == usual.MaxNumBatchedTokens {
 		e.MaxNumBatchedTokens = max(d.TokenBudget, e.MaxNumSeqs)
 	}
 	if !s.Given("engine.watermark") && e.Watermark == usual.Watermark {
@@ -240,7 +245,8 @@ func (u engineResolver) policyDefaults() error {
 		e.EnableChunkedPrefill = false
 	}
 	if e.Preemption == "never" && e.Admission != "auto" && e.Admission != "full-length" {
-		return s.Fault(s.FirstGiven("engine.preemption", "engine.admission"), "never is not possible with admission %s (want full-length)", e.Admission)
+		return s.Fault(s.FirstGiven("engine.preemption", "engine.admission"),
+			"never is not possible with admission %s (want full-length)", e.Admission)
 	}
 	if !e.EnableChunkedPrefill && p.Name != "vllm" && p.Name != "preemptive" {
 		u.whole = true

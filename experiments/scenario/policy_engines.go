@@ -113,7 +113,8 @@ func trtllmPolicy(name string, capacity sched.Capacity, does string) Policy {
 	return Policy{
 		Name: name,
 		New: func(e *Engine) sched.Scheduler {
-			p := &sched.TRTLLM{Capacity: capacity, ChunkedContext: e.EnableChunkedPrefill, ChunkUnit: limitInt32(e.BlockSize)}
+			p := &sched.TRTLLM{Capacity: capacity, ChunkedContext: e.EnableChunkedPrefill,
+				ChunkUnit: limitInt32(e.BlockSize)}
 			if e.TRTLLM.ContextChunkSize != nil {
 				p.ChunkUnit = limitInt32(*e.TRTLLM.ContextChunkSize)
 			}
@@ -153,7 +154,8 @@ func tgiPolicy() Policy {
 		Source: "text-generation-inference, backends/v3",
 		New: func(e *Engine) sched.Scheduler {
 			return &sched.TGI{
-				WaitingServedRatio: e.TGI.WaitingServedRatio, MaxWaitingTokens: e.TGI.MaxWaitingTokens, Chunking: e.EnableChunkedPrefill,
+				WaitingServedRatio: e.TGI.WaitingServedRatio, MaxWaitingTokens: e.TGI.MaxWaitingTokens,
+				Chunking: e.EnableChunkedPrefill,
 			}
 		},
 		Engine: EngineDefaults{Synchronous: true, Reserves: true, TokenBudget: 4096},

@@ -54,7 +54,8 @@ func (p *Pool) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 				if f.Name == "router" {
 					want = "deployment.router: one routes to all pools"
 				}
-				d.Fault(f.At, yamldoc.Join(yamldoc.Join(key, "deployment"), f.Name), fmt.Sprintf("this key is not allowed in a pool (want %s)", want), "")
+				d.Fault(f.At, yamldoc.Join(yamldoc.Join(key, "deployment"), f.Name),
+					fmt.Sprintf("this key is not allowed in a pool (want %s)", want), "")
 			}
 		}
 	}
@@ -87,7 +88,8 @@ func (s *Scenario) inherit(d *yamldoc.Decoder) {
 		return
 	}
 	if n := root.Lookup("deployment", "replicas"); n != nil && s.Deployment.Replicas != 1 {
-		d.Fault(n.At, "deployment.replicas", fmt.Sprintf("%d cannot be combined with pools (set replicas in each pool)", s.Deployment.Replicas), "")
+		d.Fault(n.At, "deployment.replicas",
+			fmt.Sprintf("%d cannot be combined with pools (set replicas in each pool)", s.Deployment.Replicas), "")
 	}
 	names := map[string]bool{}
 	for i := range s.Pools {
@@ -97,7 +99,8 @@ func (s *Scenario) inherit(d *yamldoc.Decoder) {
 			p.Name = strconv.Itoa(i + 1)
 		}
 		if names[p.Name] {
-			d.Fault(d.Places[key], key, fmt.Sprintf("the name %q is given twice (want another one)", yamldoc.Short(p.Name)), "")
+			d.Fault(d.Places[key], key, fmt.Sprintf("the name %q is given twice (want another one)",
+				yamldoc.Short(p.Name)), "")
 		}
 		names[p.Name] = true
 		own := yamldoc.NewDecoder(d.File, d.Source)
@@ -110,8 +113,10 @@ func (s *Scenario) inherit(d *yamldoc.Decoder) {
 			}
 			d.Faults = append(d.Faults, f)
 		}
-		p.Model, p.GPU, p.Deployment, p.Engine, p.Overheads, p.StepTime, p.Cost = &one.Model, &one.GPU, &one.Deployment, &one.Engine, &one.Overheads, &one.StepTime, &one.Cost
-		p.origin = &origin{root: tree, file: d.File, lines: d.Source, places: own.Places, shared: s.origin.shared, pool: key, fleet: d.Places}
+		p.Model, p.GPU, p.Deployment, p.Engine, p.Overheads, p.StepTime, p.Cost = &one.Model, &one.GPU, &one.Deployment,
+			&one.Engine, &one.Overheads, &one.StepTime, &one.Cost
+		p.origin = &origin{root: tree, file: d.File, lines: d.Source, places: own.Places, shared: s.origin.shared,
+			pool: key, fleet: d.Places}
 	}
 }
 
@@ -248,7 +253,8 @@ func (u fleetResolver) resolvePools() error {
 	s := u.Scenario
 	if len(s.Pools) == 0 {
 		if s.Disaggregation != nil {
-			return s.Fault("disaggregation", "disaggregation needs pools: define at least one with role prefill and one with role decode")
+			return s.Fault("disaggregation",
+				"disaggregation needs pools: define at least one with role prefill and one with role decode")
 		}
 		u.Pools = []PoolSetup{{role: "both", replicas: s.Deployment.Replicas, Setup: u.Setup, Ranks: u.ranks()}}
 		return asError(engineResolver(u).replica())
@@ -266,7 +272,8 @@ func (u fleetResolver) resolvePools() error {
 		if faults = faults.Join(more); more != nil {
 			continue
 		}
-		p.Model, p.GPU, p.Deployment, p.Engine, p.Overheads, p.StepTime, p.Cost = &one.Model, &one.GPU, &one.Deployment, &one.Engine, &one.Overheads, &one.StepTime, &one.Cost
+		p.Model, p.GPU, p.Deployment, p.Engine, p.Overheads, p.StepTime, p.Cost = &one.Model, &one.GPU, &one.Deployment,
+			&one.Engine, &one.Overheads, &one.StepTime, &one.Cost
 		resolved[i] = p
 		u.Pools = append(u.Pools, PoolSetup{p.Name, p.Role, p.Replicas, t, t.ranks()})
 		for _, w := range t.Warnings {
@@ -284,7 +291,8 @@ func (u fleetResolver) resolvePools() error {
 		return err
 	}
 	first := u.Pools[0].Setup
-	u.Profile, u.Deployment, u.Memory, u.Config, u.policy = first.Profile, first.Deployment, first.Memory, first.Config, first.policy
+	u.Profile, u.Deployment, u.Memory, u.Config, u.policy = first.Profile, first.Deployment, first.Memory, first.Config,
+		first.policy
 	return u.oneWay()
 }
 
@@ -306,7 +314,8 @@ func (u reportResolver) measureReplicas() {
 		}
 		if u.isFleet() {
 			each := collect.ReplicaOptions{
-				Pool: p.Name, GPUs: gpus / n, MaxNumSeqs: of.Scenario.Engine.MaxNumSeqs, UsableBlocks: int64(of.Config.UsableBlocks()), Work: reportResolver{of}.work(),
+				Pool: p.Name, GPUs: gpus / n, MaxNumSeqs: of.Scenario.Engine.MaxNumSeqs,
+				UsableBlocks: int64(of.Config.UsableBlocks()), Work: reportResolver{of}.work(),
 				PipelineStages: of.Config.Stages, USDPerHour: optional.Value(*price) * float64(gpus/n),
 			}
 			r.Fleet = append(r.Fleet, slices.Repeat([]collect.ReplicaOptions{each}, n)...)
@@ -325,7 +334,8 @@ func (u fleetResolver) oneWay() error {
 		c := &p.Setup.Config
 		if c.NetworkIn != u.Config.NetworkIn || c.NetworkOut != u.Config.NetworkOut {
 			s := p.Setup.Scenario
-			return s.Fault(s.FirstGiven("overheads.network_in", "overheads.network_out"), "the network latency to clients differs from pool %s (want the same for all)", u.Pools[0].Name)
+			return s.Fault(s.FirstGiven("overheads.network_in", "overheads.network_out"),
+				"the network latency to clients differs from pool %s (want the same for all)", u.Pools[0].Name)
 		}
 		if s := p.Setup.Scenario; optional.Value(s.Engine.RetryAfter) != optional.Value(u.Scenario.Engine.RetryAfter) {
 			return s.Fault("engine.retry_after", "retry_after must be the same in all pools (set it at the top level)")

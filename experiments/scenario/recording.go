@@ -78,11 +78,14 @@ func (u trafficResolver) traceSource() error {
 	s.Workload.Trace = &t
 	file := &TraceFile{Path: s.path("workload.trace.file", t.File), Options: trace.Options{
 		Format: t.Format, Mode: trace.Mode(t.Mode), ZeroOutput: trace.ZeroOutput(optional.Value(t.ZeroOutput)),
-		MaxBadFraction: optional.Value(t.MaxBadFraction), BlockTokens: limitInt32(optional.Value(t.BlockTokens)), Seed: s.Run.Seed,
+		MaxBadFraction: optional.Value(t.MaxBadFraction), BlockTokens: limitInt32(optional.Value(t.BlockTokens)),
+		Seed: s.Run.Seed,
 	}}
 	r := &Recording{Opener: file.Open, Load: trace.Load{
-		From: optional.Value(t.From).Clock(), To: optional.Value(t.To).Clock(), WarmPrefix: t.WarmPrefix, Classes: t.Classes,
-		Scale: optional.Value(t.Scale), Rate: optional.Value(t.Rate), Speedup: optional.Value(t.Speedup), Loop: limitInt32(optional.Value(t.Loop)), Limit: int64(optional.Value(t.Limit)),
+		From: optional.Value(t.From).Clock(), To: optional.Value(t.To).Clock(), WarmPrefix: t.WarmPrefix,
+		Classes: t.Classes,
+		Scale:   optional.Value(t.Scale), Rate: optional.Value(t.Rate), Speedup: optional.Value(t.Speedup),
+		Loop: limitInt32(optional.Value(t.Loop)), Limit: int64(optional.Value(t.Limit)),
 		Duration: optional.Value(s.Run.Duration).Clock(), Seed: s.Run.Seed,
 		Dequantise: [...]trace.Switch{trace.Auto, trace.Off, trace.On}[t.Dequantise],
 	}}

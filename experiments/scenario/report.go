@@ -83,11 +83,13 @@ func (u *Setup) Accuracy() *report.Accuracy {
 		if closed {
 			load = "closed-loop"
 		}
-		r := &report.Accuracy{Runs: a.Runs, Exact: from.here && closed == same, SameGPU: from.here, TTFT: a.TTFT, TPOT: a.TPOT, E2E: a.E2E, Throughput: a.Throughput}
+		r := &report.Accuracy{Runs: a.Runs, Exact: from.here && closed == same, SameGPU: from.here, TTFT: a.TTFT,
+			TPOT: a.TPOT, E2E: a.E2E, Throughput: a.Throughput}
 		if from.here {
 			r.Scope = fmt.Sprintf("median of %d measured %s runs of %s on %s", a.Runs, load, kind, a.GPU)
 		} else {
-			r.Scope = fmt.Sprintf("not validated on %s; median of %d measured %s runs of %s on other %s GPUs", d.GPU.Name, a.Runs, load, kind, a.Architecture)
+			r.Scope = fmt.Sprintf("not validated on %s; median of %d measured %s runs of %s on other %s GPUs",
+				d.GPU.Name, a.Runs, load, kind, a.Architecture)
 		}
 		if s.Engine.Speculative != nil {
 			r.Exact = false
@@ -103,5 +105,6 @@ func (u *Setup) Accuracy() *report.Accuracy {
 		}
 		return r
 	}
-	return &report.Accuracy{Scope: fmt.Sprintf("not validated: there are no measured runs of %s on %s under policy %s", kind, d.GPU.Name, engine)}
+	return &report.Accuracy{Scope: fmt.Sprintf("not validated: there are no measured runs of %s on %s under policy %s",
+		kind, d.GPU.Name, engine)}
 }

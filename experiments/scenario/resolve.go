@@ -75,7 +75,8 @@ func (s *Scenario) resolveAll(oneRank bool) (*Setup, yamldoc.Faults, error) {
 	resolved := *s
 	u := &Setup{Scenario: &resolved, from: s, oneRank: oneRank}
 	fleet, traffic := fleetResolver{u}, trafficResolver{u}
-	faults, err := u.take(fleet.atMost, fleet.resolvePools, fleet.pipelines, fleet.lifecycle, traffic.trafficSource, fleet.routing,
+	faults, err := u.take(fleet.atMost, fleet.resolvePools, fleet.pipelines, fleet.lifecycle, traffic.trafficSource,
+		fleet.routing,
 		traffic.clients, reportResolver{u}.measures)
 	if err == nil && faults == nil {
 		faults, err = u.take(fleet.answerable) // which draws from the traffic

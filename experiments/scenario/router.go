@@ -32,7 +32,8 @@ func defaultRouter() Router { return Router{Policy: "round-robin", FrontEnds: 1}
 
 // named reports whether nothing but the rule is given.
 func (r *Router) named() bool {
-	return *r == Router{Policy: r.Policy, FrontEnds: 1} || r.FrontEnds == 1 && r.Scrape == nil && reflect.ValueOf(r.options).Elem().IsZero()
+	return *r == Router{Policy: r.Policy, FrontEnds: 1} || r.FrontEnds == 1 && r.Scrape == nil &&
+		reflect.ValueOf(r.options).Elem().IsZero()
 }
 
 // rule is the rule that a router follows, with its options.
@@ -95,7 +96,8 @@ func (r *Router) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 		return
 	}
 	if _, ok := router.Find(named.Text); named.Kind == yamldoc.Text && !ok {
-		d.Fault(named.At, key, fmt.Sprintf("%q is not known (want %s)", yamldoc.Short(named.Text), yamldoc.OneOf(router.Names())), yamldoc.DidYouMean(named.Text, router.Names()))
+		d.Fault(named.At, key, fmt.Sprintf("%q is not known (want %s)", yamldoc.Short(named.Text),
+			yamldoc.OneOf(router.Names())), yamldoc.DidYouMean(named.Text, router.Names()))
 	}
 }
 
@@ -121,7 +123,8 @@ func (u fleetResolver) routing() error {
 		r.Policy = "vllm-dp" // vLLM's own, among data-parallel ranks
 	}
 	if _, _, ok := r.rule(); !ok {
-		return s.Fault("deployment.router", "%q is not known (want %s)", yamldoc.Short(r.Policy), yamldoc.OneOf(router.Names()))
+		return s.Fault("deployment.router", "%q is not known (want %s)", yamldoc.Short(r.Policy),
+			yamldoc.OneOf(router.Names()))
 	}
 	if !u.isFleet() {
 		u.unused(!r.named() || r.Policy != defaultRouter().Policy, "deployment.router", "there is one replica")
@@ -140,7 +143,9 @@ func (u fleetResolver) routing() error {
 		return err
 	}
 	if a, b := r.Scrape, second.Scrape; given && *a != *b {
-		return s.Fault("disaggregation.router.scrape", "%v is not that of deployment.router, %v (want the same: replicas publish metrics to all routers at once)", *b, *a)
+		return s.Fault("disaggregation.router.scrape",
+			"%v is not that of deployment.router, %v (want the same: replicas publish metrics to all routers at once)",
+			*b, *a)
 	}
 	return nil
 }
@@ -176,7 +181,9 @@ func (u fleetResolver) offers(pools []PoolSetup) route.Offers {
 		o.Sessions = t.Statistics.Sessions > 0
 	} else {
 		spec := &u.Traffic.Spec
-		o.Sessions = spec.Sessions != nil || slices.ContainsFunc(spec.Classes, func(c workload.ClassSpec) bool { return c.Sessions != nil })
+		o.Sessions = spec.Sessions != nil || slices.ContainsFunc(spec.Classes, func(c workload.ClassSpec) bool {
+			return c.Sessions != nil
+		})
 	}
 	for _, p := range pools {
 		c := &p.Setup.Config

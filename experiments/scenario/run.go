@@ -43,8 +43,10 @@ func (s *Scenario) Replicated() bool { return s.Run.Replications > 1 || s.Run.Pr
 
 func (r *RunSpec) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	given := n.Get("replications")
-	if r.Precision != nil && given != nil && given.Kind != yamldoc.Null && r.Replications >= 1 && r.Replications < LeastReplications {
-		d.Refuse(given, yamldoc.Join(key, "replications"), fmt.Sprintf("%d or more with a precision: the maximum number of runs", LeastReplications))
+	if r.Precision != nil && given != nil && given.Kind != yamldoc.Null && r.Replications >= 1 &&
+		r.Replications < LeastReplications {
+		d.Refuse(given, yamldoc.Join(key, "replications"),
+			fmt.Sprintf("%d or more with a precision: the maximum number of runs", LeastReplications))
 	}
 }
 

@@ -32,7 +32,8 @@ func TestFaults(t *testing.T) {
 		{"unknown key", "engin: {}\n", `s.yaml:1:1: engin: unknown key`},
 		{"binary", "name: a\x00b\n", `s.yaml: this is not text (want YAML in UTF-8)`},
 		{"no UTF-8", "name: \xff\n", `s.yaml: this is not text (want YAML in UTF-8)`},
-		{"large number", "run: {requests: 1e308}\n", `s.yaml:1:17: run.requests: 1e308 is not allowed (want a whole number, 1 to 1000000000)`},
+		{"large number", "run: {requests: 1e308}\n",
+			`s.yaml:1:17: run.requests: 1e308 is not allowed (want a whole number, 1 to 1000000000)`},
 		{"unknown key inside", "engine:\n  max_num_seq: 3\n", `s.yaml:2:3: engine.max_num_seq: unknown key`},
 		{"wrong type", "engine:\n  max_num_seqs: many\n",
 			`s.yaml:2:17: engine.max_num_seqs: "many" is a text (want a whole number, 1 to 1048576)`},
@@ -54,7 +55,8 @@ func TestFaults(t *testing.T) {
 			`s.yaml:1:20: clients.timeout: -4s is not allowed (want 0 or more)`},
 		{"no duration", "clients: {timeout: soon}\n",
 			`s.yaml:1:20: clients.timeout: "soon" is not a duration (want a duration with a unit of ns, us, ms, s, m or h, such as 60s)`},
-		{"too long", "run: {duration: 9999h}\n", `s.yaml:1:17: run.duration: 9999h is not allowed (want at most 100 days)`},
+		{"too long", "run: {duration: 9999h}\n",
+			`s.yaml:1:17: run.duration: 9999h is not allowed (want at most 100 days)`},
 		{"twice", "name: a\nname: b\n", `s.yaml:2:1: name: the key is given twice (first at s.yaml:1:1)`},
 		{"users and rate", "workload: {arrivals: {users: 3, rate: 4}}\n",
 			`s.yaml:1:30: workload.arrivals.users: users and rate are given together (want one: users make a closed loop, a rate an open one)`},
@@ -80,19 +82,26 @@ func TestFaults(t *testing.T) {
 		{"stage without duration", "workload: {arrivals: [{process: poisson, rate: 1}, {rate: 2}]}\n",
 			`s.yaml:1:23: workload.arrivals.0: duration is missing (only the last phase may have no end)`},
 		{"no timeout", "clients: {timeout: 0}\n", `s.yaml:1:20: clients.timeout: 0 is not allowed (want more than 0)`},
-		{"backoff", "clients: {backoff: {base: 2s, cap: 1s}}\n", `s.yaml:1:36: clients.backoff.cap: 1s is not allowed (want base, 2s, or more)`},
-		{"negative timeout", "clients: {ttft_timeout: -2s}\n", `s.yaml:1:25: clients.ttft_timeout: -2s is not allowed (want 0 or more)`},
-		{"negative backoff", "clients: {backoff: {base: -1s}}\n", `s.yaml:1:27: clients.backoff.base: -1s is not allowed (want 0 or more)`},
+		{"backoff", "clients: {backoff: {base: 2s, cap: 1s}}\n",
+			`s.yaml:1:36: clients.backoff.cap: 1s is not allowed (want base, 2s, or more)`},
+		{"negative timeout", "clients: {ttft_timeout: -2s}\n",
+			`s.yaml:1:25: clients.ttft_timeout: -2s is not allowed (want 0 or more)`},
+		{"negative backoff", "clients: {backoff: {base: -1s}}\n",
+			`s.yaml:1:27: clients.backoff.base: -1s is not allowed (want 0 or more)`},
 		{"TTFT timeout", "clients: {timeout: 5s, ttft_timeout: 6s}\n",
 			`s.yaml:1:38: clients.ttft_timeout: 6s is not allowed (want at most timeout, 5s, which ends the wait for the first token too)`},
 		{"TTFT timeout beside one with a fault", "clients: {timeout: 5, ttft_timeout: 6s}\n",
 			`s.yaml:1:20: clients.timeout: 5 has no unit (want a duration with a unit of ns, us, ms, s, m or h, such as 60s)`},
 		{"nothing to retry on", "clients: {retries: 2, retry_on: []}\n",
 			`s.yaml:1:33: clients.retry_on: the list is empty, but retries is 2 (want timeout, busy, connection or several)`},
-		{"retry on what", "clients: {retries: 2, retry_on: [timeout, error]}\n", `s.yaml:1:43: clients.retry_on.1: "error" is not known (want timeout, busy or connection)`},
-		{"retry budget", "clients: {retry_budget: 20}\n", `s.yaml:1:25: clients.retry_budget: 20 is not allowed (want a number, more than 0, at most 1)`},
-		{"cancel", "clients: {cancel: {probability: 0.2}}\n", `s.yaml:1:19: clients.cancel: after is missing (want {probability: 0.05, after: 10s})`},
-		{"cancellation", "clients: {cancel: {probability: 5, after: 3s}}\n", `s.yaml:1:33: clients.cancel.probability: 5 is not allowed (want a number, 0 to 1)`},
+		{"retry on what", "clients: {retries: 2, retry_on: [timeout, error]}\n",
+			`s.yaml:1:43: clients.retry_on.1: "error" is not known (want timeout, busy or connection)`},
+		{"retry budget", "clients: {retry_budget: 20}\n",
+			`s.yaml:1:25: clients.retry_budget: 20 is not allowed (want a number, more than 0, at most 1)`},
+		{"cancel", "clients: {cancel: {probability: 0.2}}\n",
+			`s.yaml:1:19: clients.cancel: after is missing (want {probability: 0.05, after: 10s})`},
+		{"cancellation", "clients: {cancel: {probability: 5, after: 3s}}\n",
+			`s.yaml:1:33: clients.cancel.probability: 5 is not allowed (want a number, 0 to 1)`},
 		{"an unknown role", `
 pools: [{role: prompts}]
 run: {replications: two}
@@ -207,11 +216,19 @@ func TestSettings(t *testing.T) {
 		sets       []Setting
 		check      func(*Scenario) bool
 	}{
-		{"scalar", file, []Setting{{Key: "engine.block_size", Value: "32"}}, func(s *Scenario) bool { return s.Engine.BlockSize == 32 }},
-		{"later wins", file, []Setting{{Key: "run.seed", Value: "3"}, {Key: "run.seed", Value: "4"}}, func(s *Scenario) bool { return s.Run.Seed == 4 }},
-		{"a map replaces the map", file, []Setting{{Key: "workload.input", Value: "{distribution: uniform, min: 1, max: 5}"}},
+		{"scalar", file, []Setting{{Key: "engine.block_size", Value: "32"}}, func(s *Scenario) bool {
+			return s.Engine.BlockSize == 32
+		}},
+		{"later wins", file, []Setting{{Key: "run.seed", Value: "3"}, {Key: "run.seed", Value: "4"}},
+			func(s *Scenario) bool {
+				return s.Run.Seed == 4
+			}},
+		{"a map replaces the map", file,
+			[]Setting{{Key: "workload.input", Value: "{distribution: uniform, min: 1, max: 5}"}},
 			func(s *Scenario) bool { return s.Workload.Input.Law == "uniform" && s.Workload.Input.Value == nil }},
-		{"null gives the default", file, []Setting{{Key: "workload.input", Value: "null"}}, func(s *Scenario) bool { return s.Workload.Input == nil }},
+		{"null gives the default", file, []Setting{{Key: "workload.input", Value: "null"}}, func(s *Scenario) bool {
+			return s.Workload.Input == nil
+		}},
 		{"rate keeps the process", file, []Setting{{Key: "rate", Value: "7"}},
 			func(s *Scenario) bool {
 				return s.Workload.Arrivals.Stages[0].Process == "gamma" && *s.Workload.Arrivals.Stages[0].Rate == 7
@@ -225,14 +242,17 @@ func TestSettings(t *testing.T) {
 				a := s.Workload.Arrivals.Stages[0]
 				return a.Process == "closed" && *a.Users == 7 && a.CV == nil
 			}},
-		{"users keep the think time", "workload: {arrivals: {users: 2, think_time: 3s}}", []Setting{{Key: "users", Value: "7"}},
+		{"users keep the think time", "workload: {arrivals: {users: 2, think_time: 3s}}",
+			[]Setting{{Key: "users", Value: "7"}},
 			func(s *Scenario) bool {
 				a := s.Workload.Arrivals.Stages[0]
 				return *a.Users == 7 && a.ThinkTime.Mean == unit.Duration(3*clock.Second)
 			}},
-		{"index", "workload: {arrivals: [{duration: 1s, process: poisson, rate: 2}]}", []Setting{{Key: "workload.arrivals.0.rate", Value: "7"}},
+		{"index", "workload: {arrivals: [{duration: 1s, process: poisson, rate: 2}]}",
+			[]Setting{{Key: "workload.arrivals.0.rate", Value: "7"}},
 			func(s *Scenario) bool { return *s.Workload.Arrivals.Stages[0].Rate == 7 }},
-		{"trace replaces the preset", "workload: {preset: code-azure23, arrivals: {rate: 3}}", []Setting{{Key: "workload.trace.file", Value: "a.csv", Flag: "--trace"}},
+		{"trace replaces the preset", "workload: {preset: code-azure23, arrivals: {rate: 3}}",
+			[]Setting{{Key: "workload.trace.file", Value: "a.csv", Flag: "--trace"}},
 			func(s *Scenario) bool { return s.Workload.Trace.File == "a.csv" && s.Workload.Preset == nil }},
 		{"a scalar becomes a map", "step_time: kernels", []Setting{{Key: "step_time.linear.a_ms", Value: "3"}},
 			func(s *Scenario) bool { return s.StepTime.Kind == "linear" && s.StepTime.Linear.AMilliseconds == 3 }},
@@ -256,9 +276,11 @@ func TestSettingFaults(t *testing.T) {
 		set  Setting
 		want string
 	}{
-		{"", Setting{Key: "engine.block_size", Value: "x"}, `--set engine.block_size: "x" is a text (want a whole number, 1 to 4096)`},
+		{"", Setting{Key: "engine.block_size", Value: "x"},
+			`--set engine.block_size: "x" is a text (want a whole number, 1 to 4096)`},
 		{"", Setting{Key: "engine.nope", Value: "1"}, `--set engine.nope: unknown key`},
-		{"", Setting{Key: "rate", Value: "-1", Flag: "--rate"}, `--rate: workload.arrivals.rate: -1 is not allowed (want a number, more than 0, at most 10000000)`},
+		{"", Setting{Key: "rate", Value: "-1", Flag: "--rate"},
+			`--rate: workload.arrivals.rate: -1 is not allowed (want a number, more than 0, at most 10000000)`},
 		{"", Setting{Key: "name", Value: "[1"}, `--set name: this is not valid YAML: sequence end token ']' not found`},
 		{"workload: {arrivals: {users: 3}}", Setting{Key: "rate", Value: "1"},
 			`--set rate: a closed loop has users instead of a rate (set users, or another workload.arrivals.process)`},
@@ -276,8 +298,9 @@ func TestSettingFaults(t *testing.T) {
 
 func TestDurations(t *testing.T) {
 	for text, want := range map[string]clock.Duration{
-		"4.2ms": 4200 * clock.Microsecond, "2.8us": 2800 * clock.Nanosecond, "1h30m": 90 * clock.Minute, "0": 0, "48µs": 48 * clock.Microsecond,
-		"0s": 0, ".5s": 500 * clock.Millisecond,
+		"4.2ms": 4200 * clock.Microsecond, "2.8us": 2800 * clock.Nanosecond, "1h30m": 90 * clock.Minute, "0": 0,
+		"48µs": 48 * clock.Microsecond,
+		"0s":   0, ".5s": 500 * clock.Millisecond,
 	} {
 		d, ok := unit.ParseDuration(text)
 		if !ok || d.Clock() != want {
@@ -317,11 +340,16 @@ func TestVersions(t *testing.T) {
 		want    Profile
 	}{
 		{"", Profile{"vllm-0.32", 0.92, true, true, true, true, 12 * clock.Millisecond, 4 * clock.Microsecond, false}},
-		{"vllm-0.27", Profile{"vllm-0.27", 0.90, true, true, true, true, 12 * clock.Millisecond, 4 * clock.Microsecond, true}},
-		{"vllm-0.20.1", Profile{"vllm-0.20", 0.90, false, true, true, true, 12 * clock.Millisecond, 4 * clock.Microsecond, true}},
-		{"vllm-0.17", Profile{"vllm-0.17", 0.90, false, true, false, false, 12 * clock.Millisecond, 4 * clock.Microsecond, true}},
-		{"vllm-0.15", Profile{"vllm-0.15", 0.90, false, true, false, false, 4200 * clock.Microsecond, 2800 * clock.Nanosecond, true}},
-		{"vllm-0.10", Profile{"vllm-0.10", 0.90, false, false, false, false, 4200 * clock.Microsecond, 2800 * clock.Nanosecond, true}},
+		{"vllm-0.27", Profile{"vllm-0.27", 0.90, true, true, true, true, 12 * clock.Millisecond, 4 * clock.Microsecond,
+			true}},
+		{"vllm-0.20.1", Profile{"vllm-0.20", 0.90, false, true, true, true, 12 * clock.Millisecond,
+			4 * clock.Microsecond, true}},
+		{"vllm-0.17", Profile{"vllm-0.17", 0.90, false, true, false, false, 12 * clock.Millisecond,
+			4 * clock.Microsecond, true}},
+		{"vllm-0.15", Profile{"vllm-0.15", 0.90, false, true, false, false, 4200 * clock.Microsecond,
+			2800 * clock.Nanosecond, true}},
+		{"vllm-0.10", Profile{"vllm-0.10", 0.90, false, false, false, false, 4200 * clock.Microsecond,
+			2800 * clock.Nanosecond, true}},
 	} {
 		got, err := profileFor(test.version)
 		if err != nil || got != test.want {

@@ -35,11 +35,13 @@ func TestSchemaIsCurrent(t *testing.T) {
 	s.Title = "Clifftop scenario"
 	s.Defs = map[string]*jsonschema.Schema{
 		"duration": {AnyOf: []*jsonschema.Schema{
-			{Type: "string", Pattern: unit.DurationPattern}, {Const: jsonschema.Ptr(any(0))}, {Const: jsonschema.Ptr(any("0"))},
+			{Type: "string", Pattern: unit.DurationPattern}, {Const: jsonschema.Ptr(any(0))},
+			{Const: jsonschema.Ptr(any("0"))},
 		}},
 		"router": m.router(),
 		"distribution": {AnyOf: []*jsonschema.Schema{
-			{Type: "integer", Minimum: jsonschema.Ptr(1.0), Maximum: jsonschema.Ptr(536870912.0)}, m.object(reflect.TypeFor[Distribution](), reflect.Value{}),
+			{Type: "integer", Minimum: jsonschema.Ptr(1.0), Maximum: jsonschema.Ptr(536870912.0)},
+			m.object(reflect.TypeFor[Distribution](), reflect.Value{}),
 		}},
 	}
 	got, err := json.MarshalIndent(s, "", " ")
@@ -71,70 +73,114 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 	texts := []string{
 		"{}", string(Example()),
 		"engine: {max_num_seqs: 0}", "engine: {max_num_seqs: x}", "engin: {}", "engine: {async_scheduling: true}",
-		"engine: {async_scheduling: yes please}", "overheads: {frontend: 4}", "overheads: {frontend: 1h30m}", "overheads: {frontend: 0}",
-		"step_time: {linear: {a_ms: 1, b_us: 3}}", "step_time: {lin: {}}", "step_time: linear", "step_time: table", "step_time: {table: a.csv}", "step_time: {table: {file: a.csv}}", "step_time: {table: 3}",
+		"engine: {async_scheduling: yes please}", "overheads: {frontend: 4}", "overheads: {frontend: 1h30m}",
+		"overheads: {frontend: 0}",
+		"step_time: {linear: {a_ms: 1, b_us: 3}}", "step_time: {lin: {}}", "step_time: linear", "step_time: table",
+		"step_time: {table: a.csv}", "step_time: {table: {file: a.csv}}", "step_time: {table: 3}",
 		"slo: {ttft_p95: 1s, attainment: 0.9}", "slo: {ttft_q42: 1s}", "slo: {attainment: 2}",
 		"workload: {arrivals: {process: poisson, rate: 3}}", "workload: {arrivals: {process: poisson}}",
-		"workload: {arrivals: {process: closed, users: 3, rate: 3}}", "workload: {arrivals: [{duration: 1s, process: constant, rate: 3}]}",
-		"workload: {arrivals: {users: 3, think_time: {distribution: exponential, mean: 3s}}}", "workload: {arrivals: 3}",
+		"workload: {arrivals: {process: closed, users: 3, rate: 3}}",
+		"workload: {arrivals: [{duration: 1s, process: constant, rate: 3}]}",
+		"workload: {arrivals: {users: 3, think_time: {distribution: exponential, mean: 3s}}}",
+		"workload: {arrivals: 3}",
 		"workload: {input: {distribution: fixed, value: 3}}", "workload: {input: {distribution: fixed, mean: 3}}",
 		"workload: {output: {distribution: mixture, parts: [{weight: 1, distribution: gamma, mean: 3, cv: 1}]}}",
-		"workload: {prefix: {groups: 1, prompts_per_group: 2, shared_tokens: 3}}", "workload: {prefix: {groups: 1, shared_tokens: 3}}",
-		"workload: {prefix: {by: group, groups: 1, prompts_per_group: 2, shared_tokens: 3}}", "workload: {prefix: {by: cat, shared_tokens: 3}}",
-		"workload: {prefix: {by: user, shared_tokens: 3}}", "workload: {prefix: {by: user}}", "workload: {prefix: {by: user, groups: 3, shared_tokens: 3}}",
-		"workload: {trace: {file: a.csv}}", "workload: {trace: {}}", "run: {warmup: 30s}", "run: {warmup: none}", "run: {warmup: soon}",
+		"workload: {prefix: {groups: 1, prompts_per_group: 2, shared_tokens: 3}}",
+		"workload: {prefix: {groups: 1, shared_tokens: 3}}",
+		"workload: {prefix: {by: group, groups: 1, prompts_per_group: 2, shared_tokens: 3}}",
+		"workload: {prefix: {by: cat, shared_tokens: 3}}",
+		"workload: {prefix: {by: user, shared_tokens: 3}}", "workload: {prefix: {by: user}}",
+		"workload: {prefix: {by: user, groups: 3, shared_tokens: 3}}",
+		"workload: {trace: {file: a.csv}}", "workload: {trace: {}}", "run: {warmup: 30s}", "run: {warmup: none}",
+		"run: {warmup: soon}",
 		"clients: {timeout: 60s, retries: 0, backoff: {base: 1s, cap: 2s}, cancel_on_timeout: true, ttft_timeout: null}",
 		"clients: {retries: 1}", "clients: {cancel_on_timeout: false}", "clients: {ttft_timeout: 3s}",
-		"clients: {cancel: {probability: 0.1, after: 3s}}", "clients: {cancel: {probability: 0.1}}", "clients: {cancel: {probability: 2, after: 3s}}",
-		"clients: {cancel: {probability: 0.1, after: {distribution: lognormal, mean: 3s, cv: 1}}}", "clients: {retries: -1}",
-		"clients: {retries: 3, retry_on: [busy], retry_budget: 0.1, honor_retry_after: false}", "clients: {retry_on: [error]}",
-		"clients: {backoff: {base: 0, factor: 1, jitter: full}}", "clients: {backoff: {jitter: some}}", "clients: {backoff: {factor: 0.5}}",
-		"clients: {retry_budget: 0}", "clients: {retry_budget: 1.5}", "clients: {reading: 5}", "clients: {reading: 0}", "clients: {timeout: -1s}",
-		"engine: {retry_after: 3s}", "engine: {retry_after: soon}", "overheads: {network_in: 20ms, network_out: 0}", "workload: {patience: 3s}",
-		"deployment: {replicas: 1, router: round-robin}", "deployment: {replicas: 2}", "deployment: {replicas: 0}", "deployment: {router: nearest}",
-		"deployment: {router: {policy: round-robin, front_ends: 2, scrape: 50ms}}", "deployment: {router: {front_ends: 2}}", "deployment: {router: {policy: round-robin, front_ends: 0}}",
+		"clients: {cancel: {probability: 0.1, after: 3s}}", "clients: {cancel: {probability: 0.1}}",
+		"clients: {cancel: {probability: 2, after: 3s}}",
+		"clients: {cancel: {probability: 0.1, after: {distribution: lognormal, mean: 3s, cv: 1}}}",
+		"clients: {retries: -1}",
+		"clients: {retries: 3, retry_on: [busy], retry_budget: 0.1, honor_retry_after: false}",
+		"clients: {retry_on: [error]}",
+		"clients: {backoff: {base: 0, factor: 1, jitter: full}}", "clients: {backoff: {jitter: some}}",
+		"clients: {backoff: {factor: 0.5}}",
+		"clients: {retry_budget: 0}", "clients: {retry_budget: 1.5}", "clients: {reading: 5}", "clients: {reading: 0}",
+		"clients: {timeout: -1s}",
+		"engine: {retry_after: 3s}", "engine: {retry_after: soon}", "overheads: {network_in: 20ms, network_out: 0}",
+		"workload: {patience: 3s}",
+		"deployment: {replicas: 1, router: round-robin}", "deployment: {replicas: 2}", "deployment: {replicas: 0}",
+		"deployment: {router: nearest}",
+		"deployment: {router: {policy: round-robin, front_ends: 2, scrape: 50ms}}",
+		"deployment: {router: {front_ends: 2}}", "deployment: {router: {policy: round-robin, front_ends: 0}}",
 		"deployment: {router: {policy: round-robin, scrapes: 3}}", "deployment: {router: 3}",
-		"deployment: {router: {policy: power-of-two, load: scraped, scrape: 1s}}", "deployment: {router: {policy: power-of-two, factor: 2}}", "deployment: {router: {policy: bounded-hash, factor: 0.5}}",
+		"deployment: {router: {policy: power-of-two, load: scraped, scrape: 1s}}",
+		"deployment: {router: {policy: power-of-two, factor: 2}}",
+		"deployment: {router: {policy: bounded-hash, factor: 0.5}}",
 		"deployment: {router: {policy: llm-d, scorers: {queue: 2, kv-usage: 2, prefix: 3}, affinity: {threshold: 0.5}, picker: weighted-random}}",
-		"deployment: {router: {policy: llm-d, scorers: {queues: 2}}}", "deployment: {router: {policy: llm-d, scorers: {}}}", "deployment: {router: {policy: llm-d, affinity: {threshold: 0}}}",
-		"deployment: {router: {policy: dynamo, overlap_weight: 2, approximate: true, ttl: 30s}}", "deployment: {router: {policy: sglang, cache_threshold: 2}}",
-		"engine: {order: sjf}", "engine: {order: edf}", "engine: {order: {rule: edf, within: 3s}}", "engine: {order: {}}", "engine: {order: first}",
+		"deployment: {router: {policy: llm-d, scorers: {queues: 2}}}",
+		"deployment: {router: {policy: llm-d, scorers: {}}}",
+		"deployment: {router: {policy: llm-d, affinity: {threshold: 0}}}",
+		"deployment: {router: {policy: dynamo, overlap_weight: 2, approximate: true, ttl: 30s}}",
+		"deployment: {router: {policy: sglang, cache_threshold: 2}}",
+		"engine: {order: sjf}", "engine: {order: edf}", "engine: {order: {rule: edf, within: 3s}}",
+		"engine: {order: {}}", "engine: {order: first}",
 		"pools: [{}]", "pools: [{name: a, replicas: 3, gpu: h200, deployment: {tensor_parallel_size: 2}, engine: {max_num_seqs: 3}, cost: {gpu_hour: 2}}, {}]",
-		"pools: {}", "pools: []", "pools: [{replicas: 0}]", "pools: [{role: prefill}]", "pools: [{role: both}]", "pools: [{deployment: {replicas: 2}}]", "pools: [{deployment: {router: random}}]",
+		"pools: {}", "pools: []", "pools: [{replicas: 0}]", "pools: [{role: prefill}]", "pools: [{role: both}]",
+		"pools: [{deployment: {replicas: 2}}]", "pools: [{deployment: {router: random}}]",
 		"pools: [{engine: {max_num_seqs: 0}}]", "pools: [{workload: {}}]",
-		"engine: {speculative: null, max_num_queued_reqs: null}", "engine: {speculative: {}}", "engine: {speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7}}",
+		"engine: {speculative: null, max_num_queued_reqs: null}", "engine: {speculative: {}}",
+		"engine: {speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7}}",
 		"engine: {speculative: {method: ngram, num_speculative_tokens: 3, acceptance: [0.7, 0.5], match: 0.5}}",
 		"engine: {speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7, match: 0.5}}",
 		"engine: {speculative: {method: draft, num_speculative_tokens: 3, acceptance: 0.7}}",
 		"engine: {speculative: {method: mtp, num_speculative_tokens: 3, acceptance: []}}",
 		"engine: {speculative: {method: mtp, num_speculative_tokens: 0, acceptance: 1}}",
-		"engine: {speculative: {method: mtp, num_speculative_tokens: 1, acceptance: 1.5}}", "engine: {max_num_queued_reqs: 3}",
-		"run: {replications: 1}", "run: {replications: 2}", "run: {replications: 0}", "run: {precision: 0.02}", "run: {precision: 2%}", "run: {precision: 0}",
+		"engine: {speculative: {method: mtp, num_speculative_tokens: 1, acceptance: 1.5}}",
+		"engine: {max_num_queued_reqs: 3}",
+		"run: {replications: 1}", "run: {replications: 2}", "run: {replications: 0}", "run: {precision: 0.02}",
+		"run: {precision: 2%}", "run: {precision: 0}",
 		"run: {precision: 2}", "run: {precision: much}",
-		"workload: {input: 512, output: {distribution: geometric, mean: 20}}", "workload: {input: 0}", "workload: {input: 1.5}",
+		"workload: {input: 512, output: {distribution: geometric, mean: 20}}", "workload: {input: 0}",
+		"workload: {input: 1.5}",
 		"workload: {sessions: {turns: 3, first_prompt: 50, later_user_tokens: 20, system_prompt: 1000, think_time: 5s}}",
 		"workload: {sessions: {turns: {distribution: log-series, mean: 1.7}, first_prompt: 50, later_user_tokens: 20, system_prompt: {tokens: [5, 6], weights: [1, 2], share: 0.5}, turn_gap: {distribution: lognormal, mean: 3m, cv: 1}}}",
-		"workload: {sessions: {system_prompt: {groups: 3}}}", "workload: {sessions: {too_long: cut}}", "workload: {sessions: {think_time: -5s}}",
+		"workload: {sessions: {system_prompt: {groups: 3}}}", "workload: {sessions: {too_long: cut}}",
+		"workload: {sessions: {think_time: -5s}}",
 		"workload: {classes: [{name: a, weight: 1, priority: 3, slo: {ttft_p95: 1s}}, {name: b, weight: 2, preset: code-azure23, input: 5}], class_weights: sessions}",
 		"workload: {headcount: {people: 2000, adoption: 0.6, active_at_peak: 0.2}}",
 		"workload: {headcount: {people: 0, adoption: 0.6, active_at_peak: 0.2}}",
 		"workload: {arrivals: {process: superposed, rate: 3, sources: 20, top_share: 0.3, top10_share: 0.7, source_cv: [1, 1, 1, 2, 5]}}",
 		"workload: {classes: [{name: a, weight: -1}]}", "workload: {classes: {}}", "workload: {class_weights: users}",
 		"workload: {sessions: {edited_history: 2}}", "workload: {sessions: {turns: 0}}",
-		"offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s}]}", "offload: {tiers: [{name: host, size: 64 GiB, bandwidth: 200Gb/s, latency: 10us, eviction: arc, write: back}], chunk_tokens: 16, fetch: always, min_tokens: 32}",
-		"offload: {tiers: [{name: host, size: 64, bandwidth: 25GB/s}]}", "offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB}]}", "offload: {tiers: [{size: 64GiB, bandwidth: 25GB/s}]}",
-		"offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s, eviction: fifo}]}", "offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s, speed: 3}]}", "offload: {chunk_tokens: 0}", "offload: {fetch: never}", "offload: 3",
-		"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {max_backlog_tokens: 20000}", "disaggregation: {max_backlog_tokens: 0}", "disaggregation: {max_backlog_tokens: many}",
-		"lifecycle: {}", "lifecycle: 3", "lifecycle: {cold_start: {distribution: lognormal, mean: 2m, cv: 0.3}, grace: 0, probe: 1s, hold: 0}", "lifecycle: {grace: 30}", "lifecycle: {hold: -1}",
+		"offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s}]}",
+		"offload: {tiers: [{name: host, size: 64 GiB, bandwidth: 200Gb/s, latency: 10us, eviction: arc, write: back}], chunk_tokens: 16, fetch: always, min_tokens: 32}",
+		"offload: {tiers: [{name: host, size: 64, bandwidth: 25GB/s}]}",
+		"offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB}]}",
+		"offload: {tiers: [{size: 64GiB, bandwidth: 25GB/s}]}",
+		"offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s, eviction: fifo}]}",
+		"offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s, speed: 3}]}", "offload: {chunk_tokens: 0}",
+		"offload: {fetch: never}", "offload: 3",
+		"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {max_backlog_tokens: 20000}",
+		"disaggregation: {max_backlog_tokens: 0}", "disaggregation: {max_backlog_tokens: many}",
+		"lifecycle: {}", "lifecycle: 3",
+		"lifecycle: {cold_start: {distribution: lognormal, mean: 2m, cv: 0.3}, grace: 0, probe: 1s, hold: 0}",
+		"lifecycle: {grace: 30}", "lifecycle: {hold: -1}",
 		"lifecycle: {failures: [{kind: crash, at: 3s, replica: 0}, {kind: drain, at: 3s, replica: 0, for: 3s}, {kind: slow, at: 3s, replica: 0, for: 3s, factor: 2.5}, {kind: rolling-restart, at: 0}]}",
-		"lifecycle: {failures: [{kind: crash, at: 3s}]}", "lifecycle: {failures: [{at: 3s, replica: 0}]}", "lifecycle: {failures: [{kind: link-loss, at: 3s, replica: 0}]}", "lifecycle: {failures: [{kind: slow, at: 3s, replica: 0, for: 3s, factor: 0.5}]}",
-		"lifecycle: {failures: [{kind: crash, at: 3s, replica: 0, factor: 2}]}", "lifecycle: {failures: {kind: crash, at: 3s, replica: 0}}",
+		"lifecycle: {failures: [{kind: crash, at: 3s}]}", "lifecycle: {failures: [{at: 3s, replica: 0}]}",
+		"lifecycle: {failures: [{kind: link-loss, at: 3s, replica: 0}]}",
+		"lifecycle: {failures: [{kind: slow, at: 3s, replica: 0, for: 3s, factor: 0.5}]}",
+		"lifecycle: {failures: [{kind: crash, at: 3s, replica: 0, factor: 2}]}",
+		"lifecycle: {failures: {kind: crash, at: 3s, replica: 0}}",
 		"lifecycle: {random_crashes: {mtbf: 6h, mttr: 5m}}", "lifecycle: {random_crashes: {mtbf: 6h}}",
-		"lifecycle: {autoscale: {policy: hpa, max: 4, target: 5}}", "lifecycle: {autoscale: [{policy: keda, pool: a, min: 0, target: 5, polling_interval: 15s}, {policy: knative, pool: b, target: 100, panic_threshold: 3}]}",
-		"lifecycle: {autoscale: {policy: hpa, max: 4}}", "lifecycle: {autoscale: {max: 4, target: 5}}", "lifecycle: {autoscale: []}", "lifecycle: {autoscale: {policy: hpa, target: 5, panic_threshold: 3}}", "lifecycle: {autoscale: {policy: hpa, target: 5, tolerance: 1}}",
+		"lifecycle: {autoscale: {policy: hpa, max: 4, target: 5}}",
+		"lifecycle: {autoscale: [{policy: keda, pool: a, min: 0, target: 5, polling_interval: 15s}, {policy: knative, pool: b, target: 100, panic_threshold: 3}]}",
+		"lifecycle: {autoscale: {policy: hpa, max: 4}}", "lifecycle: {autoscale: {max: 4, target: 5}}",
+		"lifecycle: {autoscale: []}", "lifecycle: {autoscale: {policy: hpa, target: 5, panic_threshold: 3}}",
+		"lifecycle: {autoscale: {policy: hpa, target: 5, tolerance: 1}}",
 		"plan: {}", "plan: 3", "plan: {gpus: [h100], dtypes: [fp8], engine: {max_num_seqs: [64, 256]}, prices: {h100: 2.5}}",
-		"plan: {growth: -1}", "plan: {engine: {max_seqs: [64]}}", "plan: {engine: {max_num_seqs: 64}}", "plan: {prices: {h100: -1}}",
-		"plan: {on_prem: {usd_per_gpu: 30000, life_years: 5}}", "plan: {on_prem: {}}", "plan: {api: {usd_per_million_input: 0.1}}",
+		"plan: {growth: -1}", "plan: {engine: {max_seqs: [64]}}", "plan: {engine: {max_num_seqs: 64}}",
+		"plan: {prices: {h100: -1}}",
+		"plan: {on_prem: {usd_per_gpu: 30000, life_years: 5}}", "plan: {on_prem: {}}",
+		"plan: {api: {usd_per_million_input: 0.1}}",
 	}
 	files, _ := filepath.Glob("../examples/*.yaml")
 	for _, f := range files {
@@ -255,7 +301,8 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[Distribution]():
 		return &jsonschema.Schema{Ref: "#/$defs/distribution"}
 	case reflect.TypeFor[unit.Share]():
-		return either(&jsonschema.Schema{Type: "number", ExclusiveMinimum: jsonschema.Ptr(0.0), ExclusiveMaximum: jsonschema.Ptr(1.0)},
+		return either(&jsonschema.Schema{Type: "number", ExclusiveMinimum: jsonschema.Ptr(0.0),
+			ExclusiveMaximum: jsonschema.Ptr(1.0)},
 			&jsonschema.Schema{Type: "string", Pattern: unit.SharePattern})
 	case reflect.TypeFor[unit.ByteSize]():
 		return &jsonschema.Schema{Type: "string", Pattern: unit.ByteSizePattern}
@@ -334,12 +381,14 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[router.Scorers]():
 		o := closed()
 		for _, name := range route.ScoreNames() {
-			o.Properties[name] = &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0), Maximum: jsonschema.Ptr(1e9)}
+			o.Properties[name] = &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0),
+				Maximum: jsonschema.Ptr(1e9)}
 		}
 		o.MinProperties = jsonschema.Ptr(1)
 		return o
 	case reflect.TypeFor[[]Pool]():
-		return &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1), Items: m.of(reflect.TypeFor[Pool](), "", none)}
+		return &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1),
+			Items: m.of(reflect.TypeFor[Pool](), "", none)}
 	case reflect.TypeFor[Pool]():
 		s := m.object(t, none)
 		layout := s.Properties["deployment"].AnyOf[0]
@@ -348,7 +397,8 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 			layout.PropertyOrder = slices.DeleteFunc(layout.PropertyOrder, func(p string) bool { return p == name })
 		}
 		for _, name := range []string{"engine", "overheads", "step_time", "cost"} {
-			s.Properties[name] = &jsonschema.Schema{Ref: "#/properties/" + name, Description: s.Properties[name].Description}
+			s.Properties[name] = &jsonschema.Schema{Ref: "#/properties/" + name,
+				Description: s.Properties[name].Description}
 		}
 		return s
 	case reflect.TypeFor[SLO]():
@@ -357,7 +407,8 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 			Type:       "object",
 			Properties: map[string]*jsonschema.Schema{"attainment": share, "wait_probability": share},
 			PatternProperties: map[string]*jsonschema.Schema{
-				sloOtherPattern: duration, sloTokenPattern: either(duration, &jsonschema.Schema{Type: "string", Pattern: unit.SpeedPattern}),
+				sloOtherPattern: duration,
+				sloTokenPattern: either(duration, &jsonschema.Schema{Type: "string", Pattern: unit.SpeedPattern}),
 			},
 			AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 		}
@@ -369,8 +420,10 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 			return o
 		}
 		return either(names("kernels", "roofline"), one("kernels", nullable(closed())),
-			one("roofline", nullable(m.object(reflect.TypeFor[RooflineStep](), none))), one("linear", m.object(reflect.TypeFor[LinearStep](), none)),
-			one("table", either(&jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}, m.object(reflect.TypeFor[tableKeys](), none))))
+			one("roofline", nullable(m.object(reflect.TypeFor[RooflineStep](), none))),
+			one("linear", m.object(reflect.TypeFor[LinearStep](), none)),
+			one("table", either(&jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)},
+				m.object(reflect.TypeFor[tableKeys](), none))))
 	}
 	return nil
 }
@@ -431,11 +484,13 @@ func (m schemaMaker) router() *jsonschema.Schema {
 	for _, name := range router.Names() {
 		rules = append(rules, name)
 	}
-	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Enum: rules}, m.object(reflect.TypeFor[routerKeys](), reflect.Value{})}}
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Enum: rules},
+		m.object(reflect.TypeFor[routerKeys](), reflect.Value{})}}
 }
 
 // ruled are the types of which a map without the deciding key is refused.
-var ruled = []reflect.Type{reflect.TypeFor[Distribution](), reflect.TypeFor[Order](), reflect.TypeFor[routerKeys](), reflect.TypeFor[Failure](), reflect.TypeFor[Autoscaler]()}
+var ruled = []reflect.Type{reflect.TypeFor[Distribution](), reflect.TypeFor[Order](), reflect.TypeFor[routerKeys](),
+	reflect.TypeFor[Failure](), reflect.TypeFor[Autoscaler]()}
 
 // choice is the schema of a struct whose keys depend on one of them.
 func (m schemaMaker) choice(t reflect.Type, u yamldoc.Variants) *jsonschema.Schema {

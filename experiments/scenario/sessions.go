@@ -146,7 +146,8 @@ func (s *Sessions) spec(base *workload.SessionSpec) *workload.SessionSpec {
 		}
 	}
 	if p := s.SystemPrompt; p != nil {
-		w.SystemPrompt = workload.SystemPrompt{Groups: int32(optional.Value(p.Groups)), Weights: p.Weights, Zipf: optional.Value(p.Zipf), Share: optional.Value(p.Share)}
+		w.SystemPrompt = workload.SystemPrompt{Groups: int32(optional.Value(p.Groups)), Weights: p.Weights,
+			Zipf: optional.Value(p.Zipf), Share: optional.Value(p.Share)}
 		for _, n := range p.Tokens {
 			w.SystemPrompt.Tokens = append(w.SystemPrompt.Tokens, int32(n))
 		}

@@ -22,10 +22,12 @@ type Setting struct {
 func ParseSetting(s string) (Setting, error) {
 	key, value, ok := strings.Cut(s, "=")
 	if !ok || key == "" {
-		return Setting{}, yamldoc.Faults{{Where: "--set", Problem: fmt.Sprintf("%q is not a setting (want KEY=VALUE)", yamldoc.Short(s))}}
+		return Setting{}, yamldoc.Faults{{Where: "--set",
+			Problem: fmt.Sprintf("%q is not a setting (want KEY=VALUE)", yamldoc.Short(s))}}
 	}
 	if strings.TrimSpace(value) == "" {
-		return Setting{}, yamldoc.Faults{{Where: "--set", Key: key, Problem: "the value is empty (want KEY=VALUE; null is the default)"}}
+		return Setting{}, yamldoc.Faults{{Where: "--set", Key: key,
+			Problem: "the value is empty (want KEY=VALUE; null is the default)"}}
 	}
 	return Setting{Key: key, Value: value}, nil
 }
@@ -111,7 +113,8 @@ func usersKey(root *yamldoc.Node, at yamldoc.Place) (string, error) {
 		return "", errors.New("a trace has its own arrivals (set workload.trace.rate or workload.trace.scale)")
 	}
 	process := root.Lookup("workload", "arrivals", "process")
-	if process == nil && root.Lookup("workload", "arrivals", "users") == nil || process != nil && process.Text != "closed" {
+	if process == nil && root.Lookup("workload", "arrivals", "users") == nil || process != nil &&
+		process.Text != "closed" {
 		closed := &yamldoc.Node{At: at, Kind: yamldoc.Map}
 		closed.Put("process", at, &yamldoc.Node{At: at, Kind: yamldoc.Text, Text: "closed"})
 		root.MapAt("workload", at).Put("arrivals", at, closed)

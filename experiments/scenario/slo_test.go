@@ -20,7 +20,8 @@ func TestObjective(t *testing.T) {
 	quarter := .25
 	want := &report.SLO{
 		Objectives: []report.Objective{
-			{Metric: "e2e"}, {Metric: "tpot", Percentile: 99.9, Limit: 80 * clock.Millisecond}, {Metric: "ttft", Percentile: 95, Limit: 90 * clock.Second},
+			{Metric: "e2e"}, {Metric: "tpot", Percentile: 99.9, Limit: 80 * clock.Millisecond},
+			{Metric: "ttft", Percentile: 95, Limit: 90 * clock.Second},
 		},
 		Attainment: .9, WaitProbability: &quarter,
 	}
@@ -44,7 +45,8 @@ func TestObjective(t *testing.T) {
 func TestObjectiveMadeInGo(t *testing.T) {
 	two := 2.
 	for _, slo := range []SLO{
-		{Limits: map[string]unit.Duration{"speed_p95": 1}}, {Limits: map[string]unit.Duration{"ttft": 1}}, {Limits: map[string]unit.Duration{"ttft_p100": 1}},
+		{Limits: map[string]unit.Duration{"speed_p95": 1}}, {Limits: map[string]unit.Duration{"ttft": 1}},
+		{Limits: map[string]unit.Duration{"ttft_p100": 1}},
 		{Limits: map[string]unit.Duration{"ttft_p95": -1}}, {Attainment: &two}, {WaitProbability: &two},
 	} {
 		s := Default()
@@ -59,7 +61,8 @@ func TestObjectiveMadeInGo(t *testing.T) {
 // either.
 func TestObjectiveInTokensPerSecond(t *testing.T) {
 	s := parsed(t, "slo: {tpot_p95: 5tok/s, itl_mean: 40tok/s, tpot_p50: 80ms}")
-	for key, want := range map[string]clock.Duration{"tpot_p95": 200 * clock.Millisecond, "itl_mean": 25 * clock.Millisecond, "tpot_p50": 80 * clock.Millisecond} {
+	for key, want := range map[string]clock.Duration{"tpot_p95": 200 * clock.Millisecond,
+		"itl_mean": 25 * clock.Millisecond, "tpot_p50": 80 * clock.Millisecond} {
 		if got := s.SLO.Limits[key].Clock(); got != want {
 			t.Errorf("%s is %v, want %v", key, got, want)
 		}

@@ -123,7 +123,8 @@ func (u engineResolver) drafting(timer model.StepTimer) (model.StepTimer, error)
 	var err error
 	if s := u.Scenario.StepTime; s.Kind == "roofline" {
 		draft, err = model.NewRoofline(d, model.RooflineOptions{
-			PeakFraction: s.Roofline.PeakFraction, BandwidthFraction: s.Roofline.BandwidthFraction, LayerTime: s.Roofline.LayerTime.Clock(),
+			PeakFraction: s.Roofline.PeakFraction, BandwidthFraction: s.Roofline.BandwidthFraction,
+			LayerTime: s.Roofline.LayerTime.Clock(),
 		})
 	} else {
 		options := u.KernelOptions()

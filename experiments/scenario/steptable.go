@@ -70,9 +70,11 @@ func (u engineResolver) readTable() error {
 	case err != nil:
 		return s.Fault(key, "%s cannot be read: %s", path, PlainFileError(err))
 	case len(data) > maxTableBytes:
-		return s.Fault(key, "%s has more than %d MiB (want measured iterations, one in a line)", path, maxTableBytes>>20)
+		return s.Fault(key, "%s has more than %d MiB (want measured iterations, one in a line)", path,
+			maxTableBytes>>20)
 	case s.Engine.Speculative != nil:
-		return s.Fault(s.FirstGiven("engine.speculative", key), "a table of step times has no draft passes (want step_time kernels or roofline, or no speculative decoding)")
+		return s.Fault(s.FirstGiven("engine.speculative", key),
+			"a table of step times has no draft passes (want step_time kernels or roofline, or no speculative decoding)")
 	}
 	sum := sha256.Sum256(data)
 	digest := hex.EncodeToString(sum[:])

@@ -67,7 +67,8 @@ func (s *StepTime) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	case n.Kind == yamldoc.Text && (n.Text == "kernels" || n.Text == "roofline"):
 		s.Kind = n.Text
 	case n.Kind == yamldoc.Text:
-		d.Fault(n.At, key, fmt.Sprintf("%q is not known (want %s)", yamldoc.Short(n.Text), want), yamldoc.DidYouMean(n.Text, stepKinds))
+		d.Fault(n.At, key, fmt.Sprintf("%q is not known (want %s)", yamldoc.Short(n.Text), want),
+			yamldoc.DidYouMean(n.Text, stepKinds))
 	case n.Kind != yamldoc.Map:
 		d.Wrong(n, key, want)
 	case len(n.Fields) != 1:

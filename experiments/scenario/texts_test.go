@@ -14,8 +14,10 @@ import (
 // terminal, and avoids phrases that readers stumble over.
 func TestErrorTextsAreShort(t *testing.T) {
 	const most = 160
-	says := map[string]bool{"Fault": true, "Refuse": true, "Wrong": true, "Require": true, "Warn": true, "unused": true, "Errorf": true, "New": true}
-	odd := []string{"nobody", "everybody", "who ", "for ever", "of what", "goes by", "comes to", "does not go with", "beside a"}
+	says := map[string]bool{"Fault": true, "Refuse": true, "Wrong": true, "Require": true, "Warn": true, "unused": true,
+		"Errorf": true, "New": true}
+	odd := []string{"nobody", "everybody", "who ", "for ever", "of what", "goes by", "comes to", "does not go with",
+		"beside a"}
 	seen := 0
 	for _, pattern := range []string{"*.go", "*/*.go"} {
 		files, _ := filepath.Glob(pattern)

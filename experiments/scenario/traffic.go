@@ -155,10 +155,12 @@ func (a *Arrivals) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	for i, item := range n.Items {
 		last := i == len(n.Items)-1
 		if item.Kind == yamldoc.Map && item.Get("duration") == nil && !last {
-			d.Fault(item.At, yamldoc.Join(key, fmt.Sprint(i)), "duration is missing (only the last phase may have no end)", "")
+			d.Fault(item.At, yamldoc.Join(key, fmt.Sprint(i)),
+				"duration is missing (only the last phase may have no end)", "")
 		}
 		if p := a.Stages[i].Process; len(n.Items) > 1 && (p == "closed" || p == "all-at-once") {
-			d.Fault(item.At, yamldoc.Join(key, fmt.Sprint(i)), p+" cannot be one of several phases (want a process with a rate)", "")
+			d.Fault(item.At, yamldoc.Join(key, fmt.Sprint(i)),
+				p+" cannot be one of several phases (want a process with a rate)", "")
 		}
 	}
 }
@@ -230,7 +232,8 @@ func (s *Stage) Variants() (string, map[string]yamldoc.VariantKeys) {
 
 func (s *Stage) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if s.Users != nil && s.Rate != nil && n.Get("process") == nil {
-		d.Fault(n.Get("users").At, yamldoc.Join(key, "users"), "users and rate are given together (want one: users make a closed loop, a rate an open one)", "")
+		d.Fault(n.Get("users").At, yamldoc.Join(key, "users"),
+			"users and rate are given together (want one: users make a closed loop, a rate an open one)", "")
 	}
 	if s.Process == "" && s.Users != nil {
 		s.Process = "closed"
@@ -316,7 +319,8 @@ func (l *Distribution) checkQuantiles(d *yamldoc.Decoder, n *yamldoc.Node, key s
 	p, q := n.Get("p"), n.Get("q")
 	switch {
 	case len(l.P) != len(l.Q):
-		d.Fault(q.At, yamldoc.Join(key, "q"), fmt.Sprintf("%d values for %d probabilities (want as many)", len(l.Q), len(l.P)), "")
+		d.Fault(q.At, yamldoc.Join(key, "q"),
+			fmt.Sprintf("%d values for %d probabilities (want as many)", len(l.Q), len(l.P)), "")
 	case len(l.P) < 2 || l.P[0] != 0 || l.P[len(l.P)-1] != 1 || !slices.IsSorted(l.P):
 		d.Fault(p.At, yamldoc.Join(key, "p"), "the probabilities do not rise from 0 to 1", "")
 	case !slices.IsSorted(l.Q):
@@ -355,14 +359,16 @@ func (w *Workload) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if w.Headcount != nil {
 		for _, other := range []string{"preset", "input", "output", "prefix", "sessions", "classes"} {
 			if v := n.Get(other); v != nil && v.Kind != yamldoc.Null {
-				d.Fault(v.At, yamldoc.Join(key, other), other+" and headcount are given together (want one: headcount.classes name the presets)", "")
+				d.Fault(v.At, yamldoc.Join(key, other),
+					other+" and headcount are given together (want one: headcount.classes name the presets)", "")
 			}
 		}
 	}
 	names := map[string]bool{}
 	for i, c := range w.Classes {
 		if names[c.Name] && c.Name != "" {
-			d.Fault(n.Get("classes").Items[i].At, yamldoc.Join(key, fmt.Sprintf("classes.%d.name", i)), fmt.Sprintf("%q is the name of an earlier class (want another)", c.Name), "")
+			d.Fault(n.Get("classes").Items[i].At, yamldoc.Join(key, fmt.Sprintf("classes.%d.name", i)),
+				fmt.Sprintf("%q is the name of an earlier class (want another)", c.Name), "")
 		}
 		names[c.Name] = true
 	}
@@ -374,7 +380,8 @@ func (w *Workload) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	}
 	for _, other := range besideTrace {
 		if v := n.Get(other); v != nil && v.Kind != yamldoc.Null {
-			d.Fault(v.At, yamldoc.Join(key, other), other+" and trace are given together (want one: a trace brings its own)", "")
+			d.Fault(v.At, yamldoc.Join(key, other),
+				other+" and trace are given together (want one: a trace brings its own)", "")
 		}
 	}
 }

@@ -19,8 +19,10 @@ func (s Stage) Spec() workload.Phase {
 		Rate: optional.Value(s.Rate), CV: optional.Value(s.CV), Shape: optional.Value(s.Shape),
 		Sigma: optional.Value(s.Sigma), Rho: optional.Value(s.Rho), Step: optional.Value(s.Step).Clock(),
 		OnMean: optional.Value(s.OnMean).Clock(), OffMean: optional.Value(s.OffMean).Clock(),
-		Users: int32(optional.Value(s.Users)), Ramp: optional.Value(s.Ramp).Clock(), Begin: optional.Value(s.Begin).Clock(),
-		Sources: int32(optional.Value(s.Sources)), TopShare: optional.Value(s.TopShare), Top10Share: optional.Value(s.Top10Share), SourceCV: s.SourceCV,
+		Users: int32(optional.Value(s.Users)), Ramp: optional.Value(s.Ramp).Clock(),
+		Begin:   optional.Value(s.Begin).Clock(),
+		Sources: int32(optional.Value(s.Sources)), TopShare: optional.Value(s.TopShare),
+		Top10Share: optional.Value(s.Top10Share), SourceCV: s.SourceCV,
 	}
 	if s.Hourly != nil {
 		w.Hourly = s.Hourly.Values
@@ -39,14 +41,17 @@ func newStage(w workload.Phase) Stage {
 		Rate: optional.Of(w.Rate), CV: optional.Of(w.CV), Shape: optional.Of(w.Shape),
 		Sigma: optional.Of(w.Sigma), Rho: optional.Of(w.Rho), Step: optional.Of(unit.Duration(w.Step)),
 		OnMean: optional.Of(unit.Duration(w.OnMean)), OffMean: optional.Of(unit.Duration(w.OffMean)),
-		Users: optional.Of(int(w.Users)), Ramp: optional.Of(unit.Duration(w.Ramp)), Begin: optional.Of(unit.Duration(w.Begin)),
-		Sources: optional.Of(int(w.Sources)), TopShare: optional.Of(w.TopShare), Top10Share: optional.Of(w.Top10Share), SourceCV: w.SourceCV,
+		Users: optional.Of(int(w.Users)), Ramp: optional.Of(unit.Duration(w.Ramp)),
+		Begin:   optional.Of(unit.Duration(w.Begin)),
+		Sources: optional.Of(int(w.Sources)), TopShare: optional.Of(w.TopShare), Top10Share: optional.Of(w.Top10Share),
+		SourceCV: w.SourceCV,
 	}
 	if w.Hourly != nil {
 		s.Hourly = newHourly(w.Hourly)
 	}
 	if w.ThinkTime != (workload.Delay{}) {
-		s.ThinkTime = &ThinkTime{Law: w.ThinkTime.Distribution, Mean: unit.Duration(w.ThinkTime.Mean), CV: optional.Of(w.ThinkTime.CV)}
+		s.ThinkTime = &ThinkTime{Law: w.ThinkTime.Distribution, Mean: unit.Duration(w.ThinkTime.Mean),
+			CV: optional.Of(w.ThinkTime.CV)}
 		if s.ThinkTime.Law == "" {
 			s.ThinkTime.Law = "fixed"
 		}
@@ -57,8 +62,10 @@ func newStage(w workload.Phase) Stage {
 // lengths is the law as the workload package takes it.
 func (l Distribution) lengths() workload.LengthsSpec {
 	w := workload.LengthsSpec{
-		Distribution: l.Law, Value: int32(optional.Value(l.Value)), Min: int32(optional.Value(l.Min)), Max: int32(optional.Value(l.Max)),
-		Mean: optional.Value(l.Mean), CV: optional.Value(l.CV), Mu: optional.Value(l.Mu), Sigma: optional.Value(l.Sigma), Shape: optional.Value(l.Shape),
+		Distribution: l.Law, Value: int32(optional.Value(l.Value)), Min: int32(optional.Value(l.Min)),
+		Max:  int32(optional.Value(l.Max)),
+		Mean: optional.Value(l.Mean), CV: optional.Value(l.CV), Mu: optional.Value(l.Mu),
+		Sigma: optional.Value(l.Sigma), Shape: optional.Value(l.Shape),
 		P: l.P, Q: l.Q,
 	}
 	for _, part := range l.Parts {

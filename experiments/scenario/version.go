@@ -64,8 +64,10 @@ func profileFor(version string) (Profile, error) {
 	if version != "" {
 		parts := strings.Split(strings.TrimPrefix(version, "vllm-"), ".")
 		m, err := strconv.Atoi(parts[min(1, len(parts)-1)])
-		if err != nil || len(parts) < 2 || len(parts) > 3 || parts[0] != "0" || !strings.HasPrefix(version, "vllm-") || m < oldestMinor || m > 999 {
-			return Profile{}, fmt.Errorf("%q is not known (want vllm-0.%d or a later release)", yamldoc.Short(version), oldestMinor)
+		if err != nil || len(parts) < 2 || len(parts) > 3 || parts[0] != "0" || !strings.HasPrefix(version, "vllm-") ||
+			m < oldestMinor || m > 999 {
+			return Profile{}, fmt.Errorf("%q is not known (want vllm-0.%d or a later release)", yamldoc.Short(version),
+				oldestMinor)
 		}
 		minor = m
 	}
@@ -86,7 +88,8 @@ type Landmark struct{ Version, Change string }
 
 // Landmarks lists what engine.version switches, oldest first.
 func Landmarks() []Landmark {
-	marks := []Landmark{{fmt.Sprintf("vllm-0.%d", oldestMinor), "the V1 scheduler: one token budget, recompute on preemption"}}
+	marks := []Landmark{{fmt.Sprintf("vllm-0.%d", oldestMinor),
+		"the V1 scheduler: one token budget, recompute on preemption"}}
 	for _, c := range changes {
 		marks = append(marks, Landmark{fmt.Sprintf("vllm-0.%d", c.minor), c.what})
 	}

@@ -19,11 +19,13 @@ func TestYAML(t *testing.T) {
 		want string
 	}{
 		{"", nil, "{}\n"},
-		{"{}", []string{"rate=8", "model=mistral-7b-v0.3"}, "workload:\n  arrivals: {rate: 8}\nmodel: mistral-7b-v0.3\n"},
+		{"{}", []string{"rate=8", "model=mistral-7b-v0.3"},
+			"workload:\n  arrivals: {rate: 8}\nmodel: mistral-7b-v0.3\n"},
 		{"name: 'yes'\nrun: {requests: 1e3, seed: 3}", nil, "name: \"yes\"\nrun: {requests: 1e3, seed: 3}\n"},
 		{"workload: {arrivals: [{duration: 60s, rate: 2}, {rate: 3, process: poisson, name: 'a: b'}]}", nil,
 			"workload:\n  arrivals:\n    - {duration: 60s, rate: 2}\n    - {rate: 3, process: poisson, name: \"a: b\"}\n"},
-		{"workload: {output: {distribution: mixture, parts: [{weight: 1, distribution: fixed, value: 3}]}}", []string{"slo={ttft_p95: 300ms}", "engine.version=null"},
+		{"workload: {output: {distribution: mixture, parts: [{weight: 1, distribution: fixed, value: 3}]}}",
+			[]string{"slo={ttft_p95: 300ms}", "engine.version=null"},
 			"workload:\n  output:\n    distribution: mixture\n    parts:\n      - {weight: 1, distribution: fixed, value: 3}\nslo: {ttft_p95: 300ms}\nengine: {version: null}\n"},
 	} {
 		var sets []Setting
@@ -47,7 +49,8 @@ func TestYAML(t *testing.T) {
 // TestYAMLGivesTheSame reads every scenario that is with the program, writes it, and reads that.
 func TestYAMLGivesTheSame(t *testing.T) {
 	var files []string
-	for _, pattern := range []string{"example.yaml", "../examples/*.yaml", "../*/scenarios/*.yaml", "../studies/*/*.yaml"} {
+	for _, pattern := range []string{"example.yaml", "../examples/*.yaml", "../*/scenarios/*.yaml",
+		"../studies/*/*.yaml"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -86,7 +89,9 @@ func TestYAMLGivesTheSame(t *testing.T) {
 
 // TestYAMLOfTrees writes trees of any texts and reads the same.
 func TestYAMLOfTrees(t *testing.T) {
-	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "yes", "1e6", "- a", "a: b", "#", "0x10", "12:30", "2026-01-01", "~", "_", "1_0", ".5", "a #b", "null", "é", "&a", "*a", "!!x", "60s", "5%", "-", "?", "'", `"`, "\\"}))
+	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "yes", "1e6", "- a", "a: b", "#", "0x10",
+		"12:30", "2026-01-01", "~", "_", "1_0", ".5", "a #b", "null", "é", "&a", "*a", "!!x", "60s", "5%", "-", "?",
+		"'", `"`, "\\"}))
 	var value func(depth int) *rapid.Generator[*yamldoc.Node]
 	value = func(depth int) *rapid.Generator[*yamldoc.Node] {
 		return rapid.Custom(func(t *rapid.T) *yamldoc.Node {
@@ -99,7 +104,8 @@ func TestYAMLOfTrees(t *testing.T) {
 			case yamldoc.Bool:
 				n.Truth = rapid.Bool().Draw(t, "truth")
 			case yamldoc.Number:
-				n.Text = rapid.SampledFrom([]string{"0", "-1", "1.5", "1e6", ".5", "18446744073709551616"}).Draw(t, "number")
+				n.Text = rapid.SampledFrom([]string{"0", "-1", "1.5", "1e6", ".5", "18446744073709551616"}).Draw(t,
+					"number")
 			case yamldoc.Text:
 				n.Text = text.Draw(t, "text")
 			case yamldoc.List:
@@ -116,7 +122,8 @@ func TestYAMLOfTrees(t *testing.T) {
 		})
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		root := &yamldoc.Node{Kind: yamldoc.Map, Fields: []yamldoc.Field{{Name: "root", Value: value(3).Draw(t, "value")}}}
+		root := &yamldoc.Node{Kind: yamldoc.Map,
+			Fields: []yamldoc.Field{{Name: "root", Value: value(3).Draw(t, "value")}}}
 		written := (&Scenario{origin: &origin{root: root}}).YAML()
 		if len(written) > yamldoc.MaxBytes {
 			return

@@ -22,7 +22,8 @@ type axis struct {
 
 // newAxis finds out what values a key takes, and resolves the scenario at one of them.
 func newAxis(s *scenario.Scenario, o CapacityOptions) (axis, *scenario.Setup, error) {
-	a := axis{key: o.Over, whole: o.Over == scenario.UsersKey, load: o.Over == scenario.RateKey || o.Over == scenario.UsersKey, start: math.NaN()}
+	a := axis{key: o.Over, whole: o.Over == scenario.UsersKey, load: o.Over == scenario.RateKey ||
+		o.Over == scenario.UsersKey, start: math.NaN()}
 	ranged := o.Low != 0 || o.High != 0
 	switch {
 	case ranged:
@@ -38,7 +39,8 @@ func newAxis(s *scenario.Scenario, o CapacityOptions) (axis, *scenario.Setup, er
 			if _, err := s.With(scenario.Setting{Key: a.key, Value: "1", Flag: "--over " + a.key}); err != nil {
 				return a, nil, err
 			}
-			return a, nil, yamldoc.Faults{{Where: "--over", Key: a.key, Problem: "the key has no value to start from (give a range: KEY=LO..HI)"}}
+			return a, nil, yamldoc.Faults{{Where: "--over", Key: a.key,
+				Problem: "the key has no value to start from (give a range: KEY=LO..HI)"}}
 		}
 	}
 	base, err := a.at(s, a.start)

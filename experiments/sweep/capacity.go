@@ -95,11 +95,13 @@ func newSearch(ctx context.Context, s *scenario.Scenario, o CapacityOptions) (*s
 	}
 	slo := base.Report.SLO
 	if slo == nil || len(slo.Objectives) == 0 && slo.Attainment == 0 && slo.WaitProbability == nil {
-		return nil, yamldoc.Faults{s.Fault("slo", "the search needs an SLO (set a limit such as ttft_p95: 800ms, or attainment: 0.95)")}
+		return nil, yamldoc.Faults{s.Fault("slo",
+			"the search needs an SLO (set a limit such as ttft_p95: 800ms, or attainment: 0.95)")}
 	}
 	q := &search{
 		ctx: ctx, s: s, o: o, axis: a, base: base, states: map[float64]*state{},
-		answer: &curve.Capacity{Over: o.Over, SLO: slo, Precision: o.Precision, Probes: []curve.Probe{}, Warnings: []report.Warning{}},
+		answer: &curve.Capacity{Over: o.Over, SLO: slo, Precision: o.Precision, Probes: []curve.Probe{},
+			Warnings: []report.Warning{}},
 	}
 	q.requests = o.Requests
 	if q.requests == 0 {
@@ -111,7 +113,8 @@ func newSearch(ctx context.Context, s *scenario.Scenario, o CapacityOptions) (*s
 	q.looks = append(q.looks, o.Replications)
 	if n := base.Traffic.Requests; !s.Endless() && n > 0 && n < int64(requestsOfSLO(slo)) {
 		q.answer.Warnings = append(q.answer.Warnings, report.Warning{Code: "short_runs", Text: fmt.Sprintf(
-			"runs have %d requests, as the scenario says; for these limits %d or more would be better", n, requestsOfSLO(slo))})
+			"runs have %d requests, as the scenario says; for these limits %d or more would be better", n,
+			requestsOfSLO(slo))})
 	}
 	return q, nil
 }
@@ -134,7 +137,8 @@ func (o *CapacityOptions) fill() error {
 	case !(o.Precision > 0 && o.Precision < 1):
 		return refuse("--precision", "%v is not allowed (want %s)", o.Precision, unit.WantShare)
 	case o.Replications < firstLook || o.Replications > experiments.MaxReplications:
-		return refuse("--replications", "%d is not allowed in a search (want %d to %d)", o.Replications, firstLook, experiments.MaxReplications)
+		return refuse("--replications", "%d is not allowed in a search (want %d to %d)", o.Replications, firstLook,
+			experiments.MaxReplications)
 	case o.Low != 0 || o.High != 0:
 		if !(o.Low < o.High) || !finite(o.Low) || !finite(o.High) {
 			return refuse("--over", "%v..%v is not a range (want rising numbers)", o.Low, o.High)
@@ -162,7 +166,8 @@ func requestsOfSLO(slo *report.SLO) int {
 
 // Capacity looks for the capacity under the scenario's SLO over what the sweep varies, between its values where they
 // were given. It is nil without an SLO.
-func (o Options) Capacity(ctx context.Context, s *scenario.Scenario, progress func(done, expected int)) (*curve.Capacity, error) {
+func (o Options) Capacity(ctx context.Context, s *scenario.Scenario,
+	progress func(done, expected int)) (*curve.Capacity, error) {
 	if slo, err := objectiveOfRuns(s); err != nil || slo == nil {
 		return nil, err
 	}

@@ -26,7 +26,8 @@ type CapacityRequest struct {
 }
 
 // Find searches, with the runs of a ledger.
-func (q *CapacityRequest) Find(ctx context.Context, over string, l *experiments.ResultCache, jobs int, check bool) (*curve.Capacity, error) {
+func (q *CapacityRequest) Find(ctx context.Context, over string, l *experiments.ResultCache, jobs int,
+	check bool) (*curve.Capacity, error) {
 	s, err := q.Scenario.Parse()
 	if err != nil {
 		return nil, err
@@ -39,7 +40,8 @@ const GridCommand = "sweep"
 
 // Grid is the list of a sweep's runs. Loads that a sweep chooses by what it sees cannot be divided: they must be
 // given. The caption and what the machine can do are for pictures.
-func (o Options) Grid(ctx context.Context, s *scenario.Scenario, caption string, peak *experiments.Peak) (*experiments.Grid, error) {
+func (o Options) Grid(ctx context.Context, s *scenario.Scenario, caption string,
+	peak *experiments.Peak) (*experiments.Grid, error) {
 	o.Over = o.over(s)
 	p, err := o.plan(ctx, s)
 	if err != nil {

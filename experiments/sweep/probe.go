@@ -236,7 +236,8 @@ func overloaded(ctx context.Context, u *scenario.Setup) (o outcome, idle float64
 // Sketch chooses loads for a curve that is wanted at once: from near idle to beyond where one short run in overload
 // says that the system saturates. It also says how long a request takes there, in seconds from its admission on.
 // Without loads, no request completes.
-func Sketch(ctx context.Context, u *scenario.Setup, over string, points int) (chosen []float64, service float64, err error) {
+func Sketch(ctx context.Context, u *scenario.Setup, over string, points int) (chosen []float64, service float64,
+	err error) {
 	o, idle, err := overloaded(ctx, u)
 	if err != nil || idle == 0 {
 		return nil, 0, err

@@ -14,7 +14,8 @@ func TestProbeIsHammered(t *testing.T) {
 		t.Fatal(err)
 	}
 	for users, want := range map[int]bool{4: false, 64: true} {
-		if o, err := probeAt(context.Background(), (scenario.ProbeLoad{Users: users, Seconds: 20}), u); err != nil || o.hammered != want || o.throughput == 0 {
+		if o, err := probeAt(context.Background(), (scenario.ProbeLoad{Users: users, Seconds: 20}), u); err != nil ||
+			o.hammered != want || o.throughput == 0 {
 			t.Errorf("%d users: %+v, %v", users, o, err)
 		}
 	}

@@ -178,7 +178,8 @@ func Describe(curve *curve.Curve, partial bool) error {
 
 // round runs the plan's values from the given one on, when more are to come. What was not run to its end is
 // left out, and runErr says why.
-func (p *plan) round(ctx context.Context, s *scenario.Scenario, o Options, from, more int) (done []curve.Point, runErr, err error) {
+func (p *plan) round(ctx context.Context, s *scenario.Scenario, o Options, from, more int) (done []curve.Point, runErr,
+	err error) {
 	points, setups, err := p.prepare(s, o, p.values[from:])
 	if err != nil {
 		return nil, nil, err
@@ -190,7 +191,9 @@ func (p *plan) round(ctx context.Context, s *scenario.Scenario, o Options, from,
 	if err != nil {
 		return nil, nil, err
 	}
-	results, runErr := experiments.ReplicateAll(ctx, setups, replications, experiments.ReplicateOptions{Jobs: o.Jobs, Check: o.Check, Progress: o.Progress, Detail: o.Detail && len(p.values) <= mostDetailed})
+	results, runErr := experiments.ReplicateAll(ctx, setups, replications,
+		experiments.ReplicateOptions{Jobs: o.Jobs, Check: o.Check, Progress: o.Progress, Detail: o.Detail &&
+			len(p.values) <= mostDetailed})
 	for i, r := range results {
 		if r != nil {
 			done = append(done, curve.Point{Value: points[i], Summary: r})
@@ -241,7 +244,8 @@ func (o Options) Trial(s *scenario.Scenario) (*scenario.Setup, error) {
 	if len(o.Values) > 0 {
 		at.Value = o.Values[0]
 	} else if at.Key != scenario.RateKey && at.Key != scenario.UsersKey {
-		return nil, yamldoc.Faults{{Where: "--over", Key: at.Key, Problem: "values are missing (want KEY=V1,V2,… or KEY=LO..HI:N)"}}
+		return nil, yamldoc.Faults{{Where: "--over", Key: at.Key,
+			Problem: "values are missing (want KEY=V1,V2,… or KEY=LO..HI:N)"}}
 	}
 	trial, err := s.With(at)
 	if err != nil {
@@ -334,7 +338,9 @@ func (p *plan) prepare(s *scenario.Scenario, o Options, values []string) ([]floa
 func (o Options) point(v string) (float64, *yamldoc.Fault) {
 	x, ok := pointValue(v)
 	if !ok {
-		return 0, &yamldoc.Fault{Where: "--over", Key: o.Over, Problem: fmt.Sprintf("%q is not a number or a duration (the axis of a sweep needs numbers or durations)", yamldoc.Short(v)), Hint: "use clifftop compare --vary to compare names"}
+		return 0, &yamldoc.Fault{Where: "--over", Key: o.Over,
+			Problem: fmt.Sprintf("%q is not a number or a duration (the axis of a sweep needs numbers or durations)",
+				yamldoc.Short(v)), Hint: "use clifftop compare --vary to compare names"}
 	}
 	return x, nil
 }

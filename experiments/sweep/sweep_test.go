@@ -54,8 +54,10 @@ step_time: {linear: {a_ms: 10, b_us: 0}}
 engine: {max_num_seqs: 100000, max_num_batched_tokens: 100000}
 workload: {arrivals: {process: poisson, rate: 1}, input: {distribution: fixed, value: 10}, output: {distribution: fixed, value: 200}}
 `, Options{Over: scenario.RateKey, Values: []string{"10", "100", "400", "900", "1500"}})
-	if !c.Peak.AtEdge || c.Knee != nil || c.Collapse != nil || c.FirstLimit != nil || len(c.Signs) != 0 || len(c.Warnings) != 0 {
-		t.Errorf("peak %+v, knee %+v, collapse %+v, limit %+v, signs %v, warnings %v", c.Peak, c.Knee, c.Collapse, c.FirstLimit, c.Signs, c.Warnings)
+	if !c.Peak.AtEdge || c.Knee != nil || c.Collapse != nil || c.FirstLimit != nil || len(c.Signs) != 0 ||
+		len(c.Warnings) != 0 {
+		t.Errorf("peak %+v, knee %+v, collapse %+v, limit %+v, signs %v, warnings %v", c.Peak, c.Knee, c.Collapse,
+			c.FirstLimit, c.Signs, c.Warnings)
 	}
 	for _, p := range c.Points {
 		s := p.Summary
@@ -83,11 +85,13 @@ func TestMemoryCliff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Collapse == nil || !strings.Contains(c.Collapse.Evidence, "recomputed") || c.Collapse.FallFraction < .03 || c.Collapse.FallFraction > .15 {
+	if c.Collapse == nil || !strings.Contains(c.Collapse.Evidence, "recomputed") || c.Collapse.FallFraction < .03 ||
+		c.Collapse.FallFraction > .15 {
 		t.Errorf("collapse %+v", c.Collapse)
 	}
 	// 600 tokens of answer and 150 of prompt, half of the answer at a time on average, in 2,499 blocks of 16.
-	if fit := 2499 * 16 / 450.; c.FirstLimit == nil || c.FirstLimit.Resource != "kv" || c.FirstLimit.Value > fit || c.FirstLimit.Value < fit/2 {
+	if fit := 2499 * 16 / 450.; c.FirstLimit == nil || c.FirstLimit.Resource != "kv" || c.FirstLimit.Value > fit ||
+		c.FirstLimit.Value < fit/2 {
 		t.Errorf("limit %+v, about %.0f users fit", c.FirstLimit, fit)
 	}
 	if c.Knee == nil || c.Peak.AtEdge {
@@ -97,7 +101,8 @@ func TestMemoryCliff(t *testing.T) {
 		t.Errorf("signs %v", got)
 	}
 
-	roomy, err := s.With(scenario.Setting{Key: "engine.num_gpu_blocks_override", Value: "100000"}, scenario.Setting{Key: "engine.max_num_seqs", Value: "64"})
+	roomy, err := s.With(scenario.Setting{Key: "engine.num_gpu_blocks_override", Value: "100000"},
+		scenario.Setting{Key: "engine.max_num_seqs", Value: "64"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +147,8 @@ func TestPeakIsWhereThePlateauBegins(t *testing.T) {
 			t.Errorf("seed %s: limit %+v", seed, c.FirstLimit)
 		}
 		if c.Points[0].Value*20 > c.Points[len(c.Points)-1].Value || len(c.Points) != defaultPoints {
-			t.Errorf("seed %s: %d points from %v to %v", seed, len(c.Points), c.Points[0].Value, c.Points[len(c.Points)-1].Value)
+			t.Errorf("seed %s: %d points from %v to %v", seed, len(c.Points), c.Points[0].Value,
+				c.Points[len(c.Points)-1].Value)
 		}
 	}
 }
@@ -150,7 +156,8 @@ func TestPeakIsWhereThePlateauBegins(t *testing.T) {
 // The rate of chat traffic wanders. Over the run it is what was asked for, and the cut of a warm-up leaves it so.
 func TestOfferedRateIsTheNominal(t *testing.T) {
 	for _, rate := range []float64{9, 18} {
-		s := with(t, mustParse(t, "run: {requests: 20000}"), scenario.Setting{Key: scenario.RateKey, Value: loadText(rate)})
+		s := with(t, mustParse(t, "run: {requests: 20000}"),
+			scenario.Setting{Key: scenario.RateKey, Value: loadText(rate)})
 		res, err := experiments.Run(context.Background(), s, experiments.RunOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -191,7 +198,8 @@ func TestLoads(t *testing.T) {
 	for points := 1; points < 200; points++ {
 		for _, saturation := range []float64{1, 2, 3, 7, 100, 5000, 1e6} {
 			got := loadGrid(saturation, true, points)
-			if got[0] != 1 || len(got) > points || !slices.IsSorted(got) || points > 1 && saturation > 2 && got[len(got)-1] < 2*saturation && points > 4 {
+			if got[0] != 1 || len(got) > points || !slices.IsSorted(got) || points > 1 && saturation > 2 &&
+				got[len(got)-1] < 2*saturation && points > 4 {
 				t.Errorf("%d points around %v: %v", points, saturation, got)
 			}
 		}

@@ -60,7 +60,8 @@ func (q *search) add(st *state, n int) error {
 		}
 		setups = append(setups, u)
 	}
-	results, err := experiments.RunAll(q.ctx, setups, experiments.BatchOptions{Jobs: q.o.Jobs, Check: q.o.Check, Cache: q.o.Cache})
+	results, err := experiments.RunAll(q.ctx, setups,
+		experiments.BatchOptions{Jobs: q.o.Jobs, Check: q.o.Check, Cache: q.o.Cache})
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,8 @@ import (
 // the system. A closed loop has no traffic of its own: it waits for answers.
 func Generate(ctx context.Context, u *scenario.Setup, w io.Writer, zip bool) (rows int64, err error) {
 	if u.Traffic.Closed {
-		return 0, u.Scenario.Fault("workload.arrivals", "the traffic of a closed loop depends on the system (want open-loop arrivals)")
+		return 0, u.Scenario.Fault("workload.arrivals",
+			"the traffic of a closed loop depends on the system (want open-loop arrivals)")
 	}
 	src, err := u.Source()
 	if err != nil {
@@ -30,7 +31,8 @@ func Generate(ctx context.Context, u *scenario.Setup, w io.Writer, zip bool) (ro
 	for _, c := range u.Traffic.Spec.Classes {
 		classes = append(classes, c.Name)
 	}
-	comments := []string{fmt.Sprintf("clifftop %s, generated from %s, seed %d", experiments.Version, originOf(u), u.Scenario.Run.Seed)}
+	comments := []string{fmt.Sprintf("clifftop %s, generated from %s, seed %d", experiments.Version, originOf(u),
+		u.Scenario.Run.Seed)}
 	if t, ok := src.(*trace.Source); ok {
 		if s := t.Stats(); s.Requests > s.Rows {
 			return 0, errors.New("workload.trace: requests that wait for responses depend on the system (use clifftop trace convert, which keeps the waits)")

@@ -13,7 +13,8 @@ import (
 
 // Inspect reads a trace and says what it is like: as it is recorded where load is nil, else after its rows
 // were selected and its load changed. Prefixes are compared in blocks of so many tokens, 0 for the usual.
-func Inspect(ctx context.Context, file *scenario.TraceFile, load *trace.Load, blockTokens int32) (*inspect.Result, error) {
+func Inspect(ctx context.Context, file *scenario.TraceFile, load *trace.Load, blockTokens int32) (*inspect.Result,
+	error) {
 	file.Interrupted = ctx.Err
 	var rows trace.Reader
 	var classes func() []string
@@ -48,7 +49,8 @@ func Inspect(ctx context.Context, file *scenario.TraceFile, load *trace.Load, bl
 // Convert selects rows of a trace, changes their load, and writes them in Clifftop's own format, gzipped if
 // asked for. Comments before the header say where they come from and what was done. It answers the number of
 // rows written.
-func Convert(ctx context.Context, w io.Writer, file *scenario.TraceFile, load trace.Load, zip bool) (rows int64, err error) {
+func Convert(ctx context.Context, w io.Writer, file *scenario.TraceFile, load trace.Load, zip bool) (rows int64,
+	err error) {
 	file.Interrupted = ctx.Err
 	applied, err := appliedTo(ctx, file, load)
 	if err != nil {
@@ -66,7 +68,8 @@ func Convert(ctx context.Context, w io.Writer, file *scenario.TraceFile, load tr
 	if sum := file.SHA256(); sum != "" {
 		source += ", sha256 " + sum
 	}
-	out, err := newTraceOutput(w, append([]string{source}, applied...), columnsOf(changed.Stats()), changed.Classes(), zip)
+	out, err := newTraceOutput(w, append([]string{source}, applied...), columnsOf(changed.Stats()), changed.Classes(),
+		zip)
 	if err != nil {
 		return 0, err
 	}

@@ -16,7 +16,8 @@ type traceOutput struct {
 	zip *gzip.Writer // Default nil
 }
 
-func newTraceOutput(w io.Writer, comments []string, columns trace.Columns, classes []string, zip bool) (*traceOutput, error) {
+func newTraceOutput(w io.Writer, comments []string, columns trace.Columns, classes []string, zip bool) (*traceOutput,
+	error) {
 	o := &traceOutput{}
 	if zip {
 		o.zip = gzip.NewWriter(w)

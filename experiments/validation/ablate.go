@@ -49,7 +49,8 @@ func Parts() []Part {
 		{Name: "fused all-reduce", Without: "all-reduce and norm are kernels apart",
 			kernels: func(o *model.KernelOptions) { o.FuseAllReduce = false }},
 		{Name: "front end of vLLM 0.16", Without: "4.2 ms and 2.8 us per token in all releases",
-			settings: []scenario.Setting{set("overheads.frontend", "4.2ms"), set("overheads.frontend_per_token", "2.8us")}},
+			settings: []scenario.Setting{set("overheads.frontend", "4.2ms"),
+				set("overheads.frontend_per_token", "2.8us")}},
 		{Name: "unfused layer kernels", Without: "MiniMax's layers run the usual kernels alone",
 			kernels: func(o *model.KernelOptions) { o.FuseLayerKernels = true }},
 		{Name: "expert imbalance", Without: "expert-parallel ranks are loaded alike",
@@ -93,8 +94,10 @@ func (u unshared) Span(b *model.Batch) (first, slope int64, n int) {
 func mixedExperts(g *model.GPU) {
 	type constants struct{ launch, memory, compute float64 }
 	tables := map[string]map[model.Precision]constants{
-		"h100-sxm": {model.BF16: {45.65e-6, 0.9885, 0.4815}, model.FP8: {44.62e-6, 0.9728, 0.2824}, model.MXFP4: {56.88e-6, 0.8071, 0.3634}},
-		"h200-sxm": {model.BF16: {47.76e-6, 1, 0.4901}, model.FP8: {44.07e-6, 0.9327, 0.2794}, model.MXFP4: {55.5e-6, 0.5779, 0.3629}},
+		"h100-sxm": {model.BF16: {45.65e-6, 0.9885, 0.4815}, model.FP8: {44.62e-6, 0.9728, 0.2824},
+			model.MXFP4: {56.88e-6, 0.8071, 0.3634}},
+		"h200-sxm": {model.BF16: {47.76e-6, 1, 0.4901}, model.FP8: {44.07e-6, 0.9327, 0.2794},
+			model.MXFP4: {55.5e-6, 0.5779, 0.3629}},
 	}
 	for precision, c := range tables[g.Name] {
 		m := &g.Kernels.MoE[precision]
@@ -231,7 +234,8 @@ func (a *Ablation) WriteCSV(w io.Writer) error {
 	rows := [][]string{{"part", "metric", "rows", "median", "mean", "bias"}}
 	for _, p := range a.Parts {
 		for _, s := range p.Errors {
-			rows = append(rows, []string{p.Part, s.Metric, fmt.Sprint(s.N), exact(s.Median), exact(s.Mean), exact(s.Bias)})
+			rows = append(rows, []string{p.Part, s.Metric, fmt.Sprint(s.N), exact(s.Median), exact(s.Mean),
+				exact(s.Bias)})
 		}
 	}
 	return writeCSV(w, rows)

@@ -46,8 +46,10 @@ func TestEveryPartMatters(t *testing.T) {
 		part, metric string
 		lower        bool
 	}{
-		{"streaming delay", "ttft_mean_ms", true}, {"front end", "ttft_mean_ms", true}, {"cold start", "ttft_mean_ms", true},
-		{"prefix cache", "ttft_mean_ms", false}, {"shared KV read once", "tpot_mean_ms", false}, {"sampler sort", "tpot_mean_ms", true},
+		{"streaming delay", "ttft_mean_ms", true}, {"front end", "ttft_mean_ms", true},
+		{"cold start", "ttft_mean_ms", true},
+		{"prefix cache", "ttft_mean_ms", false}, {"shared KV read once", "tpot_mean_ms", false},
+		{"sampler sort", "tpot_mean_ms", true},
 	} {
 		for _, p := range a.Parts {
 			lower := *of(p.Errors, want.metric).Bias < *of(nothing.Errors, want.metric).Bias

@@ -77,7 +77,8 @@ func ReadBench(path string, data []byte, scenario *scenario.Scenario) (*Referenc
 	row.Engine, row.GPU = s.Engine.Policy, c.setup.Deployment.GPU.Name
 	row.TP = given(c.setup.Deployment.TensorParallel)
 	c.setup.Report.Stages = []collect.StageSpan{{Name: "all", End: never}}
-	if !scenario.Given("workload.arrivals") && !scenario.Given("workload.input") && !scenario.Given("workload.output") && !row.Closed() {
+	if !scenario.Given("workload.arrivals") && !scenario.Given("workload.input") &&
+		!scenario.Given("workload.output") && !row.Closed() {
 		c.list = b.requests()
 	}
 	return &Reference{Name: filepath.Base(path), Rows: []*Row{row}}, c, nil
@@ -90,8 +91,9 @@ func (b *bench) row(id string, all map[string]json.RawMessage) (*Row, error) {
 		return nil, err
 	}
 	row := &Row{Line: 1, ID: id, Source: "vllm bench serve", Model: b.Model, LoadMode: "open", Rate: rate,
-		InputMean: b.per(b.InputTokens), OutputNominal: b.per(b.OutputTokens), OutputMeanReported: b.per(b.OutputTokens),
-		RequestsPerS: b.RequestThroughput, OutputTokensPerS: b.OutputThroughput, DurationS: b.Duration}
+		InputMean: b.per(b.InputTokens), OutputNominal: b.per(b.OutputTokens),
+		OutputMeanReported: b.per(b.OutputTokens),
+		RequestsPerS:       b.RequestThroughput, OutputTokensPerS: b.OutputThroughput, DurationS: b.Duration}
 	if row.Rate == nil && b.MaxConcurrency != nil {
 		row.LoadMode, row.Concurrency = "closed", given(int(*b.MaxConcurrency))
 	}
@@ -105,14 +107,16 @@ func (b *bench) row(id string, all map[string]json.RawMessage) (*Row, error) {
 		for _, s := range []struct {
 			name string
 			to   **float64
-		}{{"mean", &k.to.Mean}, {"median", &k.to.P50}, {"p50", &k.to.P50}, {"p90", &k.to.P90}, {"p95", &k.to.P95}, {"p99", &k.to.P99}} {
+		}{{"mean", &k.to.Mean}, {"median", &k.to.P50}, {"p50", &k.to.P50}, {"p90", &k.to.P90}, {"p95", &k.to.P95},
+			{"p99", &k.to.P99}} {
 			text, ok := all[s.name+"_"+k.name+"_ms"]
 			if !ok || string(text) == "null" {
 				continue
 			}
 			x, err := strconv.ParseFloat(string(text), 64)
 			if err != nil || !(x >= 0) || math.IsInf(x, 0) {
-				return nil, fmt.Errorf("%s_%s_ms: %s is not allowed (want a number, 0 or more)", s.name, k.name, short(string(text)))
+				return nil, fmt.Errorf("%s_%s_ms: %s is not allowed (want a number, 0 or more)", s.name, k.name,
+					short(string(text)))
 			}
 			*s.to = &x
 		}
@@ -132,7 +136,8 @@ func (b *bench) rate() (*float64, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	switch {
 	case err != nil || !(x > 0):
-		return nil, fmt.Errorf("request_rate: %s is not allowed (want a number above 0, or \"inf\")", short(string(b.Rate)))
+		return nil, fmt.Errorf("request_rate: %s is not allowed (want a number above 0, or \"inf\")",
+			short(string(b.Rate)))
 	case math.IsInf(x, 1):
 		return nil, nil
 	}
@@ -153,7 +158,8 @@ func (b *bench) settings(c *Case, s *scenario.Scenario) ([]scenario.Setting, err
 	var list []scenario.Setting
 	fill := func(key, format string, args ...any) {
 		if !s.Given(key) {
-			list = append(list, scenario.Setting{Key: key, Value: fmt.Sprintf(format, args...), Flag: "the benchmark's result"})
+			list = append(list, scenario.Setting{Key: key, Value: fmt.Sprintf(format, args...),
+				Flag: "the benchmark's result"})
 		}
 	}
 	if b.Model != "" {
@@ -203,7 +209,8 @@ func (b *bench) traffic(c *Case, s *scenario.Scenario, fill func(string, string,
 			return fmt.Errorf("completed, total_input_tokens and total_output_tokens do not tell the lengths (want them, or workload.input and workload.output in the scenario)")
 		default:
 			fill(l.key, "{distribution: fixed, value: %.0f}", *l.mean)
-			c.note("%s lengths are all taken as the mean; --save-detailed records them", strings.TrimPrefix(l.key, "workload."))
+			c.note("%s lengths are all taken as the mean; --save-detailed records them",
+				strings.TrimPrefix(l.key, "workload."))
 		}
 	}
 	if b.Prompts != nil && *b.Prompts >= 1 {
@@ -224,7 +231,8 @@ func quantiles(lens []float64) string {
 		if low+1 < len(lens) {
 			v += (at - float64(low)) * (lens[low+1] - v)
 		}
-		p, q = append(p, strconv.FormatFloat(float64(i)/parts, 'g', -1, 64)), append(q, strconv.FormatFloat(v, 'f', 2, 64))
+		p, q = append(p, strconv.FormatFloat(float64(i)/parts, 'g', -1, 64)),
+			append(q, strconv.FormatFloat(v, 'f', 2, 64))
 	}
 	return fmt.Sprintf("{distribution: quantiles, p: [%s], q: [%s]}", strings.Join(p, ", "), strings.Join(q, ", "))
 }
@@ -238,10 +246,12 @@ func (b *bench) requests() []workload.Request {
 	start := slices.Min(b.StartTimes)
 	var list []recorded
 	for i := range n {
-		if b.StartTimes[i]-start > clock.MaxRun.Seconds() || b.InputLens[i] > mostTokens || b.OutputLens[i] > mostTokens {
+		if b.StartTimes[i]-start > clock.MaxRun.Seconds() || b.InputLens[i] > mostTokens ||
+			b.OutputLens[i] > mostTokens {
 			return nil
 		}
-		q := recorded{arrival: b.StartTimes[i] - start, input: int(b.InputLens[i]), output: int(b.OutputLens[i]), failed: b.OutputLens[i] < 1}
+		q := recorded{arrival: b.StartTimes[i] - start, input: int(b.InputLens[i]), output: int(b.OutputLens[i]),
+			failed: b.OutputLens[i] < 1}
 		list = append(list, q)
 	}
 	out, err := replay{}.requests(list)

@@ -64,14 +64,16 @@ func TestBenchFillsInWhatTheScenarioLeavesOpen(t *testing.T) {
 	if got := c.setup.Scenario; got.Model != "llama-3.1-8b" || got.GPU != "l40s" || *got.Run.Requests != 3 {
 		t.Errorf("%s on %s, %d requests", got.Model, got.GPU, *got.Run.Requests)
 	}
-	if len(c.list) != 3 || c.list[0].InputTokens != 200 || c.list[1].Arrival.Seconds() != 0.5 || c.list[2].OutputTokens != 30 {
+	if len(c.list) != 3 || c.list[0].InputTokens != 200 || c.list[1].Arrival.Seconds() != 0.5 ||
+		c.list[2].OutputTokens != 30 {
 		t.Errorf("requests %+v", c.list)
 	}
 	for _, k := range [][2]string{
 		{`"request_rate": 2.0`, `"request_rate": "inf"`},
 		{`"max_concurrency": null`, `"max_concurrency": 7`},
 	} {
-		closed := strings.Replace(strings.Replace(detailed, `"request_rate": 2.0`, `"request_rate": "inf"`, 1), k[0], k[1], 1)
+		closed := strings.Replace(strings.Replace(detailed, `"request_rate": 2.0`, `"request_rate": "inf"`, 1), k[0],
+			k[1], 1)
 		_, c, err := ReadBench("r.json", []byte(closed), s)
 		if err != nil {
 			t.Fatal(err)

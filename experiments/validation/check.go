@@ -26,10 +26,12 @@ func (r *Row) contradictions() []string {
 	if x, in := r.RequestsPerS, r.Rate; x != nil && in != nil && !r.Closed() && *x > *in*(1+roughly) {
 		say("req_per_s %g is more than the rate_rps %g that was sent", *x, *in)
 	}
-	if tokens, x, mean := r.OutputTokensPerS, r.RequestsPerS, r.OutputMeanReported; tokens != nil && x != nil && mean != nil && !near(*tokens, *x**mean, roughly) {
+	if tokens, x, mean := r.OutputTokensPerS, r.RequestsPerS, r.OutputMeanReported; tokens != nil && x != nil &&
+		mean != nil && !near(*tokens, *x**mean, roughly) {
 		say("output_tok_per_s %g is not req_per_s %g times output_tokens_mean_reported %g", *tokens, *x, *mean)
 	}
-	if n, rate, s := r.Requests, r.Rate, r.DurationS; r.LoadMode == "open" && n != nil && rate != nil && s != nil && !near(float64(*n), *rate**s, roughly) {
+	if n, rate, s := r.Requests, r.Rate, r.DurationS; r.LoadMode == "open" && n != nil && rate != nil && s != nil &&
+		!near(float64(*n), *rate**s, roughly) {
 		say("n_requests %d is not rate_rps %g times duration_s %g", *n, *rate, *s)
 	}
 	return list

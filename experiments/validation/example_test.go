@@ -28,7 +28,8 @@ yours,vllm,0.15.1,llama-13b,H100,closed,16,160,1000,200,9.9
 			fmt.Println(row.RunID, row.Reason)
 			continue
 		}
-		fmt.Printf("%s: the time per token is simulated to 15 %%: %v\n", row.RunID, max(-*row.Error("tpot_mean_ms"), *row.Error("tpot_mean_ms")) < 0.15)
+		fmt.Printf("%s: the time per token is simulated to 15 %%: %v\n", row.RunID,
+			max(-*row.Error("tpot_mean_ms"), *row.Error("tpot_mean_ms")) < 0.15)
 	}
 	// Output:
 	// mine: the time per token is simulated to 15 %: true

@@ -32,7 +32,8 @@ func ParseFilter(conditions []string) (*Filter, error) {
 		key, value = strings.ToLower(strings.TrimSpace(key)), strings.ToLower(strings.TrimSpace(value))
 		switch {
 		case key != "load" && !slices.Contains(known, key):
-			return nil, filterFault(fmt.Sprintf("%q is no column (want load, %s …)", short(key), strings.Join(known[:12], ", ")),
+			return nil, filterFault(fmt.Sprintf("%q is no column (want load, %s …)", short(key),
+				strings.Join(known[:12], ", ")),
 				yamldoc.DidYouMean(key, append(known, "load")))
 		case value == "" && !ok:
 			return nil, filterFault("the condition is empty (want KEY=VALUE, or a part of a run's name)", "")
@@ -83,7 +84,8 @@ func (r *Row) matches(key, value string) bool {
 		b, errB := strconv.ParseFloat(value, 64)
 		return text == value || errA == nil && errB == nil && a == b
 	}
-	partly := key == "run_id" || key == "model" || key == "source" || key == "experiment" || key == "workload" || key == "flags"
+	partly := key == "run_id" || key == "model" || key == "source" || key == "experiment" || key == "workload" ||
+		key == "flags"
 	return matches(text, value, partly)
 }
 

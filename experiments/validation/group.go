@@ -162,7 +162,8 @@ func (r *Result) class() string {
 }
 
 // classOrder is that of the summary; other classes follow.
-var classOrder = []string{"open loop", "closed loop, dense", "closed loop, mixture of experts", "closed loop, gpt-oss", "open loop, overload", "closed loop, overload"}
+var classOrder = []string{"open loop", "closed loop, dense", "closed loop, mixture of experts", "closed loop, gpt-oss",
+	"open loop, overload", "closed loop, overload"}
 
 // classes sums the scored rows up by kind of load.
 func classes(rows []Result) []Class {

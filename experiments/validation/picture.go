@@ -25,7 +25,8 @@ func (r *Report) Picture() *plot.Figure {
 			}
 			overload = overload || row.Overload
 			panels[i].Points = append(panels[i].Points, plot.ParityPoint{
-				Measured: *c.Measured, Simulated: *c.Simulated, Family: row.Family(), Hollow: row.Overload, Name: row.RunID,
+				Measured: *c.Measured, Simulated: *c.Simulated, Family: row.Family(), Hollow: row.Overload,
+				Name: row.RunID,
 			})
 		}
 	}
@@ -45,7 +46,8 @@ func (r *Report) finding() string {
 	}
 	c := r.Summary[0]
 	var parts []string
-	for _, m := range []struct{ name, metric string }{{"TTFT", "ttft_mean_ms"}, {"TPOT", "tpot_mean_ms"}, {"E2E", "e2e_mean_ms"}} {
+	for _, m := range []struct{ name, metric string }{{"TTFT", "ttft_mean_ms"}, {"TPOT", "tpot_mean_ms"},
+		{"E2E", "e2e_mean_ms"}} {
 		if s := of(c.Errors, m.metric); s != nil {
 			parts = append(parts, fmt.Sprintf("%s %s %%", m.name, size(s.Median)))
 		}

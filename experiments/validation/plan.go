@@ -165,7 +165,8 @@ func (c *Case) replay(ref *Reference) error {
 	for _, r := range c.Rows[:len(c.Rows)-1] {
 		sent += or(r.Requests, 0)
 		if r.Requests == nil || sent >= len(c.list) {
-			return fmt.Errorf("n_requests of stage %s does not say where the stage ends in %s", r.Stage, first.RequestFile)
+			return fmt.Errorf("n_requests of stage %s does not say where the stage ends in %s", r.Stage,
+				first.RequestFile)
 		}
 		c.stages = append(c.stages, collect.StageSpan{Name: "stage " + r.Stage, End: c.list[sent].Arrival})
 	}
@@ -200,7 +201,8 @@ func WriteScenarios(w io.Writer, cases []*Case) error {
 			comment("rules: %s", strings.Join(c.Applied, ", "))
 		}
 		if c.list != nil {
-			comment("%d requests of %s are sent in place of the workload's arrivals and lengths", len(c.list), c.Rows[0].RequestFile)
+			comment("%d requests of %s are sent in place of the workload's arrivals and lengths", len(c.list),
+				c.Rows[0].RequestFile)
 		}
 		b.Write(c.YAML)
 	}

@@ -84,7 +84,8 @@ func TestReplayOfRecordedRequests(t *testing.T) {
 	}
 	cases := Plan(ref)
 	c := cases[0]
-	if c.Refused != "" || len(c.list) != 4 || c.list[3].InputTokens != 43 || c.list[0].Content.Segments[0] != c.list[1].Content.Segments[0] {
+	if c.Refused != "" || len(c.list) != 4 || c.list[3].InputTokens != 43 ||
+		c.list[0].Content.Segments[0] != c.list[1].Content.Segments[0] {
 		t.Fatalf("%q: %d requests", c.Refused+c.Bad, len(c.list))
 	}
 	r, err := Run(context.Background(), ref, cases, nil, Options{})
@@ -117,7 +118,8 @@ func TestColdStartLengthensTheFirstPrompts(t *testing.T) {
 		}
 		return *rep.Rows[0].Metrics[0].Simulated
 	}
-	cold, warm := r(line), r(strings.Replace(strings.Replace(line, "inference-sim/training", "elsewhere", 1), "vllm,,", "vllm,0.15,", 1))
+	cold, warm := r(line), r(strings.Replace(strings.Replace(line, "inference-sim/training", "elsewhere", 1), "vllm,,",
+		"vllm,0.15,", 1))
 	// Seven of about 30 requests wait half a second longer.
 	if extra := cold - warm; math.Abs(extra-7*500.0/30) > 60 {
 		t.Errorf("cold %g ms, warm %g ms", cold, warm)
@@ -128,7 +130,8 @@ func TestLittlesLawFindsWrongConcurrency(t *testing.T) {
 	const head = "run_id,engine,model,gpu,load_mode,concurrency,n_requests,req_per_s,e2e_mean_ms,input_tokens_mean,output_tokens_nominal"
 	right := Plan(table(t, head, "a,vllm,llama-3.1-8b,H100,closed,4,40,0.8,5000,100,10"))[0]
 	wrong := Plan(table(t, head, "a,vllm,llama-3.1-8b,H100,closed,4,40,8,5000,100,10"))[0]
-	tokens := Plan(table(t, strings.Replace(head, "req_per_s", "output_tok_per_s", 1), "a,vllm,llama-3.1-8b,H100,closed,4,40,80,5000,100,10"))[0]
+	tokens := Plan(table(t, strings.Replace(head, "req_per_s", "output_tok_per_s", 1),
+		"a,vllm,llama-3.1-8b,H100,closed,4,40,80,5000,100,10"))[0]
 	if !strings.Contains(tokens.Bad, "Little") {
 		t.Errorf("80 tokens/s of 10 each are 40 in the system: %q", tokens.Bad)
 	}
@@ -211,7 +214,8 @@ func TestScenariosCanBeRead(t *testing.T) {
 		t.Fatalf("%v\n%s", err, b.String())
 	}
 	w := s.Workload
-	if len(w.Arrivals.Stages) != 2 || *w.Arrivals.Stages[1].Rate != 6 || *w.Input.Min != 582 || *w.Input.Max != 606 || w.Prefix.SharedTokens != 100 || w.Sampling != "top_p" ||
+	if len(w.Arrivals.Stages) != 2 || *w.Arrivals.Stages[1].Rate != 6 || *w.Input.Min != 582 || *w.Input.Max != 606 ||
+		w.Prefix.SharedTokens != 100 || w.Sampling != "top_p" ||
 		*s.Engine.Version != "vllm-0.15" || s.Engine.MaxNumSeqs != 128 || s.Deployment.TensorParallelSize != 4 {
 		t.Errorf("%s", b.String())
 	}
@@ -227,7 +231,8 @@ func TestChunksOfTokensAreNotCompared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Rows[0].Error("itl_mean_ms") == nil || r.Rows[1].Error("itl_mean_ms") != nil || r.Rows[1].Error("tpot_mean_ms") == nil {
+	if r.Rows[0].Error("itl_mean_ms") == nil || r.Rows[1].Error("itl_mean_ms") != nil ||
+		r.Rows[1].Error("tpot_mean_ms") == nil {
 		t.Errorf("%+v", r.Rows)
 	}
 }

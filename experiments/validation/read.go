@@ -159,7 +159,8 @@ func (ref *Reference) columns(path string, head []string) ([]*column, error) {
 			strings.Join(missing, ", "), strings.Join(required, ", ")))
 	}
 	if len(unknown) > 0 {
-		ref.Notes = append(ref.Notes, fmt.Sprintf("columns without a meaning here are ignored: %s", strings.Join(unknown, ", ")))
+		ref.Notes = append(ref.Notes, fmt.Sprintf("columns without a meaning here are ignored: %s",
+			strings.Join(unknown, ", ")))
 	}
 	return list, nil
 }

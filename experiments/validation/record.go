@@ -49,7 +49,8 @@ func (r *Report) Records() []catalog.Accuracy {
 		for _, m := range []struct {
 			to     **float64
 			metric string
-		}{{&a.TTFT, "ttft_mean_ms"}, {&a.TPOT, "tpot_mean_ms"}, {&a.E2E, "e2e_mean_ms"}, {&a.Throughput, "output_tokens_per_s"}} {
+		}{{&a.TTFT, "ttft_mean_ms"}, {&a.TPOT, "tpot_mean_ms"}, {&a.E2E, "e2e_mean_ms"},
+			{&a.Throughput, "output_tokens_per_s"}} {
 			if m.to == &a.Throughput && !a.Closed {
 				continue // an open loop that is not overloaded is served at its own rate
 			}

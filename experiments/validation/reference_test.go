@@ -58,7 +58,8 @@ func TestMeasuredAccuracy(t *testing.T) {
 		median, mean := 100**s.Median, 100**s.Mean
 		t.Logf("%-22s %-13s median %4.1f %%, mean %4.1f %% of %d cells", want.class, want.metric, median, mean, s.N)
 		if median > want.median || want.mean > 0 && mean > want.mean {
-			t.Errorf("%s, %s: median %.1f %%, mean %.1f %% (want at most %g and %g)", want.class, want.metric, median, mean, want.median, want.mean)
+			t.Errorf("%s, %s: median %.1f %%, mean %.1f %% (want at most %g and %g)", want.class, want.metric, median,
+				mean, want.median, want.mean)
 		}
 	}
 }

@@ -147,7 +147,8 @@ func (p replay) requests(list []recorded) ([]workload.Request, error) {
 			if q.failed {
 				continue // nothing is known of it
 			}
-			return nil, fmt.Errorf("request %d has %d input and %d output tokens (want 1 or more)", i, r.InputTokens, r.OutputTokens)
+			return nil, fmt.Errorf("request %d has %d input and %d output tokens (want 1 or more)", i, r.InputTokens,
+				r.OutputTokens)
 		}
 		out = append(out, r)
 	}
@@ -166,10 +167,12 @@ func (p replay) contents(lengths map[int]int) []*workload.Content {
 		shared := min(p.shared, lengths[j])
 		c := &workload.Content{}
 		if shared > 0 {
-			c.Segments = append(c.Segments, workload.Segment{ID: workload.SegmentID(fmt.Sprint("group ", j/inGroup)), Tokens: int32(shared)})
+			c.Segments = append(c.Segments,
+				workload.Segment{ID: workload.SegmentID(fmt.Sprint("group ", j/inGroup)), Tokens: int32(shared)})
 		}
 		if own := lengths[j] - shared; own > 0 {
-			c.Segments = append(c.Segments, workload.Segment{ID: workload.SegmentID(fmt.Sprint("prompt ", j)), Tokens: int32(own)})
+			c.Segments = append(c.Segments,
+				workload.Segment{ID: workload.SegmentID(fmt.Sprint("prompt ", j)), Tokens: int32(own)})
 		}
 		list[j] = c
 	}

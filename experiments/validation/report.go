@@ -98,7 +98,9 @@ func (r *Result) Family() string {
 	if strings.HasPrefix(r.Model, "gpt-oss") {
 		return "gpt-oss"
 	}
-	return strings.TrimRight(r.Model[:max(0, strings.IndexFunc(r.Model+"-", func(c rune) bool { return c == '-' || unicode.IsDigit(c) }))], "-")
+	return strings.TrimRight(r.Model[:max(0, strings.IndexFunc(r.Model+"-", func(c rune) bool {
+		return c == '-' || unicode.IsDigit(c)
+	}))], "-")
 }
 
 // Run simulates the cases and scores the rows that keep lets through; nil keeps all. When ctx is done before the end,
@@ -109,7 +111,8 @@ func Run(ctx context.Context, ref *Reference, cases []*Case, keep func(*Row) boo
 	if err != nil && ctx.Err() == nil {
 		return nil, err
 	}
-	r := &Report{Schema: Schema, Clifftop: experiments.Version, Reference: ref.Name, Rows: []Result{}, Notes: append([]string{}, ref.Notes...)}
+	r := &Report{Schema: Schema, Clifftop: experiments.Version, Reference: ref.Name, Rows: []Result{},
+		Notes: append([]string{}, ref.Notes...)}
 	all := 0
 	for i, c := range cases {
 		for k, row := range c.Rows {
@@ -137,7 +140,8 @@ func Run(ctx context.Context, ref *Reference, cases []*Case, keep func(*Row) boo
 // result scores one row.
 func (c *Case) result(row *Row, o *outcome) Result {
 	r := Result{
-		RunID: row.ID, Status: Scored, Source: row.Source, Tier: row.Tier, Engine: row.Engine, Model: row.Model, MoE: row.MoE == "1",
+		RunID: row.ID, Status: Scored, Source: row.Source, Tier: row.Tier, Engine: row.Engine, Model: row.Model,
+		MoE: row.MoE == "1",
 		GPU: row.GPU, TP: row.tp(), Load: "open", Rate: row.Rate, Users: row.Concurrency, Overload: row.Overloaded(),
 		Rules: append([]string{}, c.Applied...), Notes: append([]string{}, c.Notes...), Metrics: []Comparison{},
 	}

@@ -68,7 +68,8 @@ type Row struct {
 	RequestFile string `csv:"request_level_file"` // relative to the CSV file's folder
 	Quality     string `csv:"quality"`            // ok or overload
 	Flags       string `csv:"flags"`
-	Tier        string `csv:"tier"` // A replayed request by request, B documented, C partly inferred, D settings found in scripts
+	// A replayed request by request, B documented, C partly inferred, D settings found in scripts
+	Tier string `csv:"tier"`
 }
 
 // Latency is a measured distribution in milliseconds.

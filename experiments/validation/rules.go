@@ -20,7 +20,8 @@ type Rule struct {
 // Rules are all that is filled in. The rows of a [Report] carry the codes of those that were applied.
 func Rules() []Rule {
 	return []Rule{
-		{"version", "a run without an engine version is taken for the last vLLM without asynchronous scheduling, " + olderVersion +
+		{"version", "a run without an engine version is taken for the last vLLM without asynchronous scheduling, " +
+			olderVersion +
 			"; the runs of inference-sim/training, of February 2026, for vllm-0.15, which the same group's dated runs carry; " +
 			"those on Blackwell and of gpt-oss, whose published launch scripts ask for asynchronous scheduling and fused all-reduces, for " + recipeVersion + ", where both are the default"},
 		{"kv_dtype", "aiconfigurator's runs of vLLM with quantised weights hold KV in 16 bits on Hopper and in fp8 on Blackwell, whatever the label, as their times per token and their queues show"},
@@ -60,7 +61,8 @@ func (r *Row) version() (name string, ruled bool) {
 	if v := versionOfSource[r.Source]; v != "" {
 		return v, true
 	}
-	if gpu, err := catalog.GPU(r.GPU); err == nil && blackwell(&gpu) || strings.Contains(strings.ToLower(r.Model), "gpt-oss") {
+	if gpu, err := catalog.GPU(r.GPU); err == nil && blackwell(&gpu) ||
+		strings.Contains(strings.ToLower(r.Model), "gpt-oss") {
 		return recipeVersion, true
 	}
 	return olderVersion, true
@@ -95,7 +97,8 @@ func (r *Row) gpu() (g model.GPU, ruled bool, err error) {
 
 // blackwell reports whether the GPU computes in 4-bit floats, as NVIDIA's do from that generation on.
 func blackwell(gpu *model.GPU) bool {
-	return strings.HasPrefix(gpu.Name, "b") || strings.HasPrefix(gpu.Name, "gb") || strings.HasPrefix(gpu.Name, "rtx-pro-6000")
+	return strings.HasPrefix(gpu.Name, "b") || strings.HasPrefix(gpu.Name, "gb") ||
+		strings.HasPrefix(gpu.Name, "rtx-pro-6000")
 }
 
 // topPModels are the beginnings of the names of models whose generation_config.json has top_p or top_k.

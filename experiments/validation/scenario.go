@@ -193,7 +193,8 @@ func (w *writer) arrivals() error {
 		if seconds == 0 {
 			seconds = math.Ceil(float64(*row.Requests) / *row.Rate)
 		}
-		w.line("  - {name: %q, process: %s, rate: %g, duration: %ss}", "stage "+row.Stage, process, *row.Rate, strconv.FormatFloat(seconds, 'f', -1, 64))
+		w.line("  - {name: %q, process: %s, rate: %g, duration: %ss}", "stage "+row.Stage, process, *row.Rate,
+			strconv.FormatFloat(seconds, 'f', -1, 64))
 	}
 	return nil
 }
@@ -250,7 +251,8 @@ func (w *writer) length(what, spec string, mean *float64) (string, error) {
 		question, _ := strconv.ParseFloat(m[2], 64)
 		tokens := or(mean, retokenised*(system+question))
 		w.c.apply("retokenised")
-		return fmt.Sprintf("distribution: uniform, min: %.0f, max: %.0f", tokens*(1-retokenisedSpread), tokens*(1+retokenisedSpread)), nil
+		return fmt.Sprintf("distribution: uniform, min: %.0f, max: %.0f", tokens*(1-retokenisedSpread),
+			tokens*(1+retokenisedSpread)), nil
 	}
 	if mean == nil || *mean < 1 {
 		return "", fmt.Errorf("%s_token_spec: %q does not say the lengths, and there is no mean (want uniform[LOW,HIGH], fixed N, or the mean)", what, short(spec))

@@ -26,7 +26,9 @@ func Metrics() []Metric {
 		row  func(*Row) *Latency
 		run  func(*report.Latency) *report.Distribution
 	}{
-		{"ttft", func(r *Row) *Latency { return &r.TTFT }, func(l *report.Latency) *report.Distribution { return &l.TTFT }},
+		{"ttft", func(r *Row) *Latency {
+			return &r.TTFT
+		}, func(l *report.Latency) *report.Distribution { return &l.TTFT }},
 		{"tpot", tpot, func(l *report.Latency) *report.Distribution { return &l.TPOT }},
 		{"itl", itl, func(l *report.Latency) *report.Distribution { return &l.ITL }},
 		{"e2e", e2e, func(l *report.Latency) *report.Distribution { return &l.E2E }},
@@ -36,7 +38,9 @@ func Metrics() []Metric {
 			row  func(*Latency) *float64
 			run  func(*report.Distribution) *float64
 		}{
-			{"mean", func(l *Latency) *float64 { return l.Mean }, func(d *report.Distribution) *float64 { return d.Mean }},
+			{"mean", func(l *Latency) *float64 {
+				return l.Mean
+			}, func(d *report.Distribution) *float64 { return d.Mean }},
 			{"p50", func(l *Latency) *float64 { return l.P50 }, func(d *report.Distribution) *float64 { return d.P50 }},
 			{"p90", func(l *Latency) *float64 { return l.P90 }, func(d *report.Distribution) *float64 { return d.P90 }},
 			{"p95", func(l *Latency) *float64 { return l.P95 }, func(d *report.Distribution) *float64 { return d.P95 }},

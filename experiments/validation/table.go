@@ -35,7 +35,8 @@ func (r *Report) write(w io.Writer, t *layout.Text) error {
 
 // rowTable lists the scored rows.
 func (r *Report) rowTable(t *layout.Text) {
-	grid := [][]string{{"run", "model", "gpu", "load", "TTFT ms", "sim", "%", "p90 %", "p99 %", "TPOT ms", "sim", "%", "E2E %", "tok/s %"}}
+	grid := [][]string{{"run", "model", "gpu", "load", "TTFT ms", "sim", "%", "p90 %", "p99 %", "TPOT ms", "sim", "%",
+		"E2E %", "tok/s %"}}
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		if row.Status != Scored {
@@ -206,21 +207,25 @@ func (r *Report) summaryTable(t *layout.Text) {
 
 // WriteCSV writes a row for each run and metric, with the names of the JSON form.
 func (r *Report) WriteCSV(w io.Writer) error {
-	rows := [][]string{{"run_id", "status", "tier", "engine", "model", "moe", "gpu", "tp", "load", "rate", "users", "overload", "rules", "reason", "metric", "measured", "simulated", "error"}}
+	rows := [][]string{{"run_id", "status", "tier", "engine", "model", "moe", "gpu", "tp", "load", "rate", "users",
+		"overload", "rules", "reason", "metric", "measured", "simulated", "error"}}
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		users := ""
 		if row.Users != nil {
 			users = strconv.Itoa(*row.Users)
 		}
-		line := []string{row.RunID, string(row.Status), row.Tier, row.Engine, row.Model, strconv.FormatBool(row.MoE), row.GPU, strconv.Itoa(row.TP),
-			row.Load, exact(row.Rate), users, strconv.FormatBool(row.Overload), strings.Join(row.Rules, " "), row.Reason}
+		line := []string{row.RunID, string(row.Status), row.Tier, row.Engine, row.Model, strconv.FormatBool(row.MoE),
+			row.GPU, strconv.Itoa(row.TP),
+			row.Load, exact(row.Rate), users, strconv.FormatBool(row.Overload), strings.Join(row.Rules, " "),
+			row.Reason}
 		metrics := row.Metrics
 		if len(metrics) == 0 {
 			metrics = []Comparison{{}}
 		}
 		for _, m := range metrics {
-			rows = append(rows, append(slices.Clone(line), m.Metric, exact(m.Measured), exact(m.Simulated), exact(m.Error)))
+			rows = append(rows, append(slices.Clone(line), m.Metric, exact(m.Measured), exact(m.Simulated),
+				exact(m.Error)))
 		}
 	}
 	return writeCSV(w, rows)

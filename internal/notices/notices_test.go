@@ -32,7 +32,8 @@ func TestModules(t *testing.T) {
 	}
 	for path, version := range versions {
 		if wanted[path] != version {
-			t.Errorf("%s %s is listed, but go.mod has %q (run go run ./internal/release notices)", path, version, wanted[path])
+			t.Errorf("%s %s is listed, but go.mod has %q (run go run ./internal/release notices)", path, version,
+				wanted[path])
 		}
 	}
 	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}",

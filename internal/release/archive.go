@@ -44,8 +44,9 @@ func packTar(w io.Writer, folder string, files []file, at time.Time) error {
 	t := tar.NewWriter(z)
 	for _, f := range files {
 		h := &tar.Header{
-			Typeflag: tar.TypeReg, Name: path.Join(folder, f.name), Mode: int64(f.mode), Size: int64(len(f.data)), ModTime: at,
-			Format: tar.FormatUSTAR,
+			Typeflag: tar.TypeReg, Name: path.Join(folder, f.name), Mode: int64(f.mode), Size: int64(len(f.data)),
+			ModTime: at,
+			Format:  tar.FormatUSTAR,
 		}
 		if err := t.WriteHeader(h); err != nil {
 			return err

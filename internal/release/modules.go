@@ -19,7 +19,8 @@ func (t target) String() string { return t.os + "/" + t.arch }
 
 // env returns the environment in which the go command builds for the target, the same way on every machine.
 func (t target) env() []string {
-	return append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off",
+	return append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false",
+		"GOWORK=off",
 		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=")
 }
 

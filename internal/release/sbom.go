@@ -99,7 +99,8 @@ func describe(p product, parts []part) *spdxDocument {
 		id := spdxID("Package", part.name)
 		d.Packages = append(d.Packages, spdxPackage{
 			Name: part.name, ID: id, Version: part.version, DownloadLocation: "NOASSERTION",
-			Concluded: expression(part.texts), Declared: expression(part.texts), Copyright: "NOASSERTION", Purpose: "LIBRARY",
+			Concluded: expression(part.texts), Declared: expression(part.texts), Copyright: "NOASSERTION",
+			Purpose:    "LIBRARY",
 			References: []spdxReference{{"PACKAGE-MANAGER", "purl", part.url}},
 		})
 		d.Relationship = append(d.Relationship, spdxRelationship{root.ID, "CONTAINS", id})
@@ -139,7 +140,8 @@ func verifyModules(files []string, listed map[string]*module) (goVersion string,
 		differ = append(differ, name+" is not listed")
 	}
 	if slices.Sort(differ); len(differ) > 0 {
-		return "", fmt.Errorf("the modules of the programs differ from those of go list: %s", strings.Join(differ, ", "))
+		return "", fmt.Errorf("the modules of the programs differ from those of go list: %s",
+			strings.Join(differ, ", "))
 	}
 	return goVersion, nil
 }

@@ -92,7 +92,8 @@ func TestTiers(t *testing.T) {
 }
 
 func TestChecks(t *testing.T) {
-	if f := flag.Lookup("rapid.checks"); !Long() && f.Value.String() != fmt.Sprint(ShortChecks) && !given("rapid.checks") {
+	if f := flag.Lookup("rapid.checks"); !Long() && f.Value.String() != fmt.Sprint(ShortChecks) &&
+		!given("rapid.checks") {
 		t.Errorf("%s random cases of a property, want %d", f.Value, ShortChecks)
 	}
 }

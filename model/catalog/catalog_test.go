@@ -106,14 +106,16 @@ func TestNames(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"Llama-3.1-8B": "llama-3.1-8b", "meta-llama/llama-3.1-8b-instruct": "llama-3.1-8b",
-		"Mixtral-8x7B-Instruct-v0.1": "mixtral-8x7b", "unsloth/Llama-3.1-8B-Instruct": "llama-3.1-8b", "openai/gpt-oss-120b": "gpt-oss-120b",
+		"Mixtral-8x7B-Instruct-v0.1": "mixtral-8x7b", "unsloth/Llama-3.1-8B-Instruct": "llama-3.1-8b",
+		"openai/gpt-oss-120b": "gpt-oss-120b",
 	} {
 		if m, err := LLM(name); err != nil || m.Name != want {
 			t.Errorf("%q is %q, %v; want %q", name, m.Name, err, want)
 		}
 	}
 	_, err := LLM("lama-3-8b")
-	if want := `catalog: no model "lama-3-8b"; nearest: llama-3-8b, `; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := `catalog: no model "lama-3-8b"; nearest: llama-3-8b, `; err == nil ||
+		!strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s…", err, want)
 	}
 	for _, odd := range []string{"", "/", "h100 ", strings.Repeat("x", 1000), "ü/ü"} {
@@ -150,7 +152,8 @@ func TestRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := map[string]string{"gemm": g.Kernels.GEMM[p].Row, "decode": g.Kernels.Decode[p].Row, "moe": g.Kernels.MoE[p].Row}[op]
+		got := map[string]string{"gemm": g.Kernels.GEMM[p].Row, "decode": g.Kernels.Decode[p].Row,
+			"moe": g.Kernels.MoE[p].Row}[op]
 		if got != c.want {
 			t.Errorf("%s %s: row %q, want %q", c.gpu, c.op, got, c.want)
 		}
@@ -165,7 +168,8 @@ func TestRows(t *testing.T) {
 	}
 	l4, _ := GPU("l4")
 	near(t, "default delta", l4.Kernels.Prefill.Delta, 170+0.35*121, 1e-12)
-	for gpu, want := range map[string]string{"h100-sxm": "calibrated", "rtx-4090": "partly calibrated", "mi300x": "uncalibrated"} {
+	for gpu, want := range map[string]string{"h100-sxm": "calibrated", "rtx-4090": "partly calibrated",
+		"mi300x": "uncalibrated"} {
 		if g, err := GPU(gpu); err != nil || g.Calibrated.String() != want {
 			t.Errorf("%s is %v, want %s", gpu, g.Calibrated, want)
 		}
@@ -183,17 +187,21 @@ memory: {physical_gb: 48, bandwidth_gb_per_s: 1000}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.Name != "my-card" || g.Calibrated != model.Uncalibrated || g.Kernels.GEMM[model.BF16].Row != "default gemm bf16" {
+	if g.Name != "my-card" || g.Calibrated != model.Uncalibrated ||
+		g.Kernels.GEMM[model.BF16].Row != "default gemm bf16" {
 		t.Errorf("read %+v", g)
 	}
 	for text, want := range map[string]string{
-		good + "colour: red\n":                                                `my.yaml:6:1: unknown field "colour" (want name, aliases, source, architecture, sms, peak_tflops, memory, links_gb_per_s, attention, allreduce_class, tdp_w, price, calibrated, kernels)`,
-		strings.Replace(good, "bf16:", "bf61:", 1):                            `my.yaml:4:15: unknown field "bf61" (want bf16, fp8, int8, fp4)`,
-		good + "kernels: {gemm: {bf16: {t0: 1}}}\n":                           `my.yaml:6:25: unknown field "t0" (want t0_us, ec, em)`,
-		good + "kernels:\n  moe:\n    fp8:\n      em: 1\n      et: 1\n":       `my.yaml:10:7: unknown field "et" (want t0_us, em, ec, tile_rows, i0)`,
-		strings.Replace(good, "100", "many", 1):                               `my.yaml:3:6: found string (want int)`,
-		strings.Replace(good, "1000", "0", 1):                                 `my.yaml: memory bandwidth is 0 (want a positive number)`,
-		strings.Replace(good, "1000", ".nan", 1):                              `my.yaml: memory bandwidth is NaN (want a positive number)`,
+		good + "colour: red\n": `my.yaml:6:1: unknown field "colour" (want name, aliases, source, architecture, sms, peak_tflops, memory, links_gb_per_s, attention, allreduce_class, tdp_w, price, calibrated, kernels)`,
+		strings.Replace(good, "bf16:", "bf61:",
+			1): `my.yaml:4:15: unknown field "bf61" (want bf16, fp8, int8, fp4)`,
+		good + "kernels: {gemm: {bf16: {t0: 1}}}\n":                     `my.yaml:6:25: unknown field "t0" (want t0_us, ec, em)`,
+		good + "kernels:\n  moe:\n    fp8:\n      em: 1\n      et: 1\n": `my.yaml:10:7: unknown field "et" (want t0_us, em, ec, tile_rows, i0)`,
+		strings.Replace(good, "100", "many", 1):                         `my.yaml:3:6: found string (want int)`,
+		strings.Replace(good, "1000", "0",
+			1): `my.yaml: memory bandwidth is 0 (want a positive number)`,
+		strings.Replace(good, "1000", ".nan",
+			1): `my.yaml: memory bandwidth is NaN (want a positive number)`,
 		good + "allreduce_class: infiniband\n":                                `my.yaml: unknown allreduce_class "infiniband" (want one of [ampere blackwell hopper l40s rtx rtx_ws])`,
 		good + "kernels: {gemm: {bf16: {t0_us: 1, ec: 1.5, em: 0.9}}}\n":      ``,
 		good + "kernels: {gemm: {fp7: {t0_us: 1, ec: 0.5, em: 0.9}}}\n":       `my.yaml: kernels.gemm: unknown format "fp7" (want [bf16 fp8 int4 nvfp4])`,
@@ -226,7 +234,8 @@ func TestBorrowedName(t *testing.T) {
 	}
 	bare, _, _ := strings.Cut(string(data), "kernels:")
 	g, err := ReadGPU("h100.yaml", []byte(bare))
-	if err != nil || g.Name != "h100-sxm" || g.Calibrated != model.Uncalibrated || g.Kernels.GEMM[model.BF16].Row != "default gemm bf16" {
+	if err != nil || g.Name != "h100-sxm" || g.Calibrated != model.Uncalibrated ||
+		g.Kernels.GEMM[model.BF16].Row != "default gemm bf16" {
 		t.Errorf("%s is %v with the row %s, %v", g.Name, g.Calibrated, g.Kernels.GEMM[model.BF16].Row, err)
 	}
 }

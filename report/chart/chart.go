@@ -174,9 +174,11 @@ func Roofline(peak, bandwidth float64, lines ...Line) Panel {
 	top := peak / 1e12
 	roof := Line{Guide: true, Points: []Point{{X: lo, Y: lo * bandwidth / 1e12}, {X: ridge, Y: top}, {X: hi, Y: top}}}
 	return Panel{
-		X:     Scale{Title: "Arithmetic per byte read, FLOPs/byte (log scale)", Log: true, Min: lo, Max: hi},
-		Y:     Scale{Title: "Arithmetic done, TFLOPs/s (log scale)", Log: true, Min: 0.4 * lo * bandwidth / 1e12, Max: 2 * top},
+		X: Scale{Title: "Arithmetic per byte read, FLOPs/byte (log scale)", Log: true, Min: lo, Max: hi},
+		Y: Scale{Title: "Arithmetic done, TFLOPs/s (log scale)", Log: true, Min: 0.4 * lo * bandwidth / 1e12,
+			Max: 2 * top},
 		Lines: append([]Line{roof}, lines...),
-		Rules: []Rule{{At: ridge, Vertical: true, Name: "ridge, " + strconv.FormatFloat(ridge, 'f', 0, 64) + " FLOPs/byte"}},
+		Rules: []Rule{{At: ridge, Vertical: true,
+			Name: "ridge, " + strconv.FormatFloat(ridge, 'f', 0, 64) + " FLOPs/byte"}},
 	}
 }

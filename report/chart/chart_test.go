@@ -40,7 +40,8 @@ func TestRoofline(t *testing.T) {
 func TestJSON(t *testing.T) {
 	l := Lines{Title: "Load", Panels: []Panel{{
 		X: Scale{Title: "Load"}, Y: Scale{Unit: Milliseconds, Log: true},
-		Lines: []Line{{Name: "wait", Dots: true, Points: []Point{{X: 1, Y: math.NaN()}, {X: 2, Y: 3, Label: "full", Hollow: true}}}},
+		Lines: []Line{{Name: "wait", Dots: true,
+			Points: []Point{{X: 1, Y: math.NaN()}, {X: 2, Y: 3, Label: "full", Hollow: true}}}},
 		Rules: []Rule{{At: 5, Vertical: true, Name: "knee"}},
 	}}}
 	got, err := json.Marshal(l)

@@ -77,7 +77,8 @@ func (l *ledger) requests() report.Requests {
 		InSystemAtEnd: l.offered - l.ended(),
 		Attempts:      l.attempts, Retries: l.attempts - l.offered,
 		RetriedAfter: report.RetriedAfter{
-			FirstTimeout: l.again[workload.TimedOutFirst], Timeout: l.again[workload.TimedOut], Busy: l.again[workload.RefusedBusy], Connection: l.again[workload.Disconnected],
+			FirstTimeout: l.again[workload.TimedOutFirst], Timeout: l.again[workload.TimedOut],
+			Busy: l.again[workload.RefusedBusy], Connection: l.again[workload.Disconnected],
 		},
 	}
 }
@@ -96,6 +97,7 @@ func (l *ledger) check(stopped bool, equal func(what string, a, b any)) {
 	}
 	if waiting == 0 {
 		equal("checksums of the requests that began and of those that ended: their difference", l.begun, uint64(0))
-		equal("checksums of the attempts that were announced and of those that came: their difference", l.announced, uint64(0))
+		equal("checksums of the attempts that were announced and of those that came: their difference", l.announced,
+			uint64(0))
 	}
 }

@@ -41,8 +41,10 @@ func gaveUp(id int64, arrival, left float64, how workload.Ending, again bool) *e
 // and one that was refused for good.
 func attempts() []*event.Record {
 	busy := served(3, 2, 2, 2, 1)
-	busy.Outcome, busy.Ending, busy.Refusal, busy.Again, busy.Tokens = event.Rejected, workload.RefusedBusy, event.Busy, true, 0
-	busy.FirstToken, busy.LastToken, busy.ClientFirst, busy.ClientLast = clock.Never, clock.Never, clock.Never, clock.Never
+	busy.Outcome, busy.Ending, busy.Refusal, busy.Again, busy.Tokens = event.Rejected, workload.RefusedBusy, event.Busy,
+		true, 0
+	busy.FirstToken, busy.LastToken, busy.ClientFirst, busy.ClientLast = clock.Never, clock.Never, clock.Never,
+		clock.Never
 	refused := *busy
 	refused.Request.ID, refused.Again = 5, false
 	return []*event.Record{
@@ -57,10 +59,12 @@ func attempts() []*event.Record {
 }
 
 func TestLogicalRequests(t *testing.T) {
-	c := New(Options{SLO: &report.SLO{Objectives: []report.Objective{{Metric: "e2e", Percentile: 95, Limit: 3 * clock.Second}}}, Reading: 5})
+	c := New(Options{SLO: &report.SLO{Objectives: []report.Objective{{Metric: "e2e", Percentile: 95,
+		Limit: 3 * clock.Second}}}, Reading: 5})
 	play(c, attempts()...)
 	s := c.Summary()
-	want := report.Requests{Offered: 4, Completed: 2, TimedOut: 1, Rejected: 1, RejectedBusy: 1, Attempts: 7, Retries: 3, RetriedAfter: report.RetriedAfter{FirstTimeout: 1, Timeout: 1, Busy: 1, Connection: 0}}
+	want := report.Requests{Offered: 4, Completed: 2, TimedOut: 1, Rejected: 1, RejectedBusy: 1, Attempts: 7,
+		Retries: 3, RetriedAfter: report.RetriedAfter{FirstTimeout: 1, Timeout: 1, Busy: 1, Connection: 0}}
 	if s.Requests != want {
 		t.Errorf("got  %+v\nwant %+v", s.Requests, want)
 	}
@@ -80,7 +84,9 @@ func TestLogicalRequests(t *testing.T) {
 	if err := table.Write(s, &b, report.DefaultProfile()); err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"4 offered, 2 completed, 1 rejected as busy, 1 timed out attempts", "attempts 7, 1.75 for each request; sent again after 1 TTFT timeouts, 1 timeouts, 1 refusals throughput", " pace "} {
+	for _, text := range []string{"4 offered, 2 completed, 1 rejected as busy, 1 timed out attempts",
+		"attempts 7, 1.75 for each request; sent again after 1 TTFT timeouts, 1 timeouts, 1 refusals throughput",
+		" pace "} {
 		if !strings.Contains(strings.Join(strings.Fields(b.String()), " "), text) {
 			t.Errorf("no %q in\n%s", text, b.String())
 		}
@@ -110,7 +116,8 @@ func TestRetriedRefusals(t *testing.T) {
 	// The first fills the queue, so that the others are refused. When they come again it is computed, and one of them
 	// waits.
 	s := c.Summary()
-	want := report.Requests{Offered: 3, Completed: 2, Rejected: 1, RejectedBusy: 1, Attempts: 5, Retries: 2, RetriedAfter: report.RetriedAfter{Busy: 2}}
+	want := report.Requests{Offered: 3, Completed: 2, Rejected: 1, RejectedBusy: 1, Attempts: 5, Retries: 2,
+		RetriedAfter: report.RetriedAfter{Busy: 2}}
 	if s.Requests != want {
 		t.Errorf("got  %+v\nwant %+v", s.Requests, want)
 	}
@@ -168,7 +175,8 @@ func TestAttemptRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns := []string{"request", "attempt", "arrival_s", "sent_s", "outcome", "ending", "again", "retry_causes", "ttft_ms", "e2e_ms"}
+	columns := []string{"request", "attempt", "arrival_s", "sent_s", "outcome", "ending", "again", "retry_causes",
+		"ttft_ms", "e2e_ms"}
 	for i, want := range []string{
 		"0 0 0.000000000 0.000000000 completed answered false  500.000000 2000.000000",
 		"1 0 1.000000000 1.000000000 timed_out ttft_timeout true  1000.000000 ",

@@ -28,7 +28,8 @@ type fraction struct {
 // batchMeans gives the summary of one run intervals, if the run was steady.
 func (c summariser) batchMeans(s *report.Summary, w *window) {
 	n := w.to - w.from
-	if st := s.Window.Stationary; st == nil || !*st || c.partial || windowFinder(c).changes() || n < mostBatches || s.Latency.E2E.N < mostBatches*batchSamples {
+	if st := s.Window.Stationary; st == nil || !*st || c.partial || windowFinder(c).changes() || n < mostBatches ||
+		s.Latency.E2E.N < mostBatches*batchSamples {
 		return
 	}
 	s.CI95 = map[string][2]float64{}
@@ -49,7 +50,8 @@ func (c summariser) fractions(w *window) []fraction {
 	n := w.to - w.from
 	list := []fraction{}
 	add := func(path string, of func(b *bucket, d *detail, seconds float64) (num, den float64)) {
-		f := fraction{path, make([]float64, n), make([]float64, n), report.MetricAt(path).Pool == report.ShareOfRequests}
+		f := fraction{path, make([]float64, n), make([]float64, n),
+			report.MetricAt(path).Pool == report.ShareOfRequests}
 		for i := range n {
 			k := w.from + i
 			seconds := min(c.line.end(k), w.end).Sub(c.line.start(k)).Seconds()
@@ -76,7 +78,8 @@ func (c summariser) fractions(w *window) []fraction {
 			return float64(b.good), float64(b.arrivals)
 		})
 	}
-	for l, name := range [...]string{inSystem: "in_system", waiting: "queue_depth", running: "running", decoding: "decoding"} {
+	for l, name := range [...]string{inSystem: "in_system", waiting: "queue_depth", running: "running",
+		decoding: "decoding"} {
 		add("concurrency."+name+".mean", func(_ *bucket, d *detail, seconds float64) (float64, float64) {
 			if h := &d.levels[l]; h.Count() > 0 {
 				return h.Mean() * seconds, seconds
@@ -96,13 +99,15 @@ func (c summariser) latencyFractions(w *window) []fraction {
 	of := [...]int{ttft, tpot, e2e, queue}
 	list := make([]fraction, len(of))
 	for i, name := range [...]string{"ttft", "tpot", "e2e", "queue"} {
-		list[i] = fraction{path: "latency_ms." + name + ".mean", num: make([]float64, w.to-w.from), den: make([]float64, w.to-w.from)}
+		list[i] = fraction{path: "latency_ms." + name + ".mean", num: make([]float64, w.to-w.from),
+			den: make([]float64, w.to-w.from)}
 	}
 	if c.folded {
 		for k := w.from; k < w.to; k++ {
 			if sk := c.line.detail[k].sketch; sk != nil {
 				for i, metric := range of {
-					list[i].num[k-w.from], list[i].den[k-w.from] = sk[metric].Sum().Float64()*1e-9, float64(sk[metric].Count())
+					list[i].num[k-w.from], list[i].den[k-w.from] = sk[metric].Sum().Float64()*1e-9,
+						float64(sk[metric].Count())
 				}
 			}
 		}

@@ -25,7 +25,8 @@ func (c *Collector) Check() error {
 	}
 	equal("attempts in the system, by counting and by level", inside, c.levels[inSystem])
 	little := c.Little()
-	equal("integral of the number in the system and sum of residence, in picoseconds", little.System[0], little.System[1])
+	equal("integral of the number in the system and sum of residence, in picoseconds", little.System[0],
+		little.System[1])
 	c.checkParts(equal)
 	if inside > 0 {
 		return errors.Join(faults...)
@@ -40,14 +41,17 @@ func (c *Collector) Check() error {
 	}
 	if t.preemptions == 0 && t.undone == 0 {
 		equal("prompt tokens computed and those of requests that were not cached", all.prefill, t.completedInput)
-		decoded := t.recTokens - t.outcomes[event.Completed] + t.dropped - t.handed // whose first replica drops its token
+		// whose first replica drops its token
+		decoded := t.recTokens - t.outcomes[event.Completed] + t.dropped - t.handed
 		equal("tokens computed, and those of prompts, recomputed ones, decoded ones and rejected drafts",
 			all.computed(), t.completedInput+all.recomputed+decoded+all.rejected())
 	}
-	equal("integral of the number in the engine and sum of residence, in picoseconds", little.Engine[0], little.Engine[1])
+	equal("integral of the number in the engine and sum of residence, in picoseconds", little.Engine[0],
+		little.Engine[1])
 	if t.preemptions == 0 && t.handed == 0 {
 		equal("integral of the queue and sum of waits, in picoseconds", little.Queue[0], little.Queue[1])
-		equal("integral of the running batch and sum of residence, in picoseconds", little.Running[0], little.Running[1])
+		equal("integral of the running batch and sum of residence, in picoseconds", little.Running[0],
+			little.Running[1])
 	}
 	if t.preemptions == 0 {
 		equal("integral of decoding and sum of decode times, in picoseconds", little.Decoding[0], little.Decoding[1])
@@ -82,7 +86,8 @@ func (c *Collector) checkParts(equal func(what string, a, b any)) {
 		for _, picos := range together.states {
 			time += picos
 		}
-		equal("time of all replicas in all states and of the run, in picoseconds", time, uint64(c.runEnd())*uint64(len(c.parts)))
+		equal("time of all replicas in all states and of the run, in picoseconds", time,
+			uint64(c.runEnd())*uint64(len(c.parts)))
 	}
 }
 

@@ -95,7 +95,8 @@ func (c summariser) classResults(w *window) []report.Class {
 		of.goodput(&s, w, &sum, detail)
 		s.Goodput.WorkFraction, s.Goodput.GPUBusyFraction, s.Goodput.GPUWallFraction = nil, nil, nil
 		results = append(results, report.Class{
-			Name: c.opts.Classes[i].Name, Requests: s.Requests, Throughput: s.Throughput, Latency: s.Latency, Goodput: s.Goodput,
+			Name: c.opts.Classes[i].Name, Requests: s.Requests, Throughput: s.Throughput, Latency: s.Latency,
+			Goodput:       s.Goodput,
 			PrefixHitRate: stats.Ratio(float64(sum.cached), float64(sum.input)),
 		})
 	}

@@ -11,9 +11,11 @@ import (
 
 // A class that has all requests has the numbers of the run, but for inter-token gaps.
 func TestClassesShareOutTheRun(t *testing.T) {
-	strict := &report.SLO{Objectives: []report.Objective{{Metric: "ttft", Percentile: 95, Limit: 2500 * clock.Millisecond}, {Metric: "itl", Percentile: 99, Limit: clock.Millisecond}}}
+	strict := &report.SLO{Objectives: []report.Objective{{Metric: "ttft", Percentile: 95,
+		Limit: 2500 * clock.Millisecond}, {Metric: "itl", Percentile: 99, Limit: clock.Millisecond}}}
 	c := New(Options{
-		SLO:     &report.SLO{Objectives: []report.Objective{{Metric: "ttft", Percentile: 95, Limit: 500 * clock.Millisecond}}},
+		SLO: &report.SLO{Objectives: []report.Objective{{Metric: "ttft", Percentile: 95,
+			Limit: 500 * clock.Millisecond}}},
 		Classes: []ClassSpan{{"chat", strict}, {"batch", nil}, {"unused", nil}},
 	})
 	records := []float64{0, 1, 2, 3, 10, 11, 12, 13}
@@ -47,7 +49,8 @@ func TestClassesShareOutTheRun(t *testing.T) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	b.Reset()
-	if err := report.WriteClasses(&b, s.Classes); err != nil || !strings.HasPrefix(b.String(), "class,offered,") || !strings.Contains(b.String(), "\nbatch,4,4,") {
+	if err := report.WriteClasses(&b, s.Classes); err != nil || !strings.HasPrefix(b.String(), "class,offered,") ||
+		!strings.Contains(b.String(), "\nbatch,4,4,") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	two := report.Pool([]*report.Summary{s, c.Summary()})

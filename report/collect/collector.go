@@ -141,7 +141,8 @@ const (
 
 // New makes a collector for one run.
 func New(opts Options) *Collector {
-	opts.GPUs, opts.Replicas, opts.PipelineStages = max(opts.GPUs, 1), max(opts.Replicas, 1), max(opts.PipelineStages, 1)
+	opts.GPUs, opts.Replicas, opts.PipelineStages = max(opts.GPUs, 1), max(opts.Replicas, 1),
+		max(opts.PipelineStages, 1)
 	opts.UsableBlocks = limitedBlocks(opts.UsableBlocks)
 	opts.Lives = opts.Lives && opts.Fleet != nil
 	// The width is chosen so that the edges of the window are edges of buckets.
@@ -160,8 +161,9 @@ func New(opts Options) *Collector {
 		width *= 2
 	}
 	return &Collector{
-		opts: opts, limits: newLimits(opts.SLO), line: newTimeline(width), reservoir: reservoir{exact: ExactSamples}, tierTraffic: tierTraffic{tiers: len(opts.Tiers)},
-		stages: newStages(opts.Stages), classes: newClasses(opts), parts: newParts(opts, width),
+		opts: opts, limits: newLimits(opts.SLO), line: newTimeline(width), reservoir: reservoir{exact: ExactSamples},
+		tierTraffic: tierTraffic{tiers: len(opts.Tiers)},
+		stages:      newStages(opts.Stages), classes: newClasses(opts), parts: newParts(opts, width),
 	}
 }
 

@@ -74,8 +74,10 @@ func near(t *testing.T, what string, got *float64, want float64) {
 
 // A request that tools measure differently: chunks at 0.50 0.55 0.60 0.90 0.95 s after sending.
 func TestWorkedExample(t *testing.T) {
-	for limit, good := range map[clock.Duration]float64{112 * clock.Millisecond: 0, 113 * clock.Millisecond: 1, 112500 * clock.Microsecond: 1} {
-		slo := &report.SLO{Objectives: []report.Objective{{Metric: "ttft", Percentile: 99, Limit: 500 * clock.Millisecond}, {Metric: "tpot", Percentile: 99, Limit: limit}}}
+	for limit, good := range map[clock.Duration]float64{112 * clock.Millisecond: 0, 113 * clock.Millisecond: 1,
+		112500 * clock.Microsecond: 1} {
+		slo := &report.SLO{Objectives: []report.Objective{{Metric: "ttft", Percentile: 99,
+			Limit: 500 * clock.Millisecond}, {Metric: "tpot", Percentile: 99, Limit: limit}}}
 		c := New(Options{SLO: slo})
 		rec := &event.Record{
 			Request: workload.Request{InputTokens: 10, OutputTokens: 5},
@@ -221,7 +223,8 @@ func TestFailuresAreInfinite(t *testing.T) {
 		switch {
 		case i >= 90:
 			rec.Outcome = event.TimedOut
-			rec.ClientFirst, rec.ClientLast, rec.FirstToken, rec.LastToken = clock.Never, clock.Never, clock.Never, clock.Never
+			rec.ClientFirst, rec.ClientLast, rec.FirstToken, rec.LastToken = clock.Never, clock.Never, clock.Never,
+				clock.Never
 			rec.Tokens = 0
 		case i >= 80:
 			rec.Outcome, rec.Refusal = event.Rejected, event.NeverFits
@@ -235,7 +238,8 @@ func TestFailuresAreInfinite(t *testing.T) {
 	}
 	play(c, records...)
 	s := c.Summary()
-	if r := s.Requests; r.Offered != 100 || r.Completed != 80 || r.Rejected != 10 || r.RejectedLong != 3 || r.RejectedBusy != 7 || r.TimedOut != 10 || r.InSystemAtEnd != 0 {
+	if r := s.Requests; r.Offered != 100 || r.Completed != 80 || r.Rejected != 10 || r.RejectedLong != 3 ||
+		r.RejectedBusy != 7 || r.TimedOut != 10 || r.InSystemAtEnd != 0 {
 		t.Errorf("%+v", r)
 	}
 	w := s.Latency.WithFailures
@@ -260,27 +264,31 @@ func marshal(t interface{ Fatal(...any) }, v any) string {
 func TestNothingIsNull(t *testing.T) {
 	for name, c := range map[string]*Collector{
 		"plain": New(Options{}),
-		"full":  New(Options{Warmup: Warmup{Auto: true}, SLO: &report.SLO{Attainment: .9}, UsableBlocks: 10, Work: &Work{}, USDPerHour: 3}),
-		"end":   New(Options{End: at(10), Warmup: Warmup{Duration: clock.Second}}),
-		"late":  New(Options{End: at(1), Warmup: Warmup{Duration: 5 * clock.Second}}),
+		"full": New(Options{Warmup: Warmup{Auto: true}, SLO: &report.SLO{Attainment: .9}, UsableBlocks: 10,
+			Work: &Work{}, USDPerHour: 3}),
+		"end":  New(Options{End: at(10), Warmup: Warmup{Duration: clock.Second}}),
+		"late": New(Options{End: at(1), Warmup: Warmup{Duration: 5 * clock.Second}}),
 	} {
 		s := c.Summary()
 		if err := c.Check(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		text := marshal(t, s)
-		for _, d := range []report.Distribution{s.Latency.TTFT, s.Latency.TPOT, s.Latency.ITL, s.Latency.E2E, s.Latency.Queue, s.StreamTPS} {
+		for _, d := range []report.Distribution{s.Latency.TTFT, s.Latency.TPOT, s.Latency.ITL, s.Latency.E2E,
+			s.Latency.Queue, s.StreamTPS} {
 			if d != (report.Distribution{}) {
 				t.Errorf("%s: a statistic over nothing is not null: %s", name, text)
 			}
 		}
-		if s.Goodput.Attainment != nil || s.Goodput.Met != nil || s.System.PrefixHitRate != nil || s.System.ErrorRate != nil {
+		if s.Goodput.Attainment != nil || s.Goodput.Met != nil || s.System.PrefixHitRate != nil ||
+			s.System.ErrorRate != nil {
 			t.Errorf("%s: a share of nothing is not null: %s", name, text)
 		}
 		if name != "end" && (s.Throughput.OutputTokensPerS != nil || s.Concurrency.InSystem.Mean != nil) {
 			t.Errorf("%s: a rate over no time is not null: %s", name, text)
 		}
-		for _, key := range []string{`"ttft": {`, `"p99_9": null`, `"ci95": null`, `"schema": "clifftop.summary/1"`, `"work_fraction": null`} {
+		for _, key := range []string{`"ttft": {`, `"p99_9": null`, `"ci95": null`, `"schema": "clifftop.summary/1"`,
+			`"work_fraction": null`} {
 			if !strings.Contains(text, key) {
 				t.Errorf("%s: no %s in %s", name, key, text)
 			}
@@ -347,20 +355,24 @@ func TestSketchIsClose(t *testing.T) {
 		arrival += rng.ExpFloat64() / 10
 		first := arrival + math.Exp(rng.NormFloat64()-1)
 		tokens := int32(1 + rng.IntN(300))
-		records = append(records, served(int64(i), arrival, first, first+float64(tokens-1)*.02*math.Exp(rng.NormFloat64()/5), tokens))
+		records = append(records, served(int64(i), arrival, first,
+			first+float64(tokens-1)*.02*math.Exp(rng.NormFloat64()/5), tokens))
 	}
 	play(exact, records...)
 	play(sketched, records...)
 	a, b := exact.Summary(), sketched.Summary()
 	pairs := map[string][2]report.Distribution{
-		"ttft": {a.Latency.TTFT, b.Latency.TTFT}, "tpot": {a.Latency.TPOT, b.Latency.TPOT}, "e2e": {a.Latency.E2E, b.Latency.E2E},
-		"stream": {a.StreamTPS, b.StreamTPS}, "user": {a.E2ETPSUser, b.E2ETPSUser}, "flight": {a.E2ETPSInFlight, b.E2ETPSInFlight},
+		"ttft": {a.Latency.TTFT, b.Latency.TTFT}, "tpot": {a.Latency.TPOT, b.Latency.TPOT},
+		"e2e":    {a.Latency.E2E, b.Latency.E2E},
+		"stream": {a.StreamTPS, b.StreamTPS}, "user": {a.E2ETPSUser, b.E2ETPSUser},
+		"flight": {a.E2ETPSInFlight, b.E2ETPSInFlight},
 	}
 	for name, p := range pairs {
 		if p[0].N != p[1].N {
 			t.Errorf("%s: n is %d, want %d", name, p[1].N, p[0].N)
 		}
-		for i, q := range [][2]*float64{{p[0].P50, p[1].P50}, {p[0].P90, p[1].P90}, {p[0].P99, p[1].P99}, {p[0].P999, p[1].P999}, {p[0].Max, p[1].Max}, {p[0].Mean, p[1].Mean}} {
+		for i, q := range [][2]*float64{{p[0].P50, p[1].P50}, {p[0].P90, p[1].P90}, {p[0].P99, p[1].P99},
+			{p[0].P999, p[1].P999}, {p[0].Max, p[1].Max}, {p[0].Mean, p[1].Mean}} {
 			if math.Abs(*q[0]-*q[1]) > *q[0]/256+1e-9 {
 				t.Errorf("%s, statistic %d: %v, want %v", name, i, *q[1], *q[0])
 			}
@@ -381,12 +393,16 @@ func config(c *simtest.Case) engine.Config {
 // drawOptions makes random options and a first width of buckets, small enough that they join.
 func drawOptions(t *rapid.T, cfg *engine.Config) (Options, clock.Duration) {
 	slo := &report.SLO{Attainment: .9, Objectives: []report.Objective{
-		{Metric: "ttft", Percentile: 95, Limit: 100 * clock.Millisecond}, {Metric: "tpot", Percentile: 50, Limit: 30 * clock.Millisecond}, {Metric: "itl", Percentile: 0, Limit: 30 * clock.Millisecond},
-		{Metric: "e2e", Percentile: 99, Limit: 2 * clock.Second}, {Metric: "queue", Percentile: 0, Limit: 5 * clock.Millisecond},
+		{Metric: "ttft", Percentile: 95, Limit: 100 * clock.Millisecond},
+		{Metric: "tpot", Percentile: 50, Limit: 30 * clock.Millisecond},
+		{Metric: "itl", Percentile: 0, Limit: 30 * clock.Millisecond},
+		{Metric: "e2e", Percentile: 99, Limit: 2 * clock.Second},
+		{Metric: "queue", Percentile: 0, Limit: 5 * clock.Millisecond},
 	}}
 	o := Options{
 		SLO: slo, GPUs: 2, MaxNumSeqs: cfg.MaxNumSeqs, UsableBlocks: int64(cfg.UsableBlocks()), USDPerHour: 3,
-		Work: &Work{FLOPsPerToken: 1, FLOPsPerContextToken: 2, FLOPsPerEmit: 3, BytesPerIteration: 4, BytesPerContextToken: 5, BytesPerToken: 6, PeakFLOPsPerS: 7, PeakBytesPerS: 8},
+		Work: &Work{FLOPsPerToken: 1, FLOPsPerContextToken: 2, FLOPsPerEmit: 3, BytesPerIteration: 4,
+			BytesPerContextToken: 5, BytesPerToken: 6, PeakFLOPsPerS: 7, PeakBytesPerS: 8},
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "warmup") {
 	case 1:
@@ -458,12 +474,14 @@ func TestCollectorCutsSpans(t *testing.T) {
 		whole, single := New(Options{}), New(Options{})
 		whole.line, single.line = newTimeline(width), newTimeline(width)
 		p := clock.Progression{
-			Start: clock.Time(rapid.Int64Range(0, 1e9).Draw(t, "start")), Remainder: rapid.Int64Range(0, 999).Draw(t, "remainder"),
-			First: rapid.Int64Range(0, 1e11).Draw(t, "first"), Slope: rapid.Int64Range(0, 1e8).Draw(t, "slope"),
+			Start:     clock.Time(rapid.Int64Range(0, 1e9).Draw(t, "start")),
+			Remainder: rapid.Int64Range(0, 999).Draw(t, "remainder"),
+			First:     rapid.Int64Range(0, 1e11).Draw(t, "first"), Slope: rapid.Int64Range(0, 1e8).Draw(t, "slope"),
 			N: rapid.IntRange(1, 200).Draw(t, "n"),
 		}
 		s := event.Span{
-			Progression: p, Decodes: rapid.IntRange(1, 20).Draw(t, "decodes"), Wait: clock.Duration(rapid.Int64Range(0, 1e6).Draw(t, "wait")),
+			Progression: p, Decodes: rapid.IntRange(1, 20).Draw(t, "decodes"),
+			Wait:    clock.Duration(rapid.Int64Range(0, 1e6).Draw(t, "wait")),
 			Context: 1000, Shared: 10, UsedBlocks: 50, BlockFemtos: clock.Mul64(50, uint64(p.Femtos(p.N))),
 			EmptyFemtos: clock.Mul64(20, uint64(p.Femtos(p.N))),
 		}
@@ -471,7 +489,8 @@ func TestCollectorCutsSpans(t *testing.T) {
 		whole.Span(&s)
 		for s.N > 1 {
 			one := head(&s, 1)
-			one.BlockFemtos, one.EmptyFemtos = clock.Mul64(50, uint64(one.Femtos(1))), clock.Mul64(20, uint64(one.Femtos(1)))
+			one.BlockFemtos, one.EmptyFemtos = clock.Mul64(50, uint64(one.Femtos(1))),
+				clock.Mul64(20, uint64(one.Femtos(1)))
 			single.Span(&one)
 		}
 		single.Span(&s)
@@ -485,7 +504,8 @@ func TestCollectorCutsSpans(t *testing.T) {
 			if !reflect.DeepEqual(a, b) {
 				t.Fatalf("bucket %d: %+v, want %+v", i, a, b)
 			}
-			if a, b := &whole.line.detail[i].itl, &single.line.detail[i].itl; a.Sum() != b.Sum() || !reflect.DeepEqual(a.Shape(1), b.Shape(1)) {
+			if a, b := &whole.line.detail[i].itl, &single.line.detail[i].itl; a.Sum() != b.Sum() ||
+				!reflect.DeepEqual(a.Shape(1), b.Shape(1)) {
 				t.Fatalf("bucket %d: gaps %v, want %v", i, a.Shape(1), b.Shape(1))
 			}
 		}
@@ -584,7 +604,8 @@ func TestWindowEdgesAreExact(t *testing.T) {
 		play(c, records...)
 		w := c.Summary().Window
 		switch {
-		case name == "end" && (w.StartS != 0 || w.EndS != 60), name == "warmup" && (w.StartS != 7 || w.WarmupS != 7 || w.EndS < 64.9 || w.EndS > 65.2):
+		case name == "end" && (w.StartS != 0 || w.EndS != 60), name == "warmup" &&
+			(w.StartS != 7 || w.WarmupS != 7 || w.EndS < 64.9 || w.EndS > 65.2):
 			t.Errorf("%s: window %+v", name, w)
 		}
 	}

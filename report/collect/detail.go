@@ -35,7 +35,8 @@ func (c *Collector) Detail() *report.Detail {
 		}
 	})
 	return &report.Detail{
-		TTFT: of[ttft].Shape(msPerPico), TPOT: of[tpot].Shape(msPerPico), E2E: of[e2e].Shape(msPerPico), ITL: itl.Shape(msPerFemto),
+		TTFT: of[ttft].Shape(msPerPico), TPOT: of[tpot].Shape(msPerPico), E2E: of[e2e].Shape(msPerPico),
+		ITL:    itl.Shape(msPerFemto),
 		Series: summariser{c}.series(&w), Opening: c.opts.Opening,
 	}
 }
@@ -57,7 +58,8 @@ func keepIterations(o *report.Opening, s *event.Span) {
 			start = s.End(k)
 		}
 		o.Iterations = append(o.Iterations, report.Iteration{
-			Start: start, End: s.End(k + 1), Replica: s.Replica, Decodes: s.Decodes, PrefillTokens: s.PrefillTokens + s.RecomputedTokens,
+			Start: start, End: s.End(k + 1), Replica: s.Replica, Decodes: s.Decodes,
+			PrefillTokens: s.PrefillTokens + s.RecomputedTokens,
 		})
 	}
 }
@@ -69,8 +71,10 @@ func keepRequest(o *report.Opening, rec *event.Record) {
 		return
 	}
 	p := report.Phases{
-		ID: rec.Request.ID, Arrival: rec.Request.Arrival, Queued: rec.Queued, Scheduled: rec.Scheduled, FirstToken: rec.FirstToken,
-		End: ended(rec), InputTokens: int32(rec.Request.InputTokens), OutputTokens: rec.Tokens, Outcome: rec.Outcome,
+		ID: rec.Request.ID, Arrival: rec.Request.Arrival, Queued: rec.Queued, Scheduled: rec.Scheduled,
+		FirstToken: rec.FirstToken,
+		End:        ended(rec), InputTokens: int32(rec.Request.InputTokens), OutputTokens: rec.Tokens,
+		Outcome: rec.Outcome,
 	}
 	at := n
 	for at > 0 && o.Requests[at-1].Arrival > p.Arrival {

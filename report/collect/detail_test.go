@@ -21,7 +21,8 @@ func TestDetailIsOfTheSummary(t *testing.T) {
 			c.Arrived(at, &r)
 			first := at.Add(clock.Duration(i%50+1) * clock.Millisecond)
 			last := first.Add(200 * clock.Millisecond)
-			c.Finished(&event.Record{Request: r, Queued: at, Scheduled: at, FirstToken: first, LastToken: last, ClientFirst: first, ClientLast: last, Released: last, Tokens: 11})
+			c.Finished(&event.Record{Request: r, Queued: at, Scheduled: at, FirstToken: first, LastToken: last,
+				ClientFirst: first, ClientLast: last, Released: last, Tokens: 11})
 		}
 		s, d := c.Summary(), c.Detail()
 		if d.TTFT.N != s.Latency.TTFT.N || d.TPOT.N != s.Latency.TPOT.N || d.E2E.N != s.Latency.E2E.N || d.TTFT.N == 0 {
@@ -45,7 +46,8 @@ func TestDetailIsOfTheSummary(t *testing.T) {
 // An opening keeps the first iterations and the earliest requests, whenever these end.
 func TestOpening(t *testing.T) {
 	o := &report.Opening{}
-	span := &event.Span{Progression: clock.Progression{Start: 0, First: 2e12, Slope: 1e12, N: 3}, Decodes: 4, PrefillTokens: 0}
+	span := &event.Span{Progression: clock.Progression{Start: 0, First: 2e12, Slope: 1e12, N: 3}, Decodes: 4,
+		PrefillTokens: 0}
 	keepIterations(o, span)
 	if len(o.Iterations) != 3 || o.Iterations[1].Start != o.Iterations[0].End || o.Iterations[2].End != span.End(3) {
 		t.Errorf("%+v", o.Iterations)
@@ -59,7 +61,8 @@ func TestOpening(t *testing.T) {
 	const n = 100
 	for i := range int64(n) {
 		k := (i * 37) % n // in some order
-		keepRequest(o, &event.Record{Request: workload.Request{ID: k, Arrival: clock.Time(k)}, Released: clock.Time(k + 500)})
+		keepRequest(o, &event.Record{Request: workload.Request{ID: k, Arrival: clock.Time(k)},
+			Released: clock.Time(k + 500)})
 	}
 	if len(o.Requests) != openingRequests {
 		t.Fatalf("%d requests", len(o.Requests))

@@ -86,8 +86,10 @@ func TestTimeoutsTakeGoodput(t *testing.T) {
 	if v := *x.SuccessfulOutputTokensPerS; math.Abs(v-3000) > 12 {
 		t.Errorf("successful %v", v)
 	}
-	if *x.OutputTokensPerS < *x.SuccessfulOutputTokensPerS || *x.SuccessfulOutputTokensPerS < *s.Goodput.OutputTokensPerS-1e-9 {
-		t.Errorf("%v, %v, %v are out of order", *x.OutputTokensPerS, *x.SuccessfulOutputTokensPerS, *s.Goodput.OutputTokensPerS)
+	if *x.OutputTokensPerS < *x.SuccessfulOutputTokensPerS ||
+		*x.SuccessfulOutputTokensPerS < *s.Goodput.OutputTokensPerS-1e-9 {
+		t.Errorf("%v, %v, %v are out of order", *x.OutputTokensPerS, *x.SuccessfulOutputTokensPerS,
+			*s.Goodput.OutputTokensPerS)
 	}
 }
 
@@ -140,7 +142,8 @@ func TestWeightOfALongAnswer(t *testing.T) {
 			from, gap float64
 			n         int
 		}{{1, short, 9}, {11, long, 999}} {
-			c.Span(&event.Span{Progression: clock.Progression{Start: at(v.from), First: int64(math.Round(v.gap * 1e15)), N: v.n}, Decodes: 1, Gaps: 1})
+			c.Span(&event.Span{Progression: clock.Progression{Start: at(v.from), First: int64(math.Round(v.gap * 1e15)),
+				N: v.n}, Decodes: 1, Gaps: 1})
 		}
 		s := c.Summary()
 		return *s.Latency.TPOT.Mean, *s.Latency.ITL.Mean
@@ -177,20 +180,24 @@ func TestGoodputOfGPUTime(t *testing.T) {
 func TestLimitOnNothingMeasured(t *testing.T) {
 	run := func(tokens int32) *report.Summary {
 		c := New(Options{End: at(10), SLO: &report.SLO{Objectives: []report.Objective{
-			{Metric: "tpot", Limit: 50 * clock.Millisecond}, {Metric: "tpot", Percentile: 95, Limit: 50 * clock.Millisecond},
+			{Metric: "tpot", Limit: 50 * clock.Millisecond},
+			{Metric: "tpot", Percentile: 95, Limit: 50 * clock.Millisecond},
 		}}})
 		play(c, served(0, 0, 1, 2, tokens))
 		return c.Summary()
 	}
 	single := run(1)
-	for what, s := range map[string]*report.Summary{"single": single, "pooled": report.Pool([]*report.Summary{run(1), run(1)})} {
+	for what, s := range map[string]*report.Summary{"single": single,
+		"pooled": report.Pool([]*report.Summary{run(1), run(1)})} {
 		for i, side := range curve.JudgeProbe(s, .95, false) {
 			l := &s.Goodput.Limits[i]
 			if l.N != 0 || l.ValueMs != nil || l.Fraction != nil {
 				t.Errorf("%s: %s is %v, %v of %d keep it", what, l.Key, l.ValueMs, l.Fraction, l.N)
 			}
-			if side.Verdict != curve.ProbePasses || l.Met == nil || !*l.Met || s.SLOUse() != 0 || curve.Breaks(s) != "" {
-				t.Errorf("%s: %s %s, met %v, use %v, breaks %q", what, l.Key, side.Verdict, l.Met, s.SLOUse(), curve.Breaks(s))
+			if side.Verdict != curve.ProbePasses || l.Met == nil || !*l.Met || s.SLOUse() != 0 ||
+				curve.Breaks(s) != "" {
+				t.Errorf("%s: %s %s, met %v, use %v, breaks %q", what, l.Key, side.Verdict, l.Met, s.SLOUse(),
+					curve.Breaks(s))
 			}
 		}
 	}

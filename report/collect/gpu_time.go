@@ -49,7 +49,8 @@ type vain [vainUseful + 1]clock.Uint128
 
 // add adds the time of an attempt.
 func (v *vain) add(t *event.GPUTime) {
-	for i, femtos := range [...]int64{lostRecompute: t.Recomputed, lostMiss: t.Lost, lostDrafts: t.Drafts, vainUseful: t.Prefill + t.Decode} {
+	for i, femtos := range [...]int64{lostRecompute: t.Recomputed, lostMiss: t.Lost, lostDrafts: t.Drafts,
+		vainUseful: t.Prefill + t.Decode} {
 		add(&v[i], femtos)
 	}
 }
@@ -128,7 +129,8 @@ func (c summariser) gpuSeconds(w *window, units []unit, d *detail) (g report.GPU
 		t, gpus := u.gpuTime(w), float64(u.GPUs)/float64(u.Replicas*stages)
 		unrequested := t.unrequested
 		if len(units) > 1 {
-			unrequested = least(unrequested, clock.Mul64(d.levels[inSystem].WeightOfZero(), clock.FemtosPerPico*uint64(stages)))
+			unrequested = least(unrequested,
+				clock.Mul64(d.levels[inSystem].WeightOfZero(), clock.FemtosPerPico*uint64(stages)))
 			add(&g.IdleByCause.Elsewhere, t.unrequested.Sub(unrequested), gpus)
 		}
 		add(&g.Useful, t.useful, gpus)

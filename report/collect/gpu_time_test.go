@@ -60,8 +60,10 @@ func TestGPUSecondsAddUp(t *testing.T) {
 		}
 		want := divided(c, tape, &w)
 		parts := map[string]clock.Uint128{
-			"useful": got.useful, "cancelled": got.cancelled, "idle": got.idle, "recompute": got.lost[lostRecompute], "miss": got.lost[lostMiss],
-			"drafts": got.lost[lostDrafts], "padding": got.lost[lostPadding], "swap": got.lost[lostSwap], "host": got.lost[lostHost],
+			"useful": got.useful, "cancelled": got.cancelled, "idle": got.idle, "recompute": got.lost[lostRecompute],
+			"miss":   got.lost[lostMiss],
+			"drafts": got.lost[lostDrafts], "padding": got.lost[lostPadding], "swap": got.lost[lostSwap],
+			"host": got.lost[lostHost],
 		}
 		// An iteration begins and ends at whole picoseconds on the tape; each may be cut by one bucket.
 		slack := 2e-12 * float64(len(tape.Iterations)+maxBuckets)
@@ -116,7 +118,8 @@ func TestGPUSeconds(t *testing.T) {
 		c.Span(&s)
 	}
 	// 2 ms of copies and 3 of the host leave 15, of which 3 of 5 tokens are lost.
-	span(0, 20, 0, 1, event.Span{Decodes: 1, PrefillTokens: 1, RecomputedTokens: 1, PaddedRows: 1, PaddedTokens: 1, SwappedBlocks: 4, SwapFemtos: 2 * ms, HostFemtos: 3 * ms})
+	span(0, 20, 0, 1, event.Span{Decodes: 1, PrefillTokens: 1, RecomputedTokens: 1, PaddedRows: 1, PaddedTokens: 1,
+		SwappedBlocks: 4, SwapFemtos: 2 * ms, HostFemtos: 3 * ms})
 	// The host hides ever less: it takes 4 + 3 + 2 + 1 of the 5 ms each, and a third of the rest is padding.
 	span(20, 5, 0, 4, event.Span{Decodes: 4, PaddedRows: 2, HostFemtos: 4 * ms, HostSlope: -ms})
 	// Iterations of 5, 6 and 7 ms, half of them padding.
@@ -129,8 +132,10 @@ func TestGPUSeconds(t *testing.T) {
 	c.Levels(0, &event.Levels{System: 1})
 	c.Levels(at(80), &event.Levels{})
 	want := report.GPUSeconds{
-		Useful: stats.Finite(2 * (.006 + .01*2/3 + .009 + .004)), CacheMiss: stats.Finite(2 * .003), Cancelled: stats.Finite(2 * .003), Padding: stats.Finite(2 * (.006 + .01/3 + .009)),
-		Recompute: stats.Finite(2 * .003), Swap: stats.Finite(2 * .002), Host: stats.Finite(2 * (.003 + .010)), Idle: stats.Finite(2 * .032),
+		Useful: stats.Finite(2 * (.006 + .01*2/3 + .009 + .004)), CacheMiss: stats.Finite(2 * .003),
+		Cancelled: stats.Finite(2 * .003), Padding: stats.Finite(2 * (.006 + .01/3 + .009)),
+		Recompute: stats.Finite(2 * .003), Swap: stats.Finite(2 * .002), Host: stats.Finite(2 * (.003 + .010)),
+		Idle:        stats.Finite(2 * .032),
 		IdleByCause: report.IdleByCause{NoRequests: stats.Finite(2 * .02), FrontEnd: stats.Finite(2 * .012)},
 	}
 	if got := c.Summary().System.GPUSeconds; !sameParts(got, want) {
@@ -141,7 +146,8 @@ func TestGPUSeconds(t *testing.T) {
 // sameParts reports whether all parts are equal but for rounding.
 func sameParts(a, b report.GPUSeconds) bool {
 	parts := func(g report.GPUSeconds) (list []float64) {
-		for _, v := range []*float64{g.Useful, g.Recompute, g.CacheMiss, g.Cancelled, g.Rejected, g.Padding, g.Swap, g.Host, g.Idle, g.IdleByCause.NoRequests, g.IdleByCause.FrontEnd} {
+		for _, v := range []*float64{g.Useful, g.Recompute, g.CacheMiss, g.Cancelled, g.Rejected, g.Padding, g.Swap,
+			g.Host, g.Idle, g.IdleByCause.NoRequests, g.IdleByCause.FrontEnd} {
 			sum := 0.0
 			if v != nil {
 				sum = *v

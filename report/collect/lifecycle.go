@@ -160,8 +160,10 @@ func (c summariser) replicaCounts(w *window, sum *bucket, units []unit) *report.
 	mean := func(s event.State) *float64 { return stats.Ratio(states[s], w.seconds()) }
 	perHour := func(n int64) *float64 { return stats.Ratio(float64(n), gpuS/3600) }
 	return &report.ReplicaCounts{
-		Mean: stats.Ratio(states[event.Ready]+states[event.Starting]+states[event.Draining]+states[event.Down], w.seconds()), Max: c.mostPaid(w),
-		Ready: mean(event.Ready), Starting: mean(event.Starting), Draining: mean(event.Draining), Down: mean(event.Down),
+		Mean: stats.Ratio(states[event.Ready]+states[event.Starting]+states[event.Draining]+states[event.Down],
+			w.seconds()), Max: c.mostPaid(w),
+		Ready: mean(event.Ready), Starting: mean(event.Starting), Draining: mean(event.Draining),
+		Down:     mean(event.Down),
 		GPUHours: stats.Finite(gpuS / 3600), IdleGPUHours: stats.Finite(idleS / 3600),
 		RequestsPerGPUHour: perHour(sum.completions), OutputTokensPerGPUHour: perHour(sum.output),
 		Held: stats.Ratio(sum.held.Float64()*1e-12, w.seconds()),

@@ -36,7 +36,8 @@ func (c course) Turn(s *autoscale.State) (int, clock.Time) {
 func TestIdleHoursOfStages(t *testing.T) {
 	for _, stages := range []int{1, 2} {
 		c := collect.New(collect.Options{
-			Replicas: 1, GPUs: 4, MaxNumSeqs: 8, UsableBlocks: 100, PipelineStages: stages, End: clock.Time(10 * clock.Second), Lives: true,
+			Replicas: 1, GPUs: 4, MaxNumSeqs: 8, UsableBlocks: 100, PipelineStages: stages,
+			End: clock.Time(10 * clock.Second), Lives: true,
 			Fleet: []collect.ReplicaOptions{{GPUs: 4, MaxNumSeqs: 8, UsableBlocks: 100, PipelineStages: stages}},
 		})
 		c.ReplicaState(0, 0, event.Ready)
@@ -57,13 +58,17 @@ func TestPaidTime(t *testing.T) {
 	}
 	f := sim.Fleet{Routers: []route.Router{new(route.RoundRobin)}, Lifecycle: &sim.Lifecycle{
 		Renew: engine, ColdStart: workload.Delay{Mean: 1500 * clock.Millisecond},
-		Failures: []sim.Failure{{Kind: sim.Crash, Replica: 1, At: clock.Time(7850 * clock.Millisecond), For: clock.Second / 2}},
-		Scalers:  []sim.Scaler{{Policy: course{2, 4, 4, 4, 4, 2}, Last: 3, Least: 2, Most: 4, Initial: 2, Scrape: clock.Second}},
+		Failures: []sim.Failure{{Kind: sim.Crash, Replica: 1, At: clock.Time(7850 * clock.Millisecond),
+			For: clock.Second / 2}},
+		Scalers: []sim.Scaler{{Policy: course{2, 4, 4, 4, 4, 2}, Last: 3, Least: 2, Most: 4, Initial: 2,
+			Scrape: clock.Second}},
 	}}
-	options := collect.Options{Replicas: 4, GPUs: 8, MaxNumSeqs: 32, UsableBlocks: 400, USDPerHour: 32, End: clock.Time(10 * clock.Second), Lives: true}
+	options := collect.Options{Replicas: 4, GPUs: 8, MaxNumSeqs: 32, UsableBlocks: 400, USDPerHour: 32,
+		End: clock.Time(10 * clock.Second), Lives: true}
 	for range 4 {
 		f.Replicas = append(f.Replicas, engine(0))
-		options.Fleet = append(options.Fleet, collect.ReplicaOptions{GPUs: 2, MaxNumSeqs: 8, UsableBlocks: 100, USDPerHour: 8})
+		options.Fleet = append(options.Fleet,
+			collect.ReplicaOptions{GPUs: 2, MaxNumSeqs: 8, UsableBlocks: 100, USDPerHour: 8})
 	}
 	var requests []workload.Request
 	for at := clock.Duration(0); at < 9*clock.Second; at += clock.Second / 4 {
@@ -100,12 +105,14 @@ func TestPaidTime(t *testing.T) {
 		t.Errorf("%v on average, %+v", *r.Mean, s.Requests)
 	}
 	g := s.System.GPUSeconds
-	sum := *g.Useful + *g.Recompute + *g.CacheMiss + *g.Cancelled + *g.Rejected + *g.Padding + *g.Swap + *g.Host + *g.Idle
+	sum := *g.Useful + *g.Recompute + *g.CacheMiss + *g.Cancelled + *g.Rejected + *g.Padding + *g.Swap + *g.Host +
+		*g.Idle
 	if paid := *r.GPUHours * 3600; math.Abs(sum-paid) > 1e-9 {
 		t.Errorf("GPU time adds up to %v s, %v s are paid for", sum, paid)
 	}
 	k := g.IdleByCause
-	if idle := *k.NoRequests + *k.Elsewhere + *k.FrontEnd + *k.Starting + *k.Down; math.Abs(idle-*g.Idle) > 1e-9 || *k.Starting < 8.9 || *k.Down < .9 {
+	if idle := *k.NoRequests + *k.Elsewhere + *k.FrontEnd + *k.Starting + *k.Down; math.Abs(idle-*g.Idle) > 1e-9 ||
+		*k.Starting < 8.9 || *k.Down < .9 {
 		t.Errorf("idle time adds up to %v of %v s: %v starting, %v down", idle, *g.Idle, *k.Starting, *k.Down)
 	}
 	if *g.Cancelled <= 0 {
@@ -116,7 +123,8 @@ func TestPaidTime(t *testing.T) {
 	if err := report.WriteSeries(&csv, points); err != nil {
 		t.Fatal(err)
 	}
-	if head, _, _ := strings.Cut(csv.String(), "\n"); !strings.HasSuffix(head, ",replicas_ready,replicas_paid,held_mean") {
+	if head, _, _ := strings.Cut(csv.String(), "\n"); !strings.HasSuffix(head,
+		",replicas_ready,replicas_paid,held_mean") {
 		t.Error(head)
 	}
 	paid := 0.0
@@ -126,7 +134,8 @@ func TestPaidTime(t *testing.T) {
 	if math.Abs(paid-*r.Mean*10) > 1e-9 {
 		t.Errorf("the series has %v replica seconds, the summary %v", paid, *r.Mean*10)
 	}
-	if err := table.Write(s, &text, report.Profile{}); err != nil || !strings.Contains(text.String(), "4 at most: ready") {
+	if err := table.Write(s, &text, report.Profile{}); err != nil ||
+		!strings.Contains(text.String(), "4 at most: ready") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 }

@@ -30,7 +30,8 @@ func (c summariser) limitResults(w *window, sum *bucket, d *detail) []report.Lim
 		l := report.LimitResult{Key: o.Key(), LimitMs: stats.Finite(milliseconds(float64(o.Limit)))}
 		value := c.statistic(o, w, d, 0, never)
 		surely := value <= float64(o.Limit)
-		l.Met = verdict(surely, surely || unfinished > 0 && c.statistic(o, w, d, unfinished, sum.failures) <= float64(o.Limit))
+		l.Met = verdict(surely, surely || unfinished > 0 &&
+			c.statistic(o, w, d, unfinished, sum.failures) <= float64(o.Limit))
 		within, n := c.within(o, w, d)
 		if l.N = n + never; l.N > 0 {
 			l.ValueMs = stats.Finite(milliseconds(value))
@@ -45,7 +46,9 @@ func (c summariser) limitResults(w *window, sum *bucket, d *detail) []report.Lim
 		share("attainment", sum.good, sum.good+unfinished, target, func(x float64) bool { return x >= target })
 	}
 	if target := slo.WaitProbability; target != nil {
-		share("wait_probability", sum.waited+never, sum.waited+sum.failures, *target, func(x float64) bool { return x <= *target })
+		share("wait_probability", sum.waited+never, sum.waited+sum.failures, *target, func(x float64) bool {
+			return x <= *target
+		})
 	}
 	return results
 }

@@ -136,11 +136,13 @@ func (c summariser) offload(engineS float64, sum *bucket, o *offload) *report.Of
 	if o == nil {
 		o = &offload{tiers: make([]tierSums, len(c.opts.Tiers))}
 	}
-	x := &report.Offload{LoadedInput: o.tokens, HitRate: stats.Ratio(float64(o.tokens), float64(sum.input)), LoadMs: stats.Ratio(o.waited.Float64()*1e-9, float64(o.loads))}
+	x := &report.Offload{LoadedInput: o.tokens, HitRate: stats.Ratio(float64(o.tokens), float64(sum.input)),
+		LoadMs: stats.Ratio(o.waited.Float64()*1e-9, float64(o.loads))}
 	for i, name := range c.opts.Tiers {
 		t := &o.tiers[i]
 		x.Tiers = append(x.Tiers, report.TierUse{
-			Name: name, StoredBlocks: t.stored, StoredBytes: t.storedBytes, LoadedBlocks: t.loaded, LoadedBytes: t.loadedBytes,
+			Name: name, StoredBlocks: t.stored, StoredBytes: t.storedBytes, LoadedBlocks: t.loaded,
+			LoadedBytes:      t.loadedBytes,
 			LinkBusyFraction: stats.Ratio(t.busy.Float64()*1e-12, engineS),
 		})
 	}

@@ -15,11 +15,13 @@ import (
 )
 
 // pipelined runs requests on an engine of so many stages with steps of 20 ms, and measures it.
-func pipelined(t *testing.T, stages int, weights []int64, budget int, requests []workload.Request) (*Collector, *report.Summary) {
+func pipelined(t *testing.T, stages int, weights []int64, budget int, requests []workload.Request) (*Collector,
+	*report.Summary) {
 	t.Helper()
 	timer := simtest.Staged{StepTimer: model.NewLinear(20*clock.Millisecond, 0), Weights: weights}
 	cfg := engine.Config{
-		Scheduler: &sched.VLLM{}, Timer: timer, MaxNumSeqs: 16, MaxNumBatchedTokens: budget, MaxModelLen: 4096, BlockSize: 16, Stages: stages, Check: true,
+		Scheduler: &sched.VLLM{}, Timer: timer, MaxNumSeqs: 16, MaxNumBatchedTokens: budget, MaxModelLen: 4096,
+		BlockSize: 16, Stages: stages, Check: true,
 	}
 	c := New(Options{GPUs: stages, PipelineStages: stages, MaxNumSeqs: 16, End: clock.Time(clock.Second)})
 	e, err := sim.New(cfg, simtest.NewRequests(requests), c)
@@ -73,7 +75,8 @@ func TestStageTimeAddsUp(t *testing.T) {
 	var requests []workload.Request
 	for i := range 60 {
 		requests = append(requests, workload.Request{
-			InputTokens: int32(1 + i*37%90), OutputTokens: int32(1 + i*13%30), Arrival: clock.Time(i) * clock.Time(23*clock.Millisecond) / 3,
+			InputTokens: int32(1 + i*37%90), OutputTokens: int32(1 + i*13%30),
+			Arrival: clock.Time(i) * clock.Time(23*clock.Millisecond) / 3,
 		})
 	}
 	const stages = 3

@@ -38,7 +38,9 @@ func newParts(o Options, width clock.Duration) []*part {
 	var parts []*part
 	for _, r := range o.Fleet {
 		p := &part{pool: r.Pool}
-		p.opts = Options{GPUs: max(r.GPUs, 1), Replicas: 1, PipelineStages: max(r.PipelineStages, 1), MaxNumSeqs: r.MaxNumSeqs, UsableBlocks: limitedBlocks(r.UsableBlocks), Work: r.Work, End: o.End, Lives: o.Lives}
+		p.opts = Options{GPUs: max(r.GPUs, 1), Replicas: 1, PipelineStages: max(r.PipelineStages, 1),
+			MaxNumSeqs: r.MaxNumSeqs, UsableBlocks: limitedBlocks(r.UsableBlocks), Work: r.Work, End: o.End,
+			Lives: o.Lives}
 		p.line = newTimeline(width)
 		p.line.detail = nil
 		p.isPart = true
@@ -158,11 +160,14 @@ func (c summariser) replicaResults(w *window) ([]report.Replica, *report.Imbalan
 		all := p.whole()
 		r := &results[i]
 		*r = report.Replica{
-			Pool: p.pool, Index: i, GPUs: p.opts.GPUs, Throughput: s.Throughput, System: s.System, Latency: latencies[i],
-			Tokens: report.ReplicaTokens{Input: all.input, CachedInput: all.cached, Output: all.output, Recomputed: all.recomputed},
+			Pool: p.pool, Index: i, GPUs: p.opts.GPUs, Throughput: s.Throughput, System: s.System,
+			Latency: latencies[i],
+			Tokens: report.ReplicaTokens{Input: all.input, CachedInput: all.cached, Output: all.output,
+				Recomputed: all.recomputed},
 			Requests: report.ReplicaRequests{
 				Sent: p.sent, Completed: p.outcomes[event.Completed], Rejected: p.outcomes[event.Rejected],
-				TimedOut: p.outcomes[event.TimedOut], Cancelled: p.outcomes[event.Cancelled], Failed: p.outcomes[event.Failed],
+				TimedOut: p.outcomes[event.TimedOut], Cancelled: p.outcomes[event.Cancelled],
+				Failed: p.outcomes[event.Failed],
 			},
 		}
 		r.Requests.InSystemAtEnd = p.Collector.levels[inSystem]
@@ -170,7 +175,8 @@ func (c summariser) replicaResults(w *window) ([]report.Replica, *report.Imbalan
 		for _, n := range p.outcomes {
 			r.Requests.HandedOn -= n
 		}
-		r.Latency.ITL = report.Distribution{N: sum.gapCount, Mean: stats.Finite(sum.gapSum.Float64() / float64(sum.gapCount) * 1e-12)}
+		r.Latency.ITL = report.Distribution{N: sum.gapCount,
+			Mean: stats.Finite(sum.gapSum.Float64() / float64(sum.gapCount) * 1e-12)}
 		r.Concurrency = sum.concurrency()
 		if b := s.System.BusyFraction; b != nil {
 			busy, most = busy+*b, max(most, *b)
@@ -190,9 +196,11 @@ func (b *bucket) concurrency() report.Concurrency {
 		if b.watched == 0 {
 			return report.Level{}
 		}
-		return report.Level{Mean: stats.Finite(b.levels[l].Float64() / float64(b.watched)), Max: stats.Finite(float64(b.highest[l]))}
+		return report.Level{Mean: stats.Finite(b.levels[l].Float64() / float64(b.watched)),
+			Max: stats.Finite(float64(b.highest[l]))}
 	}
-	return report.Concurrency{InSystem: level(inSystem), Running: level(running), Decoding: level(decoding), QueueDepth: level(waiting)}
+	return report.Concurrency{InSystem: level(inSystem), Running: level(running), Decoding: level(decoding),
+		QueueDepth: level(waiting)}
 }
 
 // ReplicaSeries is [Collector.Series] of each replica of a fleet, at the same times. Arrivals are of attempts that were

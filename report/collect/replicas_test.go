@@ -37,11 +37,13 @@ func TestPartsAreCollectors(t *testing.T) {
 		fleet := sim.Fleet{Routers: []route.Router{new(route.RoundRobin)}}
 		alone := make([]*Collector, replicas)
 		for i := range replicas {
-			each := ReplicaOptions{GPUs: i + 1, MaxNumSeqs: cfg.MaxNumSeqs, UsableBlocks: int64(cfg.UsableBlocks()), Work: opts.Work}
+			each := ReplicaOptions{GPUs: i + 1, MaxNumSeqs: cfg.MaxNumSeqs, UsableBlocks: int64(cfg.UsableBlocks()),
+				Work: opts.Work}
 			opts.Fleet = append(opts.Fleet, each)
 			opts.GPUs += each.GPUs
 			fleet.Replicas = append(fleet.Replicas, config(&k))
-			alone[i] = New(Options{GPUs: each.GPUs, MaxNumSeqs: each.MaxNumSeqs, UsableBlocks: each.UsableBlocks, Work: each.Work, End: opts.End})
+			alone[i] = New(Options{GPUs: each.GPUs, MaxNumSeqs: each.MaxNumSeqs, UsableBlocks: each.UsableBlocks,
+				Work: each.Work, End: opts.End})
 			alone[i].line = newTimeline(width)
 		}
 		opts.UsableBlocks *= int64(replicas)
@@ -98,14 +100,17 @@ func (c *Collector) asReplica(w *window, i int) report.Replica {
 	summariser{c}.latencies(&s, w, &sum, d)
 	summariser{c}.concurrency(&s, d)
 	summariser{c}.system(&s, w, &sum, d)
-	for _, l := range []*report.Level{&s.Concurrency.InSystem, &s.Concurrency.Running, &s.Concurrency.Decoding, &s.Concurrency.QueueDepth} {
+	for _, l := range []*report.Level{&s.Concurrency.InSystem, &s.Concurrency.Running, &s.Concurrency.Decoding,
+		&s.Concurrency.QueueDepth} {
 		l.P95, l.P99 = nil, nil
 	}
 	t, all, l := &c.totals, c.whole(), &s.Latency
 	return report.Replica{
 		Index: i, GPUs: c.opts.GPUs, Throughput: s.Throughput, Concurrency: s.Concurrency, System: s.System,
-		Latency:  report.ReplicaLatency{TTFT: l.TTFT, TPOT: l.TPOT, ITL: report.Distribution{N: l.ITL.N, Mean: l.ITL.Mean}, E2E: l.E2E, Queue: l.Queue},
-		Tokens:   report.ReplicaTokens{Input: t.input, CachedInput: t.cached, Output: all.output, Recomputed: all.recomputed},
+		Latency: report.ReplicaLatency{TTFT: l.TTFT, TPOT: l.TPOT,
+			ITL: report.Distribution{N: l.ITL.N, Mean: l.ITL.Mean}, E2E: l.E2E, Queue: l.Queue},
+		Tokens: report.ReplicaTokens{Input: t.input, CachedInput: t.cached, Output: all.output,
+			Recomputed: all.recomputed},
 		Requests: report.ReplicaRequests{Sent: t.attempts, InSystemAtEnd: t.attempts - t.recorded},
 	}
 }
@@ -143,7 +148,8 @@ func TestReplicasOfManyRequests(t *testing.T) {
 	}
 	s := c.Summary()
 	for i, want := range []int64{75, 25} {
-		if r := s.Replicas[i]; r.Latency.TTFT.N != want || r.Requests.Completed != want || *r.Latency.TTFT.P50 != *s.Latency.TTFT.P50 {
+		if r := s.Replicas[i]; r.Latency.TTFT.N != want || r.Requests.Completed != want ||
+			*r.Latency.TTFT.P50 != *s.Latency.TTFT.P50 {
 			t.Errorf("replica %d: %s", i, marshal(t, r))
 		}
 	}
@@ -155,19 +161,22 @@ func TestReplicasOfManyRequests(t *testing.T) {
 // TestFleetsPool wants that replications of a fleet pool its replicas, without intervals.
 func TestFleetsPool(t *testing.T) {
 	run := func(seed uint64, busy float64) *report.Summary {
-		s := &report.Summary{Seed: seed, Window: report.Window{EndS: 10}, Replicas: []report.Replica{{Pool: "a", Index: 0, GPUs: 2}, {Pool: "a", Index: 1, GPUs: 2}}}
+		s := &report.Summary{Seed: seed, Window: report.Window{EndS: 10},
+			Replicas: []report.Replica{{Pool: "a", Index: 0, GPUs: 2}, {Pool: "a", Index: 1, GPUs: 2}}}
 		blocks := int64(100)
 		for i := range s.Replicas {
 			r := &s.Replicas[i]
 			r.Requests.Sent = 5
-			r.System.BusyFraction, r.System.KVUsage.Max, r.System.KVBlocks = stats.Finite(busy), stats.Finite(busy/2), &blocks
+			r.System.BusyFraction, r.System.KVUsage.Max, r.System.KVBlocks = stats.Finite(busy), stats.Finite(busy/2),
+				&blocks
 			r.System.GPUSeconds.Useful = stats.Finite(busy)
 		}
 		return s
 	}
 	s := report.Pool([]*report.Summary{run(1, .4), run(2, .6)})
 	r := s.Replicas[1]
-	if r.Pool != "a" || r.Index != 1 || r.GPUs != 2 || r.Requests.Sent != 10 || *r.System.BusyFraction != .5 || *r.System.KVUsage.Max != .3 || *r.System.KVBlocks != 100 || *r.System.GPUSeconds.Useful != 1 {
+	if r.Pool != "a" || r.Index != 1 || r.GPUs != 2 || r.Requests.Sent != 10 || *r.System.BusyFraction != .5 ||
+		*r.System.KVUsage.Max != .3 || *r.System.KVBlocks != 100 || *r.System.GPUSeconds.Useful != 1 {
 		t.Errorf("pooled %s", marshal(t, r))
 	}
 	for path := range s.CI95 {

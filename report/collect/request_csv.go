@@ -56,9 +56,11 @@ func (w *RequestWriter) Finished(rec *event.Record) {
 		b = strconv.AppendInt(append(b, ','), n, 10)
 	}
 	b = append(append(b, ','), rec.Outcome.String()...)
-	b = append(append(b, ','), [...]string{event.NotRefused: "", event.NeverFits: "too_long", event.Busy: "busy", event.NotReady: "not_ready"}[rec.Refusal]...)
+	b = append(append(b, ','), [...]string{event.NotRefused: "", event.NeverFits: "too_long", event.Busy: "busy",
+		event.NotReady: "not_ready"}[rec.Refusal]...)
 	for _, at := range [...]clock.Time{
-		r.Arrival, rec.Queued, rec.Scheduled, rec.FirstToken, rec.LastToken, rec.ClientFirst, rec.ClientLast, rec.Released,
+		r.Arrival, rec.Queued, rec.Scheduled, rec.FirstToken, rec.LastToken, rec.ClientFirst, rec.ClientLast,
+		rec.Released,
 	} {
 		if b = append(b, ','); at != clock.Never {
 			b = layout.AppendThousandths(b, int64(at), 9)

@@ -23,7 +23,8 @@ func TestRequestsCSV(t *testing.T) {
 	c := New(Options{Requests: w})
 	late := served(1, 2, 3, 3, 1)
 	late.Outcome, late.Tokens = event.TimedOut, 0
-	late.FirstToken, late.LastToken, late.ClientFirst, late.ClientLast = clock.Never, clock.Never, clock.Never, clock.Never
+	late.FirstToken, late.LastToken, late.ClientFirst, late.ClientLast = clock.Never, clock.Never, clock.Never,
+		clock.Never
 	busy := *late
 	busy.Request.ID, busy.Outcome, busy.Refusal = 2, event.Rejected, event.Busy
 	play(c, served(0, 1.5, 1.75, 2.25, 11), late, &busy)
@@ -48,7 +49,8 @@ func TestRequestsCSV(t *testing.T) {
 			t.Errorf("%s of a request that left is %q", name, got)
 		}
 	}
-	if cell(2, "outcome") != "timed_out" || cell(2, "reason") != "" || cell(3, "outcome") != "rejected" || cell(3, "reason") != "busy" || len(rows) != 4 {
+	if cell(2, "outcome") != "timed_out" || cell(2, "reason") != "" || cell(3, "outcome") != "rejected" ||
+		cell(3, "reason") != "busy" || len(rows) != 4 {
 		t.Errorf("%q", rows)
 	}
 }
@@ -68,7 +70,8 @@ func TestRequestsCSVKeepsErrors(t *testing.T) {
 }
 
 func TestAppendThousandths(t *testing.T) {
-	for want, v := range map[string]int64{"0.000000000": 0, "1.000000000": 1e12, "0.000000001": 1999, "12.345678901": 12345678901234, "9223372.036854775": math.MaxInt64} {
+	for want, v := range map[string]int64{"0.000000000": 0, "1.000000000": 1e12, "0.000000001": 1999,
+		"12.345678901": 12345678901234, "9223372.036854775": math.MaxInt64} {
 		if got := string(layout.AppendThousandths(nil, v, 9)); got != want {
 			t.Errorf("%d is %q, want %q", v, got, want)
 		}
@@ -78,7 +81,8 @@ func TestAppendThousandths(t *testing.T) {
 func TestSeries(t *testing.T) {
 	c := New(Options{UsableBlocks: 100})
 	queueRun(c, 500, 0, func(int) float64 { return .5 })
-	c.Span(&event.Span{Progression: clock.Progression{Start: at(1), First: 1e15, N: 10}, Decodes: 3, BlockFemtos: clock.Mul64(50, 1e16), UsedBlocks: 50})
+	c.Span(&event.Span{Progression: clock.Progression{Start: at(1), First: 1e15, N: 10}, Decodes: 3,
+		BlockFemtos: clock.Mul64(50, 1e16), UsedBlocks: 50})
 	points := c.Series()
 	var arrivals, completions, tokens int64
 	var busy, blocks float64
@@ -92,8 +96,10 @@ func TestSeries(t *testing.T) {
 			t.Errorf("bucket %d starts at %v, the one before ends at %v", i, p.StartS, points[i-1].EndS)
 		}
 	}
-	if arrivals != 500 || completions != 500 || tokens != 30 || math.Abs(busy-10) > 1e-9 || math.Abs(blocks-5) > 1e-9 || len(points) > maxBuckets {
-		t.Errorf("%d arrivals, %d completions, %d tokens, busy %v s, blocks %v s, %d buckets", arrivals, completions, tokens, busy, blocks, len(points))
+	if arrivals != 500 || completions != 500 || tokens != 30 || math.Abs(busy-10) > 1e-9 || math.Abs(blocks-5) > 1e-9 ||
+		len(points) > maxBuckets {
+		t.Errorf("%d arrivals, %d completions, %d tokens, busy %v s, blocks %v s, %d buckets", arrivals, completions,
+			tokens, busy, blocks, len(points))
 	}
 	var b bytes.Buffer
 	if err := report.WriteSeries(&b, points); err != nil {
@@ -121,9 +127,12 @@ func TestVLLMBench(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]any{
-		"completed": 2., "failed": 0., "duration": 4., "request_throughput": .5, "output_throughput": 4., "total_token_throughput": 54.,
-		"request_goodput": .25, "request_rate": "inf", "max_concurrent_requests": 1., "mean_ttft_ms": 625., "median_ttft_ms": 625.,
-		"std_ttft_ms": 375., "mean_tpot_ms": 175., "p99.9_itl_ms": nil, "mean_e2el_ms": 1625., "max_concurrency": nil,
+		"completed": 2., "failed": 0., "duration": 4., "request_throughput": .5, "output_throughput": 4.,
+		"total_token_throughput": 54.,
+		"request_goodput":        .25, "request_rate": "inf", "max_concurrent_requests": 1., "mean_ttft_ms": 625.,
+		"median_ttft_ms": 625.,
+		"std_ttft_ms":    375., "mean_tpot_ms": 175., "p99.9_itl_ms": nil, "mean_e2el_ms": 1625.,
+		"max_concurrency": nil,
 	} {
 		if got[key] != want {
 			t.Errorf("%s is %v, want %v", key, got[key], want)

@@ -21,7 +21,8 @@ func newLimits(s *report.SLO) limits {
 		return l
 	}
 	for _, o := range s.Objectives {
-		of := map[string]*clock.Duration{"ttft": &l.ttft, "tpot": &l.tpot, "itl": &l.tpot, "e2e": &l.e2e, "queue": &l.queue}[o.Metric]
+		of := map[string]*clock.Duration{"ttft": &l.ttft, "tpot": &l.tpot, "itl": &l.tpot, "e2e": &l.e2e,
+			"queue": &l.queue}[o.Metric]
 		if of == nil {
 			panic("report: an objective limits " + strconv.Quote(o.Metric) + ", which is no metric")
 		}

@@ -23,14 +23,18 @@ func limited(metric string, percentile float64, limit clock.Duration) *report.SL
 }
 
 func TestObjectiveKeys(t *testing.T) {
-	for percentile, want := range map[float64]string{0: "ttft_mean", 5: "ttft_p5", 95: "ttft_p95", 99.9: "ttft_p99_9", 99.999: "ttft_p99_999"} {
+	for percentile, want := range map[float64]string{0: "ttft_mean", 5: "ttft_p5", 95: "ttft_p95", 99.9: "ttft_p99_9",
+		99.999: "ttft_p99_999"} {
 		if got := (report.Objective{Metric: "ttft", Percentile: percentile}).Key(); got != want {
 			t.Errorf("%v is %s, want %s", percentile, got, want)
 		}
 	}
 	share := .1
 	slo := &report.SLO{
-		Objectives: []report.Objective{{Metric: "ttft", Percentile: 95, Limit: 800 * clock.Millisecond}, {Metric: "tpot", Percentile: 99.9, Limit: 80 * clock.Millisecond}, {Metric: "itl", Percentile: 50, Limit: 20 * clock.Millisecond}, {Metric: "e2e", Percentile: 0, Limit: clock.Minute}},
+		Objectives: []report.Objective{{Metric: "ttft", Percentile: 95, Limit: 800 * clock.Millisecond},
+			{Metric: "tpot", Percentile: 99.9, Limit: 80 * clock.Millisecond},
+			{Metric: "itl", Percentile: 50, Limit: 20 * clock.Millisecond},
+			{Metric: "e2e", Percentile: 0, Limit: clock.Minute}},
 		Attainment: .95, WaitProbability: &share,
 	}
 	const want = `{
@@ -115,7 +119,8 @@ func cut(id int64, arrival, after float64) *event.Record {
 func TestRunsThatFailAreNotMet(t *testing.T) {
 	for _, exact := range []int{10, ExactSamples} {
 		for _, metric := range []string{"ttft", "tpot", "itl", "e2e", "queue"} {
-			for percentile, want := range map[float64]bool{40: true, 44: true, 45: false, 50: false, 95: false, 0: false} {
+			for percentile, want := range map[float64]bool{40: true, 44: true, 45: false, 50: false, 95: false,
+				0: false} {
 				slo := limited(metric, percentile, 10*clock.Second)
 				if metric == "itl" {
 					slo.Objectives[0].Limit = clock.Second
@@ -303,7 +308,8 @@ func TestGoodputAgainstRequests(t *testing.T) {
 			if v > most {
 				continue
 			}
-			needed += float64(r.Request.InputTokens-r.CachedTokens-r.LoadedTokens-r.PulledTokens-r.LaterCachedTokens) + gaps
+			needed += float64(r.Request.InputTokens-r.CachedTokens-r.LoadedTokens-r.PulledTokens-r.LaterCachedTokens) +
+				gaps
 			if in {
 				good++
 				tokens += float64(r.Tokens)
@@ -371,13 +377,17 @@ func same(t *rapid.T, what string, got *float64, want float64) {
 // A summary that is read is not judged by something else than what it says.
 func TestReadObjectives(t *testing.T) {
 	var slo report.SLO
-	if err := slo.UnmarshalJSON([]byte(`{"ttft_p99_9": "2s", "tpot_mean": "50ms", "attainment": 0.9}`)); err != nil || len(slo.Objectives) != 2 {
+	if err := slo.UnmarshalJSON([]byte(`{"ttft_p99_9": "2s", "tpot_mean": "50ms", "attainment": 0.9}`)); err != nil ||
+		len(slo.Objectives) != 2 {
 		t.Fatalf("%+v, %v", slo, err)
 	}
-	if got := marshal(t, &slo); got != marshal(t, &report.SLO{Attainment: .9, Objectives: []report.Objective{{Metric: "tpot", Percentile: 0, Limit: 50 * clock.Millisecond}, {Metric: "ttft", Percentile: 99.9, Limit: 2 * clock.Second}}}) {
+	if got := marshal(t, &slo); got != marshal(t,
+		&report.SLO{Attainment: .9, Objectives: []report.Objective{{Metric: "tpot", Percentile: 0,
+			Limit: 50 * clock.Millisecond}, {Metric: "ttft", Percentile: 99.9, Limit: 2 * clock.Second}}}) {
 		t.Error(got)
 	}
-	for _, key := range []string{"ttft", "ttft_", "ttft_q95", "ttft_p", "ttft_p0", "ttft_p100", "ttft_pNaN", "speed_p95"} {
+	for _, key := range []string{"ttft", "ttft_", "ttft_q95", "ttft_p", "ttft_p0", "ttft_p100", "ttft_pNaN",
+		"speed_p95"} {
 		if err := slo.UnmarshalJSON([]byte(`{"` + key + `": "1s"}`)); err == nil {
 			t.Errorf("%s is read as %+v", key, slo.Objectives)
 		}
@@ -385,7 +395,9 @@ func TestReadObjectives(t *testing.T) {
 }
 
 func TestLimitName(t *testing.T) {
-	for key, want := range map[string]string{"ttft_p95": "TTFT p95", "e2e_p99_9": "E2E p99.9", "queue_mean": "queue mean", "my_chat: tpot_p95": "my_chat: TPOT p95", "attainment": "attainment", "wait_probability": "wait probability"} {
+	for key, want := range map[string]string{"ttft_p95": "TTFT p95", "e2e_p99_9": "E2E p99.9",
+		"queue_mean": "queue mean", "my_chat: tpot_p95": "my_chat: TPOT p95", "attainment": "attainment",
+		"wait_probability": "wait probability"} {
 		if got := report.LimitName(key); got != want {
 			t.Errorf("%s: %q, want %q", key, got, want)
 		}

@@ -102,7 +102,8 @@ func (c summariser) stageResults() []report.Stage {
 		c.rates(&s, &w, &t.bucket)
 		c.latencies(&s, &w, &t.bucket, &t.detail)
 		results = append(results, report.Stage{
-			Name: t.name, StartS: w.start.Seconds(), EndS: w.end.Seconds(), Throughput: s.Throughput, Latency: s.Latency,
+			Name: t.name, StartS: w.start.Seconds(), EndS: w.end.Seconds(), Throughput: s.Throughput,
+			Latency: s.Latency,
 		})
 	}
 	return results

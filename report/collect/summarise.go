@@ -41,7 +41,8 @@ func (c *Collector) Summary() *report.Summary {
 }
 
 func (c summariser) summary() *report.Summary {
-	s := &report.Summary{Schema: report.SummarySchema, Partial: c.partial, Warnings: append([]report.Warning{}, c.warnings...)}
+	s := &report.Summary{Schema: report.SummarySchema, Partial: c.partial,
+		Warnings: append([]report.Warning{}, c.warnings...)}
 	w := c.window(s)
 	sum, detail := c.line.total(w.from, w.to)
 	c.counts(s)
@@ -208,7 +209,8 @@ func (c summariser) concurrency(s *report.Summary, d *detail) {
 		if h.Count() == 0 {
 			return report.Level{}
 		}
-		return report.Level{Mean: stats.Finite(h.Mean()), P95: stats.Finite(h.Level(.95)), P99: stats.Finite(h.Level(.99)), Max: stats.Finite(float64(h.Max()))}
+		return report.Level{Mean: stats.Finite(h.Mean()), P95: stats.Finite(h.Level(.95)),
+			P99: stats.Finite(h.Level(.99)), Max: stats.Finite(float64(h.Max()))}
 	}
 	s.Concurrency = report.Concurrency{
 		InSystem: level(inSystem), Running: level(running), Decoding: level(decoding), QueueDepth: level(waiting),
@@ -340,10 +342,12 @@ func (c summariser) warn(s *report.Summary, w *window) {
 		s.AddWarning("not_stationary", "the system had not settled after half the run: make it longer")
 	}
 	if n := s.Latency.TTFT.N; n > 0 && n < report.MinSamplesP99 {
-		s.AddWarning("few_samples", fmt.Sprintf("%d requests in the window are too few for a p99 (want %d or more)", n, report.MinSamplesP99))
+		s.AddWarning("few_samples", fmt.Sprintf("%d requests in the window are too few for a p99 (want %d or more)", n,
+			report.MinSamplesP99))
 	}
 	if n := s.Requests.RejectedLong; n > 0 {
-		s.AddWarning("rejected", fmt.Sprintf("%d of %d requests were rejected: they can never fit", n, s.Requests.Offered))
+		s.AddWarning("rejected", fmt.Sprintf("%d of %d requests were rejected: they can never fit", n,
+			s.Requests.Offered))
 	}
 	if n := s.Requests.RejectedBusy; n > 0 {
 		s.AddWarning("rejected_busy", fmt.Sprintf("%d of %d requests were rejected: the limits of the queue were reached", n, s.Requests.Offered))
@@ -359,7 +363,8 @@ func (c summariser) warn(s *report.Summary, w *window) {
 		s.AddWarning("slo_failures", fmt.Sprintf("the SLO counts the %d requests of the window that did not complete as infinitely slow", s.Latency.WithFailures.Failures))
 	}
 	if c.folded {
-		s.AddWarning("sketched", fmt.Sprintf("percentiles of more than %d requests are within 1/256 of their value", ExactSamples))
+		s.AddWarning("sketched", fmt.Sprintf("percentiles of more than %d requests are within 1/256 of their value",
+			ExactSamples))
 	}
 }
 
@@ -395,7 +400,8 @@ func (c summariser) seriesUpTo(end clock.Time, w *window) []report.SeriesPoint {
 			Arrivals: b.arrivals, Completions: b.completions, InputTokens: b.input, OutputTokens: b.output,
 			Iterations: b.iterations, Preemptions: b.preemptions,
 			BusyFraction: b.busy.Float64() / 1e15 / length / float64(c.opts.Replicas),
-			InSystemMean: level(inSystem), RunningMean: level(running), DecodingMean: level(decoding), QueueMean: level(waiting),
+			InSystemMean: level(inSystem), RunningMean: level(running), DecodingMean: level(decoding),
+			QueueMean:     level(waiting),
 			PrefillTokens: b.prefill + b.recomputed, ComputedTokens: b.computed(),
 			TTFTMeanMs: stats.Ratio(b.ttft.Float64()*1e-9, float64(b.samples)),
 			InWindow:   i >= w.from && i < w.to,

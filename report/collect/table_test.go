@@ -18,12 +18,14 @@ func TestTableWidth(t *testing.T) {
 	slo := limited("ttft", 95, 200*clock.Millisecond)
 	slo.Attainment = .9
 	for _, n := range []int{0, 1, 50, 3000} {
-		c := New(Options{SLO: slo, Warmup: Warmup{Auto: true}, UsableBlocks: 1e6, USDPerHour: 12.34, Work: &Work{1, 1, 1, 1, 1, 1, 1, 1}})
+		c := New(Options{SLO: slo, Warmup: Warmup{Auto: true}, UsableBlocks: 1e6, USDPerHour: 12.34,
+			Work: &Work{1, 1, 1, 1, 1, 1, 1, 1}})
 		c.AddWarning("uncalibrated", strings.Repeat("the constants of this card are guesses; ", 5))
 		queueRun(c, n, 0, func(i int) float64 { return 1.3 })
 		s := c.Summary()
 		var b bytes.Buffer
-		for _, p := range []report.Profile{report.DefaultProfile(), {Name: "impatient", TTFT: report.DefaultProfile().TTFT, TPOT: report.DefaultProfile().TPOT}} {
+		for _, p := range []report.Profile{report.DefaultProfile(),
+			{Name: "impatient", TTFT: report.DefaultProfile().TTFT, TPOT: report.DefaultProfile().TPOT}} {
 			if err := table.Write(s, &b, p); err != nil {
 				t.Fatal(err)
 			}

@@ -41,8 +41,9 @@ func (c *Collector) VLLMBench(info BenchInfo) map[string]any {
 		"request_goodput":         nil,
 		"output_throughput":       stats.Ratio(float64(c.totals.successful), w.seconds()),
 		"total_token_throughput":  stats.Ratio(float64(c.totals.completedPrompts+c.totals.successful), w.seconds()),
-		"max_output_tokens_per_s": summariser{c}.busiestSecond(), "max_concurrent_requests": detail.levels[inSystem].Max(),
-		"rtfx": 0.0,
+		"max_output_tokens_per_s": summariser{c}.busiestSecond(),
+		"max_concurrent_requests": detail.levels[inSystem].Max(),
+		"rtfx":                    0.0,
 	}
 	if info.Label != "" {
 		m["label"] = info.Label
@@ -53,7 +54,8 @@ func (c *Collector) VLLMBench(info BenchInfo) map[string]any {
 	if c.opts.SLO != nil {
 		m["request_goodput"] = stats.Ratio(float64(sum.good), w.seconds())
 	}
-	for name, d := range map[string]*report.Distribution{"ttft": &s.Latency.TTFT, "tpot": &s.Latency.TPOT, "itl": &s.Latency.ITL, "e2el": &s.Latency.E2E} {
+	for name, d := range map[string]*report.Distribution{"ttft": &s.Latency.TTFT, "tpot": &s.Latency.TPOT,
+		"itl": &s.Latency.ITL, "e2el": &s.Latency.E2E} {
 		m["mean_"+name+"_ms"], m["median_"+name+"_ms"], m["std_"+name+"_ms"] = d.Mean, d.P50, d.SD
 		m["p50_"+name+"_ms"], m["p90_"+name+"_ms"], m["p95_"+name+"_ms"] = d.P50, d.P90, d.P95
 		m["p99_"+name+"_ms"], m["p99.9_"+name+"_ms"] = d.P99, d.P999

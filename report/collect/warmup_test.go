@@ -35,7 +35,9 @@ func TestMSER5(t *testing.T) {
 		{"nothing", nil, 0, 0, true},
 		{"noise", series(400, func(int) float64 { return rng.NormFloat64() }), 0, 60, true},
 		{"step", series(400, func(i int) float64 { return 100*step(i < 80) + rng.NormFloat64() }), 80, 120, true},
-		{"decay", series(400, func(i int) float64 { return 50*math.Exp(-float64(i)/30) + rng.NormFloat64() }), 60, 170, true},
+		{"decay", series(400, func(i int) float64 {
+			return 50*math.Exp(-float64(i)/30) + rng.NormFloat64()
+		}), 60, 170, true},
 		{"growth", series(400, func(i int) float64 { return float64(i) + rng.NormFloat64() }), 200, 200, false},
 		{"holes", series(400, func(i int) float64 {
 			if i%7 == 0 {
@@ -46,7 +48,8 @@ func TestMSER5(t *testing.T) {
 	} {
 		cut, settled := MSER5(test.series)
 		if cut < test.from || cut > test.to || settled != test.settled {
-			t.Errorf("%s: cut %d, settled %v; want %d to %d, %v", test.name, cut, settled, test.from, test.to, test.settled)
+			t.Errorf("%s: cut %d, settled %v; want %d to %d, %v", test.name, cut, settled, test.from, test.to,
+				test.settled)
 		}
 	}
 }
@@ -139,7 +142,8 @@ func TestAutoWarmup(t *testing.T) {
 	if w.Stationary == nil || !*w.Stationary || w.WarmupS < 150 || w.WarmupS > 500 || w.GrowthRequestsPerS != nil {
 		t.Errorf("backlog: %+v", w)
 	}
-	if l := c.Little(); l.System[0] != l.System[1] || l.Queue[0] != l.Queue[1] || l.Running[0] != l.Running[1] || l.Queue[0].Lo == 0 {
+	if l := c.Little(); l.System[0] != l.System[1] || l.Queue[0] != l.Queue[1] || l.Running[0] != l.Running[1] ||
+		l.Queue[0].Lo == 0 {
 		t.Errorf("Little's law: %+v", l)
 	}
 
@@ -227,7 +231,8 @@ func TestOverload(t *testing.T) {
 		queueRun(c, 3000, 0, func(int) float64 { return 1.2 })
 		s := c.Summary()
 		w := s.Window
-		if w.Stationary == nil || *w.Stationary || w.GrowthRequestsPerS == nil || math.Abs(*w.GrowthRequestsPerS-1./6) > .01 {
+		if w.Stationary == nil || *w.Stationary || w.GrowthRequestsPerS == nil ||
+			math.Abs(*w.GrowthRequestsPerS-1./6) > .01 {
 			t.Errorf("%+v: %+v", o, w)
 		}
 		if !slices.ContainsFunc(s.Warnings, func(w report.Warning) bool { return w.Code == "not_stationary" }) {

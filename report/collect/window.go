@@ -37,7 +37,8 @@ func (c windowFinder) window(s *report.Summary) window {
 		}
 		if done == 0 || c.lastArrival == 0 {
 			w.to = len(t.buckets)
-			s.AddWarning("window_whole_run", "nothing completed before the last arrival, so the window ends with the run")
+			s.AddWarning("window_whole_run",
+				"nothing completed before the last arrival, so the window ends with the run")
 		}
 	}
 	switch u := c.opts.Warmup; {
@@ -46,7 +47,8 @@ func (c windowFinder) window(s *report.Summary) window {
 	case u.Duration > 0:
 		w.from = int((int64(u.Duration) + t.width - 1) / t.width)
 		if w.from >= w.to {
-			s.AddWarning("window_empty", fmt.Sprintf("the warm-up of %s leaves nothing to measure", layout.Seconds(u.Duration.Seconds())))
+			s.AddWarning("window_empty",
+				fmt.Sprintf("the warm-up of %s leaves nothing to measure", layout.Seconds(u.Duration.Seconds())))
 		}
 	}
 	w.from = min(w.from, w.to)

@@ -29,7 +29,8 @@ func NewWith(t Thresholds, over string, points []Point) *Curve {
 // as the curve is being made, that have to be held against those of the others. read gives the result at values[i], the
 // same whenever it is asked.
 func Read(over string, values []float64, read func(i int) (*report.Summary, error)) (*Curve, error) {
-	c := &Curve{Schema: Schema, Over: over, Thresholds: DefaultThresholds(), Warnings: []report.Warning{}, Points: make([]Point, len(values))}
+	c := &Curve{Schema: Schema, Over: over, Thresholds: DefaultThresholds(), Warnings: []report.Warning{},
+		Points: make([]Point, len(values))}
 	order := make([]int32, len(values))
 	for i := range order {
 		order[i] = int32(i)
@@ -111,7 +112,8 @@ type analysis struct {
 }
 
 func newAnalysis(t Thresholds, over string, most int) *analysis {
-	a := &analysis{Thresholds: t, closed: report.LastKey(over) == "users", isRate: report.LastKey(over) == "rate", what: "output", at: make([]load, 0, most)}
+	a := &analysis{Thresholds: t, closed: report.LastKey(over) == "users", isRate: report.LastKey(over) == "rate",
+		what: "output", at: make([]load, 0, most)}
 	a.isLoad = a.isRate || a.closed
 	return a
 }

@@ -121,7 +121,8 @@ func (a *analysis) boundAt(request, token usage, r, t demands) Bound {
 func (b *Bounds) text(over string) string {
 	if b.ThinkS == nil {
 		return fmt.Sprintf("at most %s output tokens/s, which a %s of %s asks for; a request takes %s or more on average",
-			layout.Digits(b.MaxOutputTokensPerS), report.LastKey(over), layout.Digits(b.Value), layout.Seconds(b.DemandS))
+			layout.Digits(b.MaxOutputTokensPerS), report.LastKey(over), layout.Digits(b.Value),
+			layout.Seconds(b.DemandS))
 	}
 	think := ""
 	if *b.ThinkS >= .01*b.DemandS { // or it is rounding, of users who do not think

@@ -33,16 +33,20 @@ func TestBoundsOfAClosedLoop(t *testing.T) {
 	for n := 1; n <= 40; n++ {
 		p := point(float64(n), 100*xs[n-1], 1000*in[n-1]/xs[n-1])
 		s := p.Summary
-		s.Throughput.RequestsPerS, s.Concurrency.InSystem.Mean, s.System.BusyFraction = ptr(xs[n-1]), ptr(in[n-1]), ptr(xs[n-1])
+		s.Throughput.RequestsPerS, s.Concurrency.InSystem.Mean, s.System.BusyFraction = ptr(xs[n-1]), ptr(in[n-1]),
+			ptr(xs[n-1])
 		points = append(points, p)
 	}
 	b := New("users", points).Bounds
-	if b == nil || math.Abs(b.DemandS-1) > 1e-9 || math.Abs(*b.ThinkS-9) > 1e-6 || math.Abs(b.BottleneckDemandS-1) > 1e-9 || math.Abs(b.Value-10) > 1e-6 || math.Abs(b.MaxOutputTokensPerS-100) > 1e-6 {
+	if b == nil || math.Abs(b.DemandS-1) > 1e-9 || math.Abs(*b.ThinkS-9) > 1e-6 ||
+		math.Abs(b.BottleneckDemandS-1) > 1e-9 || math.Abs(b.Value-10) > 1e-6 ||
+		math.Abs(b.MaxOutputTokensPerS-100) > 1e-6 {
 		t.Fatalf("%+v", b)
 	}
 	for i, at := range b.Points {
 		n := float64(i + 1)
-		if want := math.Min(n/10, 1); math.Abs(at.RequestsPerS-want) > 1e-9 || math.Abs(at.OutputTokensPerS-100*want) > 1e-6 {
+		if want := math.Min(n/10, 1); math.Abs(at.RequestsPerS-want) > 1e-9 ||
+			math.Abs(at.OutputTokensPerS-100*want) > 1e-6 {
 			t.Errorf("at %v: %+v, want %v requests/s", n, at, want)
 		}
 		if r := in[i] / xs[i]; at.E2EMeanS > r+1e-6 || math.Abs(at.E2EMeanS-math.Max(1, n-9)) > 1e-6 {
@@ -67,7 +71,8 @@ func TestBoundsHold(t *testing.T) {
 			x, in := rapid.Float64Range(.01, 50).Draw(t, "x"), n*rapid.Float64Range(.01, 1).Draw(t, "in")
 			p := point(n, x*rapid.Float64Range(1, 900).Draw(t, "tokens"), 1000*in/x)
 			s := p.Summary
-			s.Throughput.RequestsPerS, s.Concurrency.InSystem.Mean, s.System.BusyFraction = &x, &in, ptr(rapid.Float64Range(.01, 1).Draw(t, "busy"))
+			s.Throughput.RequestsPerS, s.Concurrency.InSystem.Mean, s.System.BusyFraction = &x, &in,
+				ptr(rapid.Float64Range(.01, 1).Draw(t, "busy"))
 			points = append(points, p)
 		}
 		c := New("users", points)

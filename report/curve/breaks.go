@@ -10,7 +10,8 @@ import (
 
 // resourceNames say what requests wait for.
 var resourceNames = map[string]string{
-	"kv": "KV blocks", "seats": "seats (max_num_seqs)", "token_budget": "the token budget (max_num_batched_tokens)", "policy": "the policy", "clients": "clients",
+	"kv": "KV blocks", "seats": "seats (max_num_seqs)", "token_budget": "the token budget (max_num_batched_tokens)",
+	"policy": "the policy", "clients": "clients",
 }
 
 // Breaks says which limit of the SLO a run breaks, the worst first, and what its requests wait for; empty if it breaks
@@ -25,15 +26,19 @@ func Breaks(s *report.Summary) string {
 		text = "it no longer keeps up: the queue grows"
 	case worst == nil:
 	case s.Requests.RejectedLong > 0 && math.IsInf(worst.Use(), 1):
-		text = fmt.Sprintf("%d of %d requests are too long for the model's context or the KV pool", s.Requests.RejectedLong, s.Requests.Offered)
+		text = fmt.Sprintf("%d of %d requests are too long for the model's context or the KV pool",
+			s.Requests.RejectedLong, s.Requests.Offered)
 	case math.IsInf(worst.Use(), 1):
 		text = report.LimitName(worst.Key) + " has no end: requests do not complete"
 	case worst.LimitMs != nil:
-		text = fmt.Sprintf("%s is %s, the limit is %s", report.LimitName(worst.Key), layout.Milliseconds(*worst.ValueMs), layout.Milliseconds(*worst.LimitMs))
+		text = fmt.Sprintf("%s is %s, the limit is %s", report.LimitName(worst.Key),
+			layout.Milliseconds(*worst.ValueMs), layout.Milliseconds(*worst.LimitMs))
 	case worst.Lower():
-		text = fmt.Sprintf("%s of the requests wait, the limit is %s", layout.Percent(*worst.Fraction), layout.Percent(*worst.Target))
+		text = fmt.Sprintf("%s of the requests wait, the limit is %s", layout.Percent(*worst.Fraction),
+			layout.Percent(*worst.Target))
 	default:
-		text = fmt.Sprintf("%s of the requests are good, the least is %s", layout.Percent(*worst.Fraction), layout.Percent(*worst.Target))
+		text = fmt.Sprintf("%s of the requests are good, the least is %s", layout.Percent(*worst.Fraction),
+			layout.Percent(*worst.Target))
 	}
 	if worst != nil && worst.Class != "" && !s.Window.Unsettled() {
 		text = worst.Class + ": " + text

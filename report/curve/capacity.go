@@ -91,7 +91,8 @@ func JudgeProbe(s *report.Summary, confidence float64, sure bool) []ProbeSide {
 		if sure {
 			low, high = value, value
 		}
-		side := ProbeSide{Key: l.Key, Value: stats.Finite(value), Low: stats.Finite(low), High: stats.Finite(high), Target: target, Verdict: ProbeUndecided}
+		side := ProbeSide{Key: l.Key, Value: stats.Finite(value), Low: stats.Finite(low), High: stats.Finite(high),
+			Target: target, Verdict: ProbeUndecided}
 		if l.Mean() || l.Lower() {
 			low, high, target = -high, -low, -target
 		}
@@ -128,7 +129,8 @@ func (c *Capacity) Explain() {
 	if resource, evidence := a.binds(&m); resource != "" {
 		c.FirstLimit = &Limit{Resource: resource, Value: *c.Fails, Evidence: evidence}
 	} else if y := &c.AtFails.System; y.BusyFraction != nil && *y.BusyFraction >= a.Saturated {
-		c.FirstLimit = &Limit{Resource: "gpu", Value: *c.Fails, Evidence: "busy " + layout.Percent(*y.BusyFraction) + " of the time, and requests wait for nothing else"}
+		c.FirstLimit = &Limit{Resource: "gpu", Value: *c.Fails,
+			Evidence: "busy " + layout.Percent(*y.BusyFraction) + " of the time, and requests wait for nothing else"}
 	}
 	for i := range c.Probes {
 		if p := &c.Probes[i]; p.Value == *c.Fails && p.Verdict == ProbeFails {
@@ -165,7 +167,9 @@ func (p *Probe) missed(s *report.Summary) (key, evidence string) {
 		case l.Lower():
 			evidence = fmt.Sprintf("the share that waits is %sat most %s", evidence, bound(&side.Target))
 		case l.LimitMs != nil:
-			evidence = fmt.Sprintf("the share of requests with a %s of at most %s ms is %sat least %s", strings.ToUpper(key[:strings.IndexByte(key, '_')]), layout.Digits(*l.LimitMs), evidence, bound(&side.Target))
+			evidence = fmt.Sprintf("the share of requests with a %s of at most %s ms is %sat least %s",
+				strings.ToUpper(key[:strings.IndexByte(key, '_')]), layout.Digits(*l.LimitMs), evidence,
+				bound(&side.Target))
 		default:
 			evidence = fmt.Sprintf("the share of good requests is %sat least %s", evidence, bound(&side.Target))
 		}

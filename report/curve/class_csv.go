@@ -25,7 +25,8 @@ func (c *Curve) WriteClassesCSV(w io.Writer) error {
 		}
 		for i := range s.Classes {
 			k := &s.Classes[i]
-			if err := out.Write(append([]string{strconv.FormatFloat(p.Value, 'g', -1, 64), k.Name}, k.CSVRow(keep)...)); err != nil {
+			if err := out.Write(append([]string{strconv.FormatFloat(p.Value, 'g', -1, 64), k.Name},
+				k.CSVRow(keep)...)); err != nil {
 				return err
 			}
 		}

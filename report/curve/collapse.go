@@ -28,7 +28,8 @@ func (a *analysis) collapse() *Collapse {
 		}
 	}
 	c.FallFraction = 1 - worst.throughput/peak.throughput
-	c.Evidence = fmt.Sprintf(a.what+" falls from %s tokens/s at %s to %s at %s", layout.Digits(peak.throughput), axisValue(peak.value), layout.Digits(worst.throughput), axisValue(worst.value)) +
+	c.Evidence = fmt.Sprintf(a.what+" falls from %s tokens/s at %s to %s at %s", layout.Digits(peak.throughput),
+		axisValue(peak.value), layout.Digits(worst.throughput), axisValue(worst.value)) +
 		a.waste(&peak.measures, &worst.measures)
 	return c
 }
@@ -87,7 +88,8 @@ func (a *analysis) waste(from, to *measures) string {
 		text += fmt.Sprintf("; the prefix hit rate falls from %s to %s", layout.Percent(before), layout.Percent(after))
 	}
 	if before, after := from.failed, to.failed; after > before+a.GivenUp {
-		text += fmt.Sprintf("; requests that end without completing rise from %s to %s", layout.Percent(before), layout.Percent(after))
+		text += fmt.Sprintf("; requests that end without completing rise from %s to %s", layout.Percent(before),
+			layout.Percent(after))
 	}
 	return text
 }

@@ -46,7 +46,8 @@ func TestCliff(t *testing.T) {
 	if c.Knee == nil || c.Knee.Value != 50 || c.Knee.MarginalValue == nil || *c.Knee.MarginalValue != 100 {
 		t.Errorf("knee %+v", c.Knee)
 	}
-	if c.Collapse == nil || c.Collapse.Value != 200 || math.Abs(c.Collapse.FallFraction-.2865) > .001 || !strings.Contains(c.Collapse.Evidence, "prefix hit rate") {
+	if c.Collapse == nil || c.Collapse.Value != 200 || math.Abs(c.Collapse.FallFraction-.2865) > .001 ||
+		!strings.Contains(c.Collapse.Evidence, "prefix hit rate") {
 		t.Errorf("collapse %+v", c.Collapse)
 	}
 	if c.FirstLimit != nil {
@@ -77,7 +78,8 @@ func TestSigns(t *testing.T) {
 	points[3].Summary.Tokens = report.Tokens{Input: 500, Output: 400, Recomputed: 100}
 	points[3].Summary.Window = report.Window{Stationary: new(bool), GrowthRequestsPerS: ptr(2)}
 	c := New("rate", points)
-	at := map[string]float64{"throughput_slows": 20, "tail_spikes": 40, "tail_level": 40, "busy_but_flat": 40, "kv_oscillates": 40, "gap": 40, "rejects": 40, "recompute": 80, "not_stationary": 80}
+	at := map[string]float64{"throughput_slows": 20, "tail_spikes": 40, "tail_level": 40, "busy_but_flat": 40,
+		"kv_oscillates": 40, "gap": 40, "rejects": 40, "recompute": 80, "not_stationary": 80}
 	for _, s := range c.Signs {
 		if at[s.Code] != s.Value {
 			t.Errorf("%s shows at %v, want %v: %s", s.Code, s.Value, at[s.Code], s.Evidence)
@@ -109,7 +111,8 @@ func TestTailSpikes(t *testing.T) {
 	shows := func(change func(before, after *Point)) bool {
 		before, after := point(10, 100, 1000), point(15, 140, 1100)
 		for p, ms := range map[*Point]float64{&before: 200, &after: 900} {
-			p.Summary.Latency.TTFT = report.Distribution{N: 20_000, P50: ptr(100), P95: ptr(.7 * ms), P99: ptr(ms), P999: ptr(1.2 * ms)}
+			p.Summary.Latency.TTFT = report.Distribution{N: 20_000, P50: ptr(100), P95: ptr(.7 * ms), P99: ptr(ms),
+				P999: ptr(1.2 * ms)}
 			p.Summary.Latency.Queue.P99 = ptr(ms - 100)
 		}
 		after.Summary.System.GapByCause.Seats = ptr(.05)
@@ -127,7 +130,8 @@ func TestTailSpikes(t *testing.T) {
 		"p50 grows as well": func(_, after *Point) { after.Summary.Latency.TTFT.P50 = ptr(400) },
 		"all requests wait": func(_, after *Point) { after.Summary.Latency.Queue.P50 = ptr(80) },
 		"chance": func(_, after *Point) {
-			after.Summary.Latency.TTFT = report.Distribution{N: 1000, P50: ptr(100), P95: ptr(120), P99: ptr(420), P999: ptr(2000)}
+			after.Summary.Latency.TTFT = report.Distribution{N: 1000, P50: ptr(100), P95: ptr(120), P99: ptr(420),
+				P999: ptr(2000)}
 		},
 	} {
 		if shows(change) {
@@ -166,7 +170,8 @@ func TestCurveOfFewPoints(t *testing.T) {
 	}
 	// Duplicates are averaged; points without a result do not count.
 	twice := New("rate", []Point{
-		point(2, 110, 100), point(1, 50, 80), point(2, 90, 100), point(3, 97, 900), {Value: 4}, {Value: 0, Summary: &report.Summary{}},
+		point(2, 110, 100), point(1, 50, 80), point(2, 90, 100), point(3, 97, 900), {Value: 4},
+		{Value: 0, Summary: &report.Summary{}},
 	})
 	if twice.Peak.Value != 2 || twice.Peak.OutputTokensPerS != 100 || twice.Collapse != nil || len(twice.Points) != 6 {
 		t.Errorf("%+v", twice)
@@ -232,7 +237,9 @@ func TestPlateau(t *testing.T) {
 				text = line[1]
 			}
 		}
-		if !strings.HasPrefix(text, "1515 output tokens/s at 3") || !strings.HasSuffix(text, "higher values bring 2.24 % more at most") || c.LevelsOff() != (want == "plateau") {
+		if !strings.HasPrefix(text, "1515 output tokens/s at 3") ||
+			!strings.HasSuffix(text, "higher values bring 2.24 % more at most") ||
+			c.LevelsOff() != (want == "plateau") {
 			t.Errorf("%s: %s %q", over, want, text)
 		}
 	}
@@ -289,7 +296,8 @@ func TestRampsAreNoCollapse(t *testing.T) {
 		points = append(points, measured(point(rate, 200*rate*share, 1000*r), requests, window, 1000*r, 0))
 	}
 	c := New("rate", points)
-	if c.Collapse != nil || c.FirstLimit != nil || len(c.Signs) != 0 || c.Peak == nil || c.Peak.Value != 10 || !c.Peak.AtEdge {
+	if c.Collapse != nil || c.FirstLimit != nil || len(c.Signs) != 0 || c.Peak == nil || c.Peak.Value != 10 ||
+		!c.Peak.AtEdge {
 		t.Errorf("peak %+v, collapse %+v, limit %+v, signs %v", c.Peak, c.Collapse, c.FirstLimit, c.Signs)
 	}
 	for _, p := range c.Points {
@@ -327,7 +335,8 @@ func TestSmallFalls(t *testing.T) {
 		{"timeouts", .04, 20_000, 0, .9, .4, true},
 		{"within the plateau", .01, 20_000, 500, .5, .4, false},
 	} {
-		points := []Point{point(10, 500, 9), point(20, 1000, 9), point(40, 1000*(1-test.fall), 9), point(80, 1000*(1-test.fall), 9)}
+		points := []Point{point(10, 500, 9), point(20, 1000, 9), point(40, 1000*(1-test.fall), 9),
+			point(80, 1000*(1-test.fall), 9)}
 		for i, p := range points {
 			measured(p, test.requests, 1000, 9, 0)
 			p.Summary.System.PrefixHitRate, p.Summary.System.ErrorRate = ptr(.9), ptr(0)
@@ -427,8 +436,10 @@ func TestBands(t *testing.T) {
 		ms    float64
 		want  string
 	}{
-		{d.TTFT, 0, "excellent"}, {d.TTFT, 199.999, "excellent"}, {d.TTFT, 200, "acceptable"}, {d.TTFT, 800, "marginal"},
-		{d.TTFT, 1000, "poor"}, {d.TTFT, 1e9, "poor"}, {d.TPOT, 29, "excellent"}, {d.TPOT, 30, "acceptable"}, {d.TPOT, 80, "marginal"}, {d.TPOT, 100, "poor"},
+		{d.TTFT, 0, "excellent"}, {d.TTFT, 199.999, "excellent"}, {d.TTFT, 200, "acceptable"},
+		{d.TTFT, 800, "marginal"},
+		{d.TTFT, 1000, "poor"}, {d.TTFT, 1e9, "poor"}, {d.TPOT, 29, "excellent"}, {d.TPOT, 30, "acceptable"},
+		{d.TPOT, 80, "marginal"}, {d.TPOT, 100, "poor"},
 	} {
 		if got := test.bands.Name(test.ms); got != test.want {
 			t.Errorf("%v ms is %s, want %s", test.ms, got, test.want)
@@ -461,7 +472,8 @@ func TestCurveCSV(t *testing.T) {
 }
 
 func TestDigits(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 0.00001: "1.0e-05", .0123: "0.012", 1.234: "1.23", 9.999: "10.0", 12.34: "12.3", 99.96: "100", 123.4: "123", 45678.9: "45679"} {
+	for v, want := range map[float64]string{0: "0", 0.00001: "1.0e-05", .0123: "0.012", 1.234: "1.23", 9.999: "10.0",
+		12.34: "12.3", 99.96: "100", 123.4: "123", 45678.9: "45679"} {
 		if got := layout.Digits(v); got != want {
 			t.Errorf("%v is %q, want %q", v, got, want)
 		}
@@ -477,7 +489,8 @@ func TestTooFewUsers(t *testing.T) {
 		p.Summary.System.BusyFraction, p.Summary.Concurrency.InSystem.Mean = ptr(.3), ptr(n/10)
 		points = append(points, p)
 	}
-	if l := New("users", points).FirstLimit; l == nil || l.Resource != "users" || l.Value != 64 || !strings.Contains(l.Evidence, "of 64 users 6.40") {
+	if l := New("users", points).FirstLimit; l == nil || l.Resource != "users" || l.Value != 64 ||
+		!strings.Contains(l.Evidence, "of 64 users 6.40") {
 		t.Errorf("%+v", l)
 	}
 	if l := New("rate", points).FirstLimit; l != nil {
@@ -502,14 +515,16 @@ func TestClientsAreTheLimit(t *testing.T) {
 		return New("rate", points)
 	}
 	c := curve(0)
-	if l := c.FirstLimit; l == nil || l.Resource != "clients" || l.Value != 20 || !strings.Contains(l.Evidence, "30.0 % of the requests (300 of 1000); 37.5 % of the attempts") {
+	if l := c.FirstLimit; l == nil || l.Resource != "clients" || l.Value != 20 ||
+		!strings.Contains(l.Evidence, "30.0 % of the requests (300 of 1000); 37.5 % of the attempts") {
 		t.Errorf("%+v", l)
 	}
 	if l := curve(.5).FirstLimit; l == nil || l.Resource != "kv" {
 		t.Errorf("%+v", l)
 	}
 	// All that was put out stays the same; what is of use collapses.
-	if x := c.UsefulCollapse; c.Collapse != nil || x == nil || x.Value != 20 || math.Abs(x.FallFraction-(1-19.5/190)) > 1e-9 || !strings.Contains(x.Evidence, "completed requests") {
+	if x := c.UsefulCollapse; c.Collapse != nil || x == nil || x.Value != 20 ||
+		math.Abs(x.FallFraction-(1-19.5/190)) > 1e-9 || !strings.Contains(x.Evidence, "completed requests") {
 		t.Errorf("%+v, %+v", c.Collapse, x)
 	}
 	// Of several runs at a load the mean counts.
@@ -522,7 +537,8 @@ func TestClientsAreTheLimit(t *testing.T) {
 	if !slices.Contains(codes(c), "clients_leave") {
 		t.Errorf("%v", codes(c))
 	}
-	if got := c.Points[3].Signs; !slices.Contains(got, "clients_leave") || slices.Contains(c.Points[0].Signs, "clients_leave") || c.Points[0].Signs == nil {
+	if got := c.Points[3].Signs; !slices.Contains(got, "clients_leave") ||
+		slices.Contains(c.Points[0].Signs, "clients_leave") || c.Points[0].Signs == nil {
 		t.Errorf("%v, %v", got, c.Points[0].Signs)
 	}
 }
@@ -531,7 +547,8 @@ func TestClientsAreTheLimit(t *testing.T) {
 // tells.
 func TestTailLevel(t *testing.T) {
 	var points []Point
-	for i, v := range []struct{ p50, p99, kv float64 }{{100, 200, 0}, {110, 300, 0}, {150, 2000, .2}, {6000, 8400, .9}, {9000, 12_600, .9}} {
+	for i, v := range []struct{ p50, p99, kv float64 }{{100, 200, 0}, {110, 300, 0}, {150, 2000, .2}, {6000, 8400, .9},
+		{9000, 12_600, .9}} {
 		p := point(float64(10*(i+1)), 100, 1000)
 		s := p.Summary
 		s.Latency.TTFT = report.Distribution{N: 20_000, P50: ptr(v.p50), P95: ptr(.9 * v.p99), P99: ptr(v.p99)}
@@ -547,7 +564,9 @@ func TestTailLevel(t *testing.T) {
 		}
 	}
 	for i, want := range []string{"", "", "tail_spikes tail_level", "", "tail_level"} {
-		got := slices.DeleteFunc(slices.Clone(c.Points[i].Signs), func(s string) bool { return !strings.HasPrefix(s, "tail") })
+		got := slices.DeleteFunc(slices.Clone(c.Points[i].Signs), func(s string) bool {
+			return !strings.HasPrefix(s, "tail")
+		})
 		if strings.Join(got, " ") != want {
 			t.Errorf("at %v: %v, want %v", c.Points[i].Value, got, want)
 		}
@@ -558,7 +577,8 @@ func TestTailLevel(t *testing.T) {
 func TestCostAtCapacity(t *testing.T) {
 	points := []Point{point(1, 400, 9), point(2, 800, 9), point(4, 4000, 9), point(8, 3000, 9)}
 	for _, p := range points {
-		p.Summary.Cost = &report.Cost{USDPerHour: ptr(3), USDPerMillionOutputAtLoad: report.CostPerMillion(3, p.Summary.Throughput.OutputTokensPerS)}
+		p.Summary.Cost = &report.Cost{USDPerHour: ptr(3),
+			USDPerMillionOutputAtLoad: report.CostPerMillion(3, p.Summary.Throughput.OutputTokensPerS)}
 	}
 	p := New("users", points).Peak
 	if p.USDPerMillionOutput == nil || math.Abs(*p.USDPerMillionOutput-3/14.4) > 1e-9 {

@@ -79,7 +79,9 @@ func TestReadCurveIsTheSame(t *testing.T) {
 		}
 	}
 	lost := errors.New("lost")
-	if _, err := Read("users", []float64{1, 2}, func(i int) (*report.Summary, error) { return nil, lost }); !errors.Is(err, lost) {
+	if _, err := Read("users", []float64{1, 2}, func(i int) (*report.Summary, error) {
+		return nil, lost
+	}); !errors.Is(err, lost) {
 		t.Errorf("a result that cannot be read: %v", err)
 	}
 }

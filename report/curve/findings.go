@@ -48,7 +48,8 @@ func (f *findings) shape(c *Curve) {
 		}
 	}
 	if c.Level() {
-		f.add("level", "about %s output tokens/s at every %s", layout.Digits(c.Peak.OutputTokensPerS), report.LastKey(c.Over))
+		f.add("level", "about %s output tokens/s at every %s", layout.Digits(c.Peak.OutputTokensPerS),
+			report.LastKey(c.Over))
 	} else if c.Peak != nil {
 		f.peak(c)
 	}
@@ -90,10 +91,12 @@ func (f *findings) capacity(x *Capacity) {
 // collapses tell from where throughput, or what is of use of it, falls.
 func (f *findings) collapses(c *Curve) {
 	if x := c.Collapse; x != nil {
-		f.add("collapse", "from %s on, by up to %s (%s)", axisValue(x.Value), layout.Percent(x.FallFraction), x.Evidence)
+		f.add("collapse", "from %s on, by up to %s (%s)", axisValue(x.Value), layout.Percent(x.FallFraction),
+			x.Evidence)
 	}
 	if x := c.UsefulCollapse; x != nil {
-		f.add("useful output", "collapses from %s on, by up to %s (%s)", axisValue(x.Value), layout.Percent(x.FallFraction), x.Evidence)
+		f.add("useful output", "collapses from %s on, by up to %s (%s)", axisValue(x.Value),
+			layout.Percent(x.FallFraction), x.Evidence)
 	}
 }
 

@@ -48,7 +48,9 @@ func (c *Curve) WriteJSON(to io.Writer) error {
 		}
 	}
 	if c.Bounds != nil && len(c.Bounds.Points) > 0 {
-		if err := list(indentation+indentation, len(c.Bounds.Points), func(i int) (any, error) { return &c.Bounds.Points[i], nil }); err != nil {
+		if err := list(indentation+indentation, len(c.Bounds.Points), func(i int) (any, error) {
+			return &c.Bounds.Points[i], nil
+		}); err != nil {
 			return err
 		}
 	}

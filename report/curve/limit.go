@@ -28,7 +28,8 @@ func (a *analysis) firstLimit() *Limit {
 		return a.tooFew()
 	}
 	l := &Limit{Resource: "gpu", Value: a.at[stop].value}
-	l.Evidence = fmt.Sprintf("busy %s of the time, requests wait for nothing else, and more load brings little", layout.Percent(y.busy))
+	l.Evidence = fmt.Sprintf("busy %s of the time, requests wait for nothing else, and more load brings little",
+		layout.Percent(y.busy))
 	if unknown(y.mfu) || unknown(y.mbu) {
 		return l
 	}
@@ -95,7 +96,8 @@ func (a *analysis) bound(m *measures, resource string) string {
 		return m.leavingText()
 	}
 	if resource == "kv" && a.preempts(m) {
-		return fmt.Sprintf("it is full at times, and %d preemptions make %s of the computed tokens computed again", m.preemptions, layout.Percent(m.recomputed))
+		return fmt.Sprintf("it is full at times, and %d preemptions make %s of the computed tokens computed again",
+			m.preemptions, layout.Percent(m.recomputed))
 	}
 	return ""
 }
@@ -110,7 +112,8 @@ func (m *measures) leavingText() string {
 	text := fmt.Sprintf("clients leave before the end of %s of the requests (%d of %d)",
 		layout.Percent(float64(m.left)/float64(max(m.sent, 1))), m.left, m.sent)
 	if m.retries > 0 {
-		text += fmt.Sprintf("; %s of the attempts are repetitions", layout.Percent(float64(m.retries)/float64(max(m.attempts, 1))))
+		text += fmt.Sprintf("; %s of the attempts are repetitions",
+			layout.Percent(float64(m.retries)/float64(max(m.attempts, 1))))
 	}
 	return text
 }

@@ -50,11 +50,16 @@ func measuresOf(s *report.Summary) measures {
 	m := measures{
 		useful: stats.OrNaN(s.Throughput.SuccessfulOutputTokensPerS), requestsS: stats.OrNaN(s.Throughput.RequestsPerS),
 		inSystem: stats.OrNaN(s.Concurrency.InSystem.Mean), growth: stats.OrNaN(s.Window.GrowthRequestsPerS),
-		hits: stats.OrNaN(y.PrefixHitRate), failed: stats.OrNaN(y.ErrorRate), busy: stats.OrNaN(y.BusyFraction), mfu: stats.OrNaN(y.MFU), mbu: stats.OrNaN(y.MBU),
-		kvSD: stats.OrNaN(y.KVUsage.SD), kvMax: stats.OrNaN(y.KVUsage.Max), idle: stats.OrNaN(g.Idle), usdPerHour: math.NaN(), recomputed: recomputedShare(s),
-		waits:   [...]float64{waitsKV: stats.OrNaN(g.KV), waitsSeats: stats.OrNaN(g.Seats), waitsTokenBudget: stats.OrNaN(g.TokenBudget), waitsPolicy: stats.OrNaN(g.Policy)},
-		ttftP50: stats.OrNaN(d.P50), ttftP99: stats.OrNaN(d.P99), queueP50: stats.OrNaN(q.P50), queueP99: stats.OrNaN(q.P99), ttftN: d.N,
-		sent: r.Offered, left: r.TimedOut + r.Cancelled, rejectedBusy: r.RejectedBusy, attempts: r.Attempts, retries: r.Retries,
+		hits: stats.OrNaN(y.PrefixHitRate), failed: stats.OrNaN(y.ErrorRate), busy: stats.OrNaN(y.BusyFraction),
+		mfu: stats.OrNaN(y.MFU), mbu: stats.OrNaN(y.MBU),
+		kvSD: stats.OrNaN(y.KVUsage.SD), kvMax: stats.OrNaN(y.KVUsage.Max), idle: stats.OrNaN(g.Idle),
+		usdPerHour: math.NaN(), recomputed: recomputedShare(s),
+		waits: [...]float64{waitsKV: stats.OrNaN(g.KV), waitsSeats: stats.OrNaN(g.Seats),
+			waitsTokenBudget: stats.OrNaN(g.TokenBudget), waitsPolicy: stats.OrNaN(g.Policy)},
+		ttftP50: stats.OrNaN(d.P50), ttftP99: stats.OrNaN(d.P99), queueP50: stats.OrNaN(q.P50),
+		queueP99: stats.OrNaN(q.P99), ttftN: d.N,
+		sent: r.Offered, left: r.TimedOut + r.Cancelled, rejectedBusy: r.RejectedBusy, attempts: r.Attempts,
+		retries:     r.Retries,
 		preemptions: y.Preemptions, hasSLO: s.Goodput.SLO != nil, unsettled: s.Window.Unsettled(),
 	}
 	if m.hasSLO {

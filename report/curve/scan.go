@@ -22,7 +22,8 @@ type scan struct {
 	short      int // windows
 	firstShort float64
 
-	off, offAt, offS float64 // the rate that is furthest from what was asked for, where that is, and over how many seconds
+	// the rate that is furthest from what was asked for, where that is, and over how many seconds
+	off, offAt, offS float64
 
 	unsteady int // the first of the points that end the sweep without a steady state, -1 if the last has one
 	met      int // the last of the points that keep the objective, from the lowest load on; -1 without
@@ -84,7 +85,8 @@ func (v *scan) add(c *Curve, i int, s *report.Summary) {
 // offLoad looks for rates that the traffic did not have: bursts and slow changes average out over long runs only.
 func (v *scan) offLoad(c *Curve, p *Point, s *report.Summary) {
 	rate, n := s.Throughput.OfferedRequestsPerS, float64(s.Latency.E2E.N)
-	if p.Value <= 0 || report.LastKey(c.Over) != "rate" || rate == nil || math.Abs(*rate/p.Value-1) < 3/math.Sqrt(n) { // which is chance
+	// which is chance
+	if p.Value <= 0 || report.LastKey(c.Over) != "rate" || rate == nil || math.Abs(*rate/p.Value-1) < 3/math.Sqrt(n) {
 		return
 	}
 	if off := *rate/p.Value - 1; math.Abs(off) > math.Abs(v.off) {

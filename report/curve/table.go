@@ -40,7 +40,8 @@ func (c *Curve) brief() (head []string, rows [][]string) {
 	if isRate {
 		precision = 5
 	}
-	head = []string{report.LastKey(c.Over), "req/s", "out tok/s", "TTFT p50 ms", "p99 ms", "TPOT p50 ms", "p99 ms", "busy", "KV max"}
+	head = []string{report.LastKey(c.Over), "req/s", "out tok/s", "TTFT p50 ms", "p99 ms", "TPOT p50 ms", "p99 ms",
+		"busy", "KV max"}
 	if isRate {
 		head = slices.Insert(head, 1, "offered")
 	}
@@ -59,7 +60,9 @@ func (c *Curve) brief() (head []string, rows [][]string) {
 			half = append(half, s.HalfWidth(n.path, n.value))
 		}
 		rows = append(rows, row)
-		if s.CI95Method == report.ByReplications && slices.ContainsFunc(half[1:], func(cell string) bool { return cell != "" }) {
+		if s.CI95Method == report.ByReplications && slices.ContainsFunc(half[1:], func(cell string) bool {
+			return cell != ""
+		}) {
 			rows = append(rows, half)
 		}
 	}
@@ -106,9 +109,12 @@ func (c *Curve) WriteTable(w io.Writer) error {
 	}
 	t := &layout.Text{}
 	head, rows := c.brief()
-	short := append(head[:len(head)-8:len(head)-8], "req/s", "tok/s", "TTFTp50", "p99", "TPOTp50", "p99", "busy", "KVmax")
+	short := append(head[:len(head)-8:len(head)-8], "req/s", "tok/s", "TTFTp50", "p99", "TPOTp50", "p99", "busy",
+		"KVmax")
 	t.Grid(append([][]string{short}, rows...), 8)
-	replicated := slices.ContainsFunc(c.Points, func(p Point) bool { return p.Summary != nil && p.Summary.CI95Method == report.ByReplications })
+	replicated := slices.ContainsFunc(c.Points, func(p Point) bool {
+		return p.Summary != nil && p.Summary.CI95Method == report.ByReplications
+	})
 	few := c.fewSamples()
 	if replicated || few != "" {
 		t.Blank()

@@ -13,7 +13,8 @@ import (
 // TestHalfWidths: of loads that were run several times tables say what chance leaves open, and of others nothing.
 func TestHalfWidths(t *testing.T) {
 	point := func(rate float64, method string) Point {
-		s := &report.Summary{CI95Method: method, CI95: map[string][2]float64{"throughput.output_tokens_per_s": {980, 1020}, "latency_ms.ttft.p99": {50, 70}}}
+		s := &report.Summary{CI95Method: method,
+			CI95: map[string][2]float64{"throughput.output_tokens_per_s": {980, 1020}, "latency_ms.ttft.p99": {50, 70}}}
 		s.Throughput.OutputTokensPerS = stats.Finite(1000)
 		s.Latency.TTFT = report.Distribution{N: 10, P50: stats.Finite(40), P99: stats.Finite(60)}
 		return Point{Value: rate, Summary: s}
@@ -26,7 +27,8 @@ func TestHalfWidths(t *testing.T) {
 		return b.String()
 	}
 	got := text(point(1, report.ByReplications), point(2, report.ByReplications))
-	if n := strings.Count(got, "\n  ±                      20.0\n"); n != 2 || !strings.Contains(got, "half of a 95 % interval") {
+	if n := strings.Count(got, "\n  ±                      20.0\n"); n != 2 ||
+		!strings.Contains(got, "half of a 95 % interval") {
 		t.Errorf("two runs at each load:\n%s", got)
 	}
 	if got := text(point(1, report.ByBatchMeans), point(2, "")); strings.Contains(got, "±") {

@@ -125,13 +125,17 @@ func uslFit(ns, xs []float64, constrain func(float64) float64) (best uslParamete
 	best.rms = math.Inf(1)
 	most := slices.Max(ns)
 	// From a straight line, from contention alone and from a peak within the points.
-	for _, start := range [][]float64{{1e-9, 1e-9}, {1 / most, 1e-9}, {1e-3 / most, 4 / most / most}, {1 / most, 1 / most / most}} {
+	for _, start := range [][]float64{{1e-9, 1e-9}, {1 / most, 1e-9}, {1e-3 / most, 4 / most / most},
+		{1 / most, 1 / most / most}} {
 		inverse := []float64{start[0], start[1]}
 		if constrain(2) == 4 {
 			inverse[0], inverse[1] = math.Sqrt(start[0]), math.Sqrt(start[1])
 		}
 		problem := optimize.Problem{Func: func(v []float64) float64 { return evaluate(v).rms }}
-		res, err := optimize.Minimize(problem, inverse, &optimize.Settings{MajorIterations: 2000, Converger: &optimize.FunctionConverge{Absolute: 1e-13, Iterations: 200}}, &optimize.NelderMead{SimplexSize: 1 / most})
+		res, err := optimize.Minimize(problem, inverse,
+			&optimize.Settings{MajorIterations: 2000,
+				Converger: &optimize.FunctionConverge{Absolute: 1e-13, Iterations: 200}},
+			&optimize.NelderMead{SimplexSize: 1 / most})
 		if res == nil || err != nil && math.IsInf(res.F, 0) {
 			continue
 		}
@@ -152,5 +156,6 @@ func (u *USL) String() string {
 	if u.N == "users" {
 		of = u.N
 	}
-	return fmt.Sprintf("USL over %s: γ %s, σ %.3g, κ %.3g, %s; %s", of, layout.Digits(u.Gamma), u.Sigma, u.Kappa, peak, u.Verdict)
+	return fmt.Sprintf("USL over %s: γ %s, σ %.3g, κ %.3g, %s; %s", of, layout.Digits(u.Gamma), u.Sigma, u.Kappa, peak,
+		u.Verdict)
 }

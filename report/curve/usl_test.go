@@ -12,7 +12,8 @@ import (
 func TestUSLOfTheCliff(t *testing.T) {
 	ns, xs := []float64{10, 50, 100, 200}, []float64{5000, 25_000, 35_000, 30_000}
 	u := (&USL{N: "users"}).fit(ns, xs, DefaultThresholds())
-	if math.Abs(u.Gamma-541) > .2 || u.Sigma != 0 || math.Abs(u.Kappa-6.234e-5) > 1e-8 || math.Abs(*u.NStar-126.66) > .1 || math.Abs(*u.XMax-34_395) > 5 {
+	if math.Abs(u.Gamma-541) > .2 || u.Sigma != 0 || math.Abs(u.Kappa-6.234e-5) > 1e-8 ||
+		math.Abs(*u.NStar-126.66) > .1 || math.Abs(*u.XMax-34_395) > 5 {
 		t.Errorf("γ %v, σ %v, κ %v, N* %v, X %v", u.Gamma, u.Sigma, u.Kappa, *u.NStar, *u.XMax)
 	}
 	if u.FreeSigma > -.0035 || u.FreeSigma < -.0042 || !strings.HasPrefix(u.Verdict, "inappropriate: a hard limit") {
@@ -33,13 +34,15 @@ func TestUSLOfTheCliff(t *testing.T) {
 
 // Points of the law itself give its parameters back.
 func TestUSLRecovers(t *testing.T) {
-	for _, p := range []struct{ gamma, sigma, kappa float64 }{{100, .05, 1e-4}, {900, 0, 5e-6}, {3, .3, 0}, {20, 0, 0}, {147, .025, 6.7e-6}} {
+	for _, p := range []struct{ gamma, sigma, kappa float64 }{{100, .05, 1e-4}, {900, 0, 5e-6}, {3, .3, 0}, {20, 0, 0},
+		{147, .025, 6.7e-6}} {
 		var points []Point
 		for _, n := range []float64{1, 3, 8, 20, 55, 140, 400} {
 			points = append(points, point(n, p.gamma*n/uslSlowdown(n, p.sigma, p.kappa), 100))
 		}
 		u := New("users", points).USL
-		if u == nil || math.Abs(u.Gamma/p.gamma-1) > .01 || math.Abs(u.Sigma-p.sigma) > .002+.02*p.sigma || math.Abs(u.Kappa-p.kappa) > 1e-7+.02*p.kappa || !strings.HasPrefix(u.Verdict, "fits") {
+		if u == nil || math.Abs(u.Gamma/p.gamma-1) > .01 || math.Abs(u.Sigma-p.sigma) > .002+.02*p.sigma ||
+			math.Abs(u.Kappa-p.kappa) > 1e-7+.02*p.kappa || !strings.HasPrefix(u.Verdict, "fits") {
 			t.Errorf("%+v gives %+v", p, u)
 		}
 		if flat := p.kappa == 0; u != nil && flat != (u.NStar == nil) && u.Kappa > 1e-9 {

@@ -115,7 +115,8 @@ func (a *analysis) spikes(i int) (string, bool) {
 			rise > a.SureDeviations*math.Hypot(l.ttftP99Deviation, b.ttftP99Deviation) &&
 			waited > 0 && l.queueP99-b.queueP99 >= rise/2 {
 			return fmt.Sprintf("TTFT p99 goes from %s ms at %s to %s ms, p50 only from %s to %s ms; p99/p50 from %s to %s",
-				layout.Digits(b.ttftP99), axisValue(b.value), layout.Digits(l.ttftP99), layout.Digits(b.ttftP50), layout.Digits(l.ttftP50), layout.Digits(b.ttftP99/b.ttftP50), layout.Digits(l.ttftP99/l.ttftP50)), true
+				layout.Digits(b.ttftP99), axisValue(b.value), layout.Digits(l.ttftP99), layout.Digits(b.ttftP50),
+				layout.Digits(l.ttftP50), layout.Digits(b.ttftP99/b.ttftP50), layout.Digits(l.ttftP99/l.ttftP50)), true
 		}
 	}
 	return "", false
@@ -140,7 +141,8 @@ func (a *analysis) tail(i int) (string, bool) {
 	if l.calmest >= 0 {
 		least, at = a.at[l.calmest].ttftP99, a.at[l.calmest].value
 	}
-	return fmt.Sprintf("TTFT p99 is %s ms, %s times that at %s; p99/p50 is %s", layout.Digits(l.ttftP99), layout.Digits(l.ttftP99/least), axisValue(at), layout.Digits(l.ttftP99/l.ttftP50)),
+	return fmt.Sprintf("TTFT p99 is %s ms, %s times that at %s; p99/p50 is %s", layout.Digits(l.ttftP99),
+			layout.Digits(l.ttftP99/least), axisValue(at), layout.Digits(l.ttftP99/l.ttftP50)),
 		l.ttftP99 >= a.TailLevel*least
 }
 
@@ -165,7 +167,8 @@ func (a *analysis) busyButFlat(i int) (string, bool) {
 	}
 	text := fmt.Sprintf("the GPU is busy %s of the time, yet %s", layout.Percent(l.busy), a.brings(i))
 	if !unknown(l.mfu) && !unknown(l.mbu) {
-		text += fmt.Sprintf("; to be busy is not to be used: MFU %s, MBU %s", layout.Percent(l.mfu), layout.Percent(l.mbu))
+		text += fmt.Sprintf("; to be busy is not to be used: MFU %s, MBU %s", layout.Percent(l.mfu),
+			layout.Percent(l.mbu))
 	}
 	return text, true
 }
@@ -175,7 +178,8 @@ func (a *analysis) kvOscillates(i int) (string, bool) {
 	if !(l.kvSD >= a.KVSwing && l.kvMax >= a.NearlyFull) {
 		return "", false
 	}
-	return fmt.Sprintf("KV usage swings by %s (standard deviation over time) and reaches %s", layout.Percent(l.kvSD), layout.Percent(l.kvMax)), true
+	return fmt.Sprintf("KV usage swings by %s (standard deviation over time) and reaches %s", layout.Percent(l.kvSD),
+		layout.Percent(l.kvMax)), true
 }
 
 // gaps leaves out the wait for an iteration to end, which is no sign of anything.
@@ -184,20 +188,23 @@ func (a *analysis) gaps(i int) (string, bool) {
 	for _, part := range []struct {
 		name string
 		of   float64
-	}{{"KV", l.waits[waitsKV]}, {"token budget", l.waits[waitsTokenBudget]}, {"policy", l.waits[waitsPolicy]}, {"idle", l.idle}} {
+	}{{"KV", l.waits[waitsKV]}, {"token budget", l.waits[waitsTokenBudget]}, {"policy", l.waits[waitsPolicy]},
+		{"idle", l.idle}} {
 		if part.of > 0 {
 			total += part.of
 			text += fmt.Sprintf(" %s %s", part.name, layout.Percent(part.of))
 		}
 	}
-	return fmt.Sprintf("requests wait beside free seats %s of the time:%s", layout.Percent(total), text), total >= a.Binding
+	return fmt.Sprintf("requests wait beside free seats %s of the time:%s", layout.Percent(total), text),
+		total >= a.Binding
 }
 
 // rejects looks at what limits of the queue turn away: what does not fit is turned away at every load.
 func (a *analysis) rejects(i int) (string, bool) {
 	l := &a.at[i]
 	share := float64(l.rejectedBusy) / max(float64(l.sent), 1)
-	return fmt.Sprintf("limits of the queue turn away %s of the requests, %d of %d", layout.Percent(share), l.rejectedBusy, l.sent), share >= a.TurnedAway
+	return fmt.Sprintf("limits of the queue turn away %s of the requests, %d of %d", layout.Percent(share),
+		l.rejectedBusy, l.sent), share >= a.TurnedAway
 }
 
 func (a *analysis) leaves(i int) (string, bool) {
@@ -206,7 +213,8 @@ func (a *analysis) leaves(i int) (string, bool) {
 
 func (a *analysis) recomputes(i int) (string, bool) {
 	l := &a.at[i]
-	return fmt.Sprintf("%s of the computed tokens are computed again after %d preemptions", layout.Percent(l.recomputed), l.preemptions), l.recomputed >= a.WastedWork
+	return fmt.Sprintf("%s of the computed tokens are computed again after %d preemptions",
+		layout.Percent(l.recomputed), l.preemptions), l.recomputed >= a.WastedWork
 }
 
 func (a *analysis) thrashes(i int) (string, bool) {
@@ -214,7 +222,8 @@ func (a *analysis) thrashes(i int) (string, bool) {
 	if unknown(l.hits) || l.hits > l.bestHits-a.HitLoss {
 		return "", false
 	}
-	return fmt.Sprintf("the prefix hit rate is down from %s to %s", layout.Percent(l.bestHits), layout.Percent(l.hits)), true
+	return fmt.Sprintf("the prefix hit rate is down from %s to %s", layout.Percent(l.bestHits), layout.Percent(l.hits)),
+		true
 }
 
 func (a *analysis) unsettled(i int) (string, bool) {

@@ -54,8 +54,10 @@ func TestDetailed(t *testing.T) {
 		b, data := readBenchmark(t, r.detailed, r.result)
 		n := len(b.InputLens)
 		for name, got := range map[string]int{
-			"output_lens": len(b.OutputLens), "ttfts": len(b.TTFTs), "itls": len(b.ITLs), "latencies": len(b.Latencies), "start_times": len(b.StartTimes),
-			"queue_times": len(b.QueueTimes), "generated_texts": len(b.Texts), "errors": len(b.Errors), "completed and failed": b.Completed + b.Failed,
+			"output_lens": len(b.OutputLens), "ttfts": len(b.TTFTs), "itls": len(b.ITLs), "latencies": len(b.Latencies),
+			"start_times": len(b.StartTimes),
+			"queue_times": len(b.QueueTimes), "generated_texts": len(b.Texts), "errors": len(b.Errors),
+			"completed and failed": b.Completed + b.Failed,
 		} {
 			if got != n || n == 0 {
 				t.Errorf("%d %s for %d requests", got, name, n)
@@ -99,7 +101,8 @@ func TestDetailed(t *testing.T) {
 			close("ttft", b.TTFTs[id], rec.ClientFirst.Sub(sent))
 			close("latency", b.Latencies[id], rec.ClientLast.Sub(sent))
 			close("start", b.StartTimes[id], clock.Duration(sent))
-			if tokens := len(b.ITLs[id]) + 1; !r.setup.Config.Speculative.On() && tokens != int(rec.Tokens) || tokens > int(rec.Tokens) {
+			if tokens := len(b.ITLs[id]) + 1; !r.setup.Config.Speculative.On() && tokens != int(rec.Tokens) ||
+				tokens > int(rec.Tokens) {
 				t.Errorf("request %d has %d outputs of %d tokens", id, tokens, rec.Tokens)
 			}
 		}

@@ -33,17 +33,23 @@ var replicaFamilies = []struct {
 	family
 	states []event.State
 }{
-	{family{name: "kube_deployment_status_replicas", help: "The number of replicas per deployment."}, []event.State{event.Ready, event.Starting, event.Down}},
-	{family{name: "kube_deployment_status_replicas_ready", help: "The number of ready replicas per deployment."}, []event.State{event.Ready}},
-	{family{name: "kube_deployment_status_replicas_available", help: "The number of available replicas per deployment."}, []event.State{event.Ready}},
-	{family{name: "kube_deployment_status_replicas_unavailable", help: "The number of unavailable replicas per deployment."}, []event.State{event.Starting, event.Down}},
-	{family{name: "kube_deployment_status_replicas_terminating", help: "The number of terminating replicas per deployment."}, []event.State{event.Draining}},
+	{family{name: "kube_deployment_status_replicas", help: "The number of replicas per deployment."},
+		[]event.State{event.Ready, event.Starting, event.Down}},
+	{family{name: "kube_deployment_status_replicas_ready", help: "The number of ready replicas per deployment."},
+		[]event.State{event.Ready}},
+	{family{name: "kube_deployment_status_replicas_available",
+		help: "The number of available replicas per deployment."}, []event.State{event.Ready}},
+	{family{name: "kube_deployment_status_replicas_unavailable",
+		help: "The number of unavailable replicas per deployment."}, []event.State{event.Starting, event.Down}},
+	{family{name: "kube_deployment_status_replicas_terminating",
+		help: "The number of terminating replicas per deployment."}, []event.State{event.Draining}},
 }
 
 var (
 	stateFamily   = family{name: "clifftop_replicas", help: "Number of replicas by state."}
 	healthyFamily = family{name: "vllm:healthy_pods_total", help: "Number of healthy vLLM pods"}
-	gpuFamily     = family{kind: counter, name: "clifftop_gpu_seconds", help: "GPU seconds paid for, by what the GPUs did."}
+	gpuFamily     = family{kind: counter, name: "clifftop_gpu_seconds",
+		help: "GPU seconds paid for, by what the GPUs did."}
 )
 
 // life is where a replica stands.
@@ -176,7 +182,8 @@ func (x *exposition) lives(m *Metrics) {
 	}
 	x.head(&healthyFamily)
 	m.each(func(e *engine, labels string) {
-		x.inStates(m, healthyFamily.name, labels+`,server="replica `+strconv.Itoa(e.number)+`"`, []*engine{e}, event.Ready)
+		x.inStates(m, healthyFamily.name, labels+`,server="replica `+strconv.Itoa(e.number)+`"`, []*engine{e},
+			event.Ready)
 	})
 	x.head(&stateFamily)
 	x.deployments(m, func(engines []*engine, labels string) {

@@ -95,7 +95,8 @@ func TestReplicaMetrics(t *testing.T) {
 				n[r.states.at(i, at)]++
 				in, busy, busyDown := r.states.spent(i, at)
 				serves := in[event.Ready] + in[event.Draining]
-				for mode, d := range [...]clock.Duration{busy, serves - busy + busyDown, in[event.Starting], in[event.Down] - busyDown} {
+				for mode, d := range [...]clock.Duration{busy, serves - busy + busyDown, in[event.Starting],
+					in[event.Down] - busyDown} {
 					want[mode] += d.Seconds() * float64(pool.gpus)
 				}
 				if busyDown > 0 {
@@ -123,7 +124,8 @@ func TestReplicaMetrics(t *testing.T) {
 				if at > last {
 					break // what is paid for ends with the run
 				}
-				if got := get("clifftop_gpu_seconds_total", `,mode="`+name+`"`)[k].value; math.Abs(got-want[mode]) > 1e-6 {
+				if got := get("clifftop_gpu_seconds_total",
+					`,mode="`+name+`"`)[k].value; math.Abs(got-want[mode]) > 1e-6 {
 					t.Fatalf("%v GPU seconds of %s were %s until %v, want %v", got, pool.name, name, at, want[mode])
 				}
 			}
@@ -169,14 +171,17 @@ func TestReplicaMetricsAddUp(t *testing.T) {
 	if s.Window.StartS != 0 || s.Window.EndS != 180 {
 		t.Fatalf("the window is %+v", s.Window)
 	}
-	if math.Abs(paid/3600-*want.GPUHours) > 1e-9**want.GPUHours || math.Abs(idle/3600-*want.IdleGPUHours) > 1e-9**want.GPUHours {
-		t.Errorf("%v GPU hours, %v of them idle, want %v and %v", paid/3600, idle/3600, *want.GPUHours, *want.IdleGPUHours)
+	if math.Abs(paid/3600-*want.GPUHours) > 1e-9**want.GPUHours ||
+		math.Abs(idle/3600-*want.IdleGPUHours) > 1e-9**want.GPUHours {
+		t.Errorf("%v GPU hours, %v of them idle, want %v and %v", paid/3600, idle/3600, *want.GPUHours,
+			*want.IdleGPUHours)
 	}
 }
 
 // TestReplicaMetricsAreForLives makes sure that fleets without a lifecycle tell nothing of states.
 func TestReplicaMetricsAreForLives(t *testing.T) {
-	if all := text(t, one(t, "fleet").metrics); strings.Contains(all, "kube_") || strings.Contains(all, "clifftop_") || strings.Contains(all, "healthy") {
+	if all := text(t, one(t, "fleet").metrics); strings.Contains(all, "kube_") || strings.Contains(all, "clifftop_") ||
+		strings.Contains(all, "healthy") {
 		t.Error("replicas that are always there are told of")
 	}
 }

@@ -40,7 +40,8 @@ func (t *Iterations) Step(step *event.Step) {
 		b = layout.AppendThousandths(append(b, ','), femtos/1000, 6)
 	}
 	for _, n := range [...]int{
-		len(step.Scheduled), s.Decodes, s.FirstTokens, s.PrefillTokens, s.RecomputedTokens, s.LostTokens, s.Drafts, s.Accepted, s.Output(),
+		len(step.Scheduled), s.Decodes, s.FirstTokens, s.PrefillTokens, s.RecomputedTokens, s.LostTokens, s.Drafts,
+		s.Accepted, s.Output(),
 		int(s.Context), s.PaddedRows, s.SwappedBlocks, len(step.Preempted), s.UsedBlocks,
 	} {
 		b = strconv.AppendInt(append(b, ','), int64(n), 10)

@@ -71,7 +71,8 @@ const (
 func NewMetrics(info MetricsInfo) *Metrics {
 	m := &Metrics{
 		info: info, families: histogramFamilies(info.MaxModelLen), step: shortestStep,
-		most: max(leastSlots, min(mostSlots, mostOfAll/max(1, len(info.Engines)))), engines: make([]engine, len(info.Engines)),
+		most:    max(leastSlots, min(mostSlots, mostOfAll/max(1, len(info.Engines)))),
+		engines: make([]engine, len(info.Engines)),
 	}
 	for i := range m.engines {
 		m.engines[i].number, m.engines[i].gpus = i, info.Engines[i].GPUs

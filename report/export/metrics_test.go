@@ -142,7 +142,8 @@ func TestMetrics(t *testing.T) {
 		if left > 0 {
 			return // they are in the histograms too
 		}
-		for name, values := range map[string][]float64{"time_to_first_token_seconds": ttft, "e2e_request_latency_seconds": e2e} {
+		for name, values := range map[string][]float64{"time_to_first_token_seconds": ttft,
+			"e2e_request_latency_seconds": e2e} {
 			sum := 0.0
 			for _, v := range values {
 				sum += v
@@ -178,7 +179,8 @@ func TestMetricsOverTime(t *testing.T) {
 		series, types := readSamples(t, whole)
 		last, lastTypes := readSamples(t, text(t, r.metrics))
 		if len(types) != len(lastTypes) || len(series) != len(last) {
-			t.Errorf("%d series of %d families over time, %d of %d at the end", len(series), len(types), len(last), len(lastTypes))
+			t.Errorf("%d series of %d families over time, %d of %d at the end", len(series), len(types), len(last),
+				len(lastTypes))
 		}
 		for key, list := range series {
 			if len(last[key]) != 1 || last[key][0].value != list[len(list)-1].value {
@@ -188,7 +190,8 @@ func TestMetricsOverTime(t *testing.T) {
 				if want := float64(export.Epoch.Unix()) + float64(i)*r.metrics.Interval().Seconds(); s.at != want {
 					t.Fatalf("%s: sample %d is at %v, want %v", key, i, s.at, want)
 				}
-				if strings.HasPrefix(key, "kube_") || strings.HasPrefix(key, "clifftop_replicas") || strings.HasPrefix(key, "vllm:healthy") {
+				if strings.HasPrefix(key, "kube_") || strings.HasPrefix(key, "clifftop_replicas") ||
+					strings.HasPrefix(key, "vllm:healthy") {
 					continue
 				}
 				grows := !strings.HasPrefix(key, "vllm:num_requests_") && !strings.HasPrefix(key, "vllm:kv_cache_usage")
@@ -283,7 +286,8 @@ func TestDashboard(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		for i, p := range d.Panels {
-			if p.ID != i+1 || p.Type != "timeseries" || p.Title == "" || len(p.Targets) == 0 || p.GridPos.X+p.GridPos.W > 24 || seen[fmt.Sprint(p.GridPos)] {
+			if p.ID != i+1 || p.Type != "timeseries" || p.Title == "" || len(p.Targets) == 0 ||
+				p.GridPos.X+p.GridPos.W > 24 || seen[fmt.Sprint(p.GridPos)] {
 				t.Errorf("panel %d: %+v", i, p)
 			}
 			seen[fmt.Sprint(p.GridPos)] = true

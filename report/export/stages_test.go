@@ -45,7 +45,8 @@ func within(e traceEvent, from, to float64) float64 {
 
 // spent adds up GPU seconds: all that is neither a bubble nor idle, and the bubbles.
 func spent(g *report.GPUSeconds) (work, bubble float64) {
-	for _, v := range []*float64{g.Useful, g.Recompute, g.CacheMiss, g.Cancelled, g.Rejected, g.Padding, g.Swap, g.Host} {
+	for _, v := range []*float64{g.Useful, g.Recompute, g.CacheMiss, g.Cancelled, g.Rejected, g.Padding, g.Swap,
+		g.Host} {
 		work += *v
 	}
 	return work, *g.Bubble
@@ -81,7 +82,8 @@ func TestStages(t *testing.T) {
 				if k > 0 && *e.At < *track[k-1].At+*track[k-1].Length-1e-4 {
 					t.Fatalf("stage %d: iteration %d begins at %v us, before the one ahead has left", i, k, *e.At)
 				}
-				if e.Args["iteration"] != float64(k+1) || e.Name != list[k].Name || e.Args["decode_tokens"] != list[k].Args["decode_tokens"] {
+				if e.Args["iteration"] != float64(k+1) || e.Name != list[k].Name ||
+					e.Args["decode_tokens"] != list[k].Args["decode_tokens"] {
 					t.Fatalf("stage %d: %+v is not %+v", i, e, list[k])
 				}
 				if i > 0 {
@@ -94,7 +96,8 @@ func TestStages(t *testing.T) {
 					}
 				}
 				if i == stages-1 && math.Abs(end-*list[k].At-*list[k].Length) > 0.0015 {
-					t.Fatalf("iteration %d leaves the last stage at %v us, and ends at %v", k, end, *list[k].At+*list[k].Length)
+					t.Fatalf("iteration %d leaves the last stage at %v us, and ends at %v", k, end,
+						*list[k].At+*list[k].Length)
 				}
 				took := within(e, w.StartS, w.EndS)
 				work += took
@@ -107,7 +110,8 @@ func TestStages(t *testing.T) {
 	}
 	wantWork, wantBubble := spent(&r.result.Summary.System.GPUSeconds)
 	if math.Abs(work*gpusEach-wantWork) > 1e-5*wantWork || math.Abs(bubble*gpusEach-wantBubble) > 1e-5*wantWork {
-		t.Errorf("the stages worked for %.9g GPU s and waited for %.9g, want %.9g and %.9g", work*gpusEach, bubble*gpusEach, wantWork, wantBubble)
+		t.Errorf("the stages worked for %.9g GPU s and waited for %.9g, want %.9g and %.9g", work*gpusEach,
+			bubble*gpusEach, wantWork, wantBubble)
 	}
 	if wantBubble < 0.01*wantWork {
 		t.Errorf("only %g GPU s of bubbles beside %g of work", wantBubble, wantWork)
@@ -121,11 +125,12 @@ func TestStagesAreThinned(t *testing.T) {
 	replicas := []export.TraceReplica{{Name: "one", Stages: 3}, {Name: "other", Stages: 3}}
 	trace := export.NewTrace(&thin, export.TraceInfo{Replicas: replicas, Events: 5000})
 	var want float64 // nanoseconds
-	_, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{Observers: []event.Observer{trace}, Span: func(s *event.Span) {
-		for i := range s.Passages {
-			want += float64(s.Passages[i].Femtos) / 1e6
-		}
-	}})
+	_, err := experiments.RunSetup(context.Background(), u,
+		experiments.RunOptions{Observers: []event.Observer{trace}, Span: func(s *event.Span) {
+			for i := range s.Passages {
+				want += float64(s.Passages[i].Femtos) / 1e6
+			}
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,6 +159,7 @@ func TestStagesAreThinned(t *testing.T) {
 		}
 	}
 	if math.Abs(got-want) > float64(slices) || joined == 0 {
-		t.Errorf("%d slices, %d of several iterations, stand for %.12g ns of work, want %.12g", slices, joined, got, want)
+		t.Errorf("%d slices, %d of several iterations, stand for %.12g ns of work, want %.12g", slices, joined, got,
+			want)
 	}
 }

@@ -6,7 +6,8 @@ import (
 )
 
 // stateNames are those of the slices of a replica's states; one that is off has none.
-var stateNames = [event.States]string{event.Ready: "serving", event.Starting: "cold start", event.Draining: "draining", event.Down: "down"}
+var stateNames = [event.States]string{event.Ready: "serving", event.Starting: "cold start", event.Draining: "draining",
+	event.Down: "down"}
 
 // ReplicaState draws the state that a replica leaves.
 func (t *Trace) ReplicaState(at clock.Time, replica int, s event.State) {

@@ -43,13 +43,16 @@ func TestStates(t *testing.T) {
 			if state == event.Off || from == to {
 				return
 			}
-			name := map[event.State]string{event.Ready: "serving", event.Starting: "cold start", event.Draining: "draining", event.Down: "down"}[state]
+			name := map[event.State]string{event.Ready: "serving", event.Starting: "cold start",
+				event.Draining: "draining", event.Down: "down"}[state]
 			if k == len(tracks[i]) {
 				t.Fatalf("replica %d: %s from %v to %v is missing", i, name, from, to)
 			}
 			e := tracks[i][k]
-			if e.Name != name || math.Abs(*e.At-float64(from)/1e6) > 0.0011 || math.Abs(*e.At+*e.Length-float64(to)/1e6) > 0.0011 {
-				t.Fatalf("replica %d: %s at %v us for %v, want %s from %v to %v", i, e.Name, *e.At, *e.Length, name, from, to)
+			if e.Name != name || math.Abs(*e.At-float64(from)/1e6) > 0.0011 ||
+				math.Abs(*e.At+*e.Length-float64(to)/1e6) > 0.0011 {
+				t.Fatalf("replica %d: %s at %v us for %v, want %s from %v to %v", i, e.Name, *e.At, *e.Length, name,
+					from, to)
 			}
 			seen[name]++
 			k++
@@ -81,7 +84,8 @@ func TestStatesAddUp(t *testing.T) {
 		}
 	}
 	n := r.result.Summary.System.Replicas
-	for name, want := range map[string]*float64{"serving": n.Ready, "cold start": n.Starting, "draining": n.Draining, "down": n.Down} {
+	for name, want := range map[string]*float64{"serving": n.Ready, "cold start": n.Starting, "draining": n.Draining,
+		"down": n.Down} {
 		if got := sum[name] / 180; math.Abs(got-*want) > 1e-7 || got == 0 {
 			t.Errorf("%s: %v replicas on average, want %v", name, got, *want)
 		}

@@ -75,8 +75,10 @@ func NewTrace(w io.Writer, info TraceInfo) *Trace {
 		limit = DefaultEvents
 	}
 	return &Trace{
-		out: newEvents(w), info: info, open: map[int64]*traceLife{}, clients: traceLanes{process: clientProcess, first: firstLane},
-		iterations: newThinning(limit * 4 / 10), counters: newThinning(limit * 3 / 10), requests: newThinning(limit * 3 / 10),
+		out: newEvents(w), info: info, open: map[int64]*traceLife{},
+		clients:    traceLanes{process: clientProcess, first: firstLane},
+		iterations: newThinning(limit * 4 / 10), counters: newThinning(limit * 3 / 10),
+		requests: newThinning(limit * 3 / 10),
 	}
 }
 
@@ -114,7 +116,8 @@ func (t *Trace) replica(i int) *traceReplica {
 			stages = t.info.Replicas[k].Stages
 		}
 		t.replicas = append(t.replicas, &traceReplica{
-			lanes: traceLanes{process: process, first: max(firstLane, firstStage+stages)}, group: iterationGroup{stages: make([]stageGroup, stages)},
+			lanes: traceLanes{process: process, first: max(firstLane, firstStage+stages)},
+			group: iterationGroup{stages: make([]stageGroup, stages)},
 		})
 		t.out.named("process", track{process, 0}, name, process)
 		if t.info.Lives {
@@ -195,7 +198,8 @@ func (t *Trace) Step(s *event.Step) {
 		t.counter(process, r.end, "batch", "decoding", 0, "prefill tokens", 0)
 	}
 	if r.batches%t.counters.stride == 0 || paused {
-		t.counter(process, start, "batch", "decoding", int64(s.Span.Decodes), "prefill tokens", int64(s.Span.PrefillTokens+s.Span.RecomputedTokens))
+		t.counter(process, start, "batch", "decoding", int64(s.Span.Decodes), "prefill tokens",
+			int64(s.Span.PrefillTokens+s.Span.RecomputedTokens))
 		t.counter(process, start, "KV blocks", "used", int64(s.Span.UsedBlocks), "", 0)
 	}
 	r.batches++
@@ -264,7 +268,8 @@ func (t *Trace) Finished(rec *event.Record) {
 	before := t.out.n
 	on := life.draw(t.out, lanes, rec)
 	if t.requests.spend(t.out.n - before) {
-		t.out.note(on, rec.Request.Arrival, fmt.Sprintf("from about here on every %dth request is shown", t.requests.stride))
+		t.out.note(on, rec.Request.Arrival,
+			fmt.Sprintf("from about here on every %dth request is shown", t.requests.stride))
 	}
 }
 
@@ -282,7 +287,8 @@ func (t *Trace) Close() error {
 	if len(t.clients.ends) > 0 {
 		t.out.named("process", track{clientProcess, 0}, "requests that no replica took", clientProcess)
 	}
-	other := map[string]any{"sampling": t.sampling(), "requests_shown": t.shown, "requests_ended": t.ended, "requests_in_system_at_end": len(t.open)}
+	other := map[string]any{"sampling": t.sampling(), "requests_shown": t.shown, "requests_ended": t.ended,
+		"requests_in_system_at_end": len(t.open)}
 	for k, v := range t.info.Other {
 		other[k] = v
 	}

@@ -95,7 +95,8 @@ func (tl *timeline) check(t *testing.T) {
 				stack = stack[:len(stack)-1]
 			}
 			if len(stack) > 0 && end > stack[len(stack)-1] {
-				t.Fatalf("process %d, thread %d: %s at %d ns ends at %d, after what it began in, %d", on.process, on.thread, e.Name, start, end, stack[len(stack)-1])
+				t.Fatalf("process %d, thread %d: %s at %d ns ends at %d, after what it began in, %d", on.process,
+					on.thread, e.Name, start, end, stack[len(stack)-1])
 			}
 			open[on], last[on] = append(stack, end), start
 		}
@@ -197,7 +198,10 @@ func TestTraceIsThinned(t *testing.T) {
 	var whole, thin bytes.Buffer
 	all, some := experiments.NewTrace(u, &whole), export.NewTrace(&thin, export.TraceInfo{Events: limit})
 	output := 0
-	res, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{Observers: []event.Observer{all, some}, Span: func(s *event.Span) { output += s.N * s.Output() }})
+	res, err := experiments.RunSetup(context.Background(), u,
+		experiments.RunOptions{Observers: []event.Observer{all, some}, Span: func(s *event.Span) {
+			output += s.N * s.Output()
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +241,8 @@ func TestPausesAreThinned(t *testing.T) {
 	const limit = 10_000
 	var thin bytes.Buffer
 	trace := export.NewTrace(&thin, export.TraceInfo{Events: limit})
-	if _, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{Observers: []event.Observer{trace}}); err != nil {
+	if _, err := experiments.RunSetup(context.Background(), u,
+		experiments.RunOptions{Observers: []event.Observer{trace}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := trace.Close(); err != nil {

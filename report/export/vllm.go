@@ -79,25 +79,34 @@ var counterFamilies = [counters]struct {
 	family
 	label string
 }{
-	prefixQueries:    {family: family{kind: counter, name: "vllm:prefix_cache_queries", help: "Prefix cache queries, in terms of number of queried tokens."}},
-	prefixHits:       {family: family{kind: counter, name: "vllm:prefix_cache_hits", help: "Prefix cache hits, in terms of number of cached tokens."}},
-	preemptions:      {family: family{kind: counter, name: "vllm:num_preemptions", help: "Cumulative number of preemption from the engine."}},
-	promptTokens:     {family: family{kind: counter, name: "vllm:prompt_tokens", help: "Number of prefill tokens processed."}},
-	generationTokens: {family: family{kind: counter, name: "vllm:generation_tokens", help: "Number of generation tokens processed."}},
-	successStop:      {family: success, label: `finished_reason="stop"`},
-	successLength:    {family: success, label: `finished_reason="length"`},
-	successAbort:     {family: success, label: `finished_reason="abort"`},
-	successError:     {family: success, label: `finished_reason="error"`},
-	draftsMade:       {family: family{kind: counter, name: "vllm:spec_decode_num_drafts", help: "Number of spec decoding drafts."}},
-	draftTokens:      {family: family{kind: counter, name: "vllm:spec_decode_num_draft_tokens", help: "Number of draft tokens."}},
-	draftsAccepted:   {family: family{kind: counter, name: "vllm:spec_decode_num_accepted_tokens", help: "Number of accepted tokens."}},
+	prefixQueries: {family: family{kind: counter, name: "vllm:prefix_cache_queries",
+		help: "Prefix cache queries, in terms of number of queried tokens."}},
+	prefixHits: {family: family{kind: counter, name: "vllm:prefix_cache_hits",
+		help: "Prefix cache hits, in terms of number of cached tokens."}},
+	preemptions: {family: family{kind: counter, name: "vllm:num_preemptions",
+		help: "Cumulative number of preemption from the engine."}},
+	promptTokens: {family: family{kind: counter, name: "vllm:prompt_tokens",
+		help: "Number of prefill tokens processed."}},
+	generationTokens: {family: family{kind: counter, name: "vllm:generation_tokens",
+		help: "Number of generation tokens processed."}},
+	successStop:   {family: success, label: `finished_reason="stop"`},
+	successLength: {family: success, label: `finished_reason="length"`},
+	successAbort:  {family: success, label: `finished_reason="abort"`},
+	successError:  {family: success, label: `finished_reason="error"`},
+	draftsMade: {family: family{kind: counter, name: "vllm:spec_decode_num_drafts",
+		help: "Number of spec decoding drafts."}},
+	draftTokens: {family: family{kind: counter, name: "vllm:spec_decode_num_draft_tokens",
+		help: "Number of draft tokens."}},
+	draftsAccepted: {family: family{kind: counter, name: "vllm:spec_decode_num_accepted_tokens",
+		help: "Number of accepted tokens."}},
 }
 
 var success = family{kind: counter, name: "vllm:request_success", help: "Count of successfully processed requests."}
 
 // histogramFamilies are the histograms, for a model with a context of so many tokens.
 func histogramFamilies(maxModelLen int) [histograms]family {
-	first := []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
+	first := []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80,
+		160, 640, 2560}
 	token := []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
 	request := []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
 	times := func(name, help string, bounds []float64, unit float64) family {
@@ -111,17 +120,26 @@ func histogramFamilies(maxModelLen int) [histograms]family {
 		return family{histogram, name, help, oneTwoFive(int64(maxModelLen)), 1}
 	}
 	return [histograms]family{
-		timeToFirstToken:          times("vllm:time_to_first_token_seconds", "Histogram of time to first token in seconds.", first, picos),
-		interTokenLatency:         times("vllm:inter_token_latency_seconds", "Histogram of inter-token latency in seconds.", token, femtos),
-		timePerOutputToken:        times("vllm:time_per_output_token_seconds", "Histogram of time per output token in seconds.", token, femtos),
-		requestTimePerOutputToken: times("vllm:request_time_per_output_token_seconds", "Histogram of time_per_output_token_seconds per request.", token, picos),
-		requestLatency:            times("vllm:e2e_request_latency_seconds", "Histogram of e2e request latency in seconds.", request, picos),
-		queueTime:                 times("vllm:request_queue_time_seconds", "Histogram of time spent in WAITING phase for request.", request, picos),
-		inferenceTime:             times("vllm:request_inference_time_seconds", "Histogram of time spent in RUNNING phase for request.", request, picos),
-		prefillTime:               times("vllm:request_prefill_time_seconds", "Histogram of time spent in PREFILL phase for request.", request, picos),
-		decodeTime:                times("vllm:request_decode_time_seconds", "Histogram of time spent in DECODE phase for request.", request, picos),
-		requestPromptTokens:       lengths("vllm:request_prompt_tokens", "Number of prefill tokens processed."),
-		requestGenerationTokens:   lengths("vllm:request_generation_tokens", "Number of generation tokens processed."),
+		timeToFirstToken: times("vllm:time_to_first_token_seconds",
+			"Histogram of time to first token in seconds.", first, picos),
+		interTokenLatency: times("vllm:inter_token_latency_seconds",
+			"Histogram of inter-token latency in seconds.", token, femtos),
+		timePerOutputToken: times("vllm:time_per_output_token_seconds",
+			"Histogram of time per output token in seconds.", token, femtos),
+		requestTimePerOutputToken: times("vllm:request_time_per_output_token_seconds",
+			"Histogram of time_per_output_token_seconds per request.", token, picos),
+		requestLatency: times("vllm:e2e_request_latency_seconds",
+			"Histogram of e2e request latency in seconds.", request, picos),
+		queueTime: times("vllm:request_queue_time_seconds",
+			"Histogram of time spent in WAITING phase for request.", request, picos),
+		inferenceTime: times("vllm:request_inference_time_seconds",
+			"Histogram of time spent in RUNNING phase for request.", request, picos),
+		prefillTime: times("vllm:request_prefill_time_seconds",
+			"Histogram of time spent in PREFILL phase for request.", request, picos),
+		decodeTime: times("vllm:request_decode_time_seconds",
+			"Histogram of time spent in DECODE phase for request.", request, picos),
+		requestPromptTokens:     lengths("vllm:request_prompt_tokens", "Number of prefill tokens processed."),
+		requestGenerationTokens: lengths("vllm:request_generation_tokens", "Number of generation tokens processed."),
 	}
 }
 

@@ -281,7 +281,8 @@ func (s *sessionCounts) facts() *SessionFacts {
 	if len(s.turns) == 0 {
 		return nil
 	}
-	f := &SessionFacts{Sessions: int64(len(s.turns)), Gaps: report.DistributionOfHistogram(&s.gaps, 1e-3), Waiting: s.waiting}
+	f := &SessionFacts{Sessions: int64(len(s.turns)), Gaps: report.DistributionOfHistogram(&s.gaps, 1e-3),
+		Waiting: s.waiting}
 	for _, n := range s.turns {
 		f.Requests += int64(n)
 		f.MaxTurns = max(f.MaxTurns, n)

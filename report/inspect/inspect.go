@@ -235,7 +235,8 @@ func (g *inspector) inspection(names []string) *Result {
 	x := &Result{
 		Schema: Schema, Applied: []string{}, Requests: g.requests, SpanS: g.last.Sub(g.first).Seconds(),
 		InputTokens: g.input.lengths(), OutputTokens: g.output.lengths(),
-		Sessions: g.sessions.facts(), Series: g.series.points(g.last.Sub(g.first)), Classes: []ClassShare{}, Warnings: []report.Warning{},
+		Sessions: g.sessions.facts(), Series: g.series.points(g.last.Sub(g.first)), Classes: []ClassShare{},
+		Warnings: []report.Warning{},
 	}
 	x.Spearman, x.SpearmanN = g.pairs.spearman()
 	if x.SpanS > 0 {
@@ -247,7 +248,8 @@ func (g *inspector) inspection(names []string) *Result {
 		if c.requests == 0 || len(g.classes) == 1 {
 			continue
 		}
-		s := ClassShare{Requests: c.requests, MeanInputTokens: stats.Ratio(float64(c.input), float64(c.requests)), MeanOutputTokens: stats.Ratio(float64(c.output), float64(c.requests))}
+		s := ClassShare{Requests: c.requests, MeanInputTokens: stats.Ratio(float64(c.input), float64(c.requests)),
+			MeanOutputTokens: stats.Ratio(float64(c.output), float64(c.requests))}
 		if i < len(names) {
 			s.Name = names[i]
 		}

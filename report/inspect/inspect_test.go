@@ -46,16 +46,22 @@ func TestInspectPublished(t *testing.T) {
 		file string
 		want string
 	}{
-		{"AzureLLMInferenceTrace_conv.csv.gz", "19366 rows 3502 s; in 1155 1020 2735 4142 14050; out 211 129 424 601 1000; rank +0.07; 5.53/s CV 1.09 IDC 1.39 3.9 16 lag 0.71"},
-		{"AzureLLMInferenceTrace_code.csv.gz", "8819 rows 3436 s; in 2048 1469 5194 7436 7437; out 28 13 55 252 1899; rank -0.02; 2.57/s CV 13.2 IDC 13.2 72 167 lag 0.47"},
-		{"mooncake_fast25_conversation_trace.jsonl.gz", "12031 rows 3537 s; in 12035 6909 27367 85401 126195; out 343 350 597 1120 2000; rank +0.07; 3.40/s CV 3.03 IDC 7.90 2.1 2.9 lag 0.04"},
-		{"mooncake_fast25_synthetic_trace.jsonl.gz", "3993 rows 1022 s; in 15325 11587 38611 66456 191378; out 149 69 389 769 893; rank -0.52; 3.91/s CV 1.01 IDC 1.09 1.2 1.3 lag -0.07"},
+		{"AzureLLMInferenceTrace_conv.csv.gz",
+			"19366 rows 3502 s; in 1155 1020 2735 4142 14050; out 211 129 424 601 1000; rank +0.07; 5.53/s CV 1.09 IDC 1.39 3.9 16 lag 0.71"},
+		{"AzureLLMInferenceTrace_code.csv.gz",
+			"8819 rows 3436 s; in 2048 1469 5194 7436 7437; out 28 13 55 252 1899; rank -0.02; 2.57/s CV 13.2 IDC 13.2 72 167 lag 0.47"},
+		{"mooncake_fast25_conversation_trace.jsonl.gz",
+			"12031 rows 3537 s; in 12035 6909 27367 85401 126195; out 343 350 597 1120 2000; rank +0.07; 3.40/s CV 3.03 IDC 7.90 2.1 2.9 lag 0.04"},
+		{"mooncake_fast25_synthetic_trace.jsonl.gz",
+			"3993 rows 1022 s; in 15325 11587 38611 66456 191378; out 149 69 389 769 893; rank -0.52; 3.91/s CV 1.01 IDC 1.09 1.2 1.3 lag -0.07"},
 	} {
 		x := inspectPublished(t, c.file, trace.Load{Dequantise: trace.Off})
 		in, out, a := x.InputTokens, x.OutputTokens, x.Arrivals
 		got := fmt.Sprintf("%d rows %.0f s; in %.0f %.0f %.0f %.0f %.0f; out %.0f %.0f %.0f %.0f %.0f; rank %+.2f; %.2f/s CV %.2f IDC %.2f %.1f %.1f lag %.2f", x.Requests, x.SpanS,
-			*in.Mean, *in.P50, *in.P90, *in.P99, *in.Max, *out.Mean, *out.P50, *out.P90, *out.P99, *out.Max, *x.Spearman,
-			*x.RequestsPerS, *a.GapCV, *a.Dispersion[0].Index, *a.Dispersion[1].Index, *a.Dispersion[2].Index, *a.Correlation)
+			*in.Mean, *in.P50, *in.P90, *in.P99, *in.Max, *out.Mean, *out.P50, *out.P90, *out.P99, *out.Max,
+			*x.Spearman,
+			*x.RequestsPerS, *a.GapCV, *a.Dispersion[0].Index, *a.Dispersion[1].Index, *a.Dispersion[2].Index,
+			*a.Correlation)
 		var g, w float64
 		gots, wants := strings.Fields(got), strings.Fields(c.want)
 		for i := range wants {
@@ -72,7 +78,8 @@ func TestInspectPublished(t *testing.T) {
 		}
 	}
 	x := inspectPublished(t, "mooncake_fast25_conversation_trace.jsonl.gz", trace.Load{Seed: 1})
-	if a := x.Arrivals; math.Abs(*a.GapCV-1.01) > 0.02 || math.Abs(*a.Dispersion[0].Index-1.02) > 0.06 || math.Abs(*a.Dispersion[1].Index-1.5) > 0.15 || a.TogetherS != nil {
+	if a := x.Arrivals; math.Abs(*a.GapCV-1.01) > 0.02 || math.Abs(*a.Dispersion[0].Index-1.02) > 0.06 ||
+		math.Abs(*a.Dispersion[1].Index-1.5) > 0.15 || a.TogetherS != nil {
 		t.Errorf("de-quantised: CV %v, dispersion %v and %v", *a.GapCV, *a.Dispersion[0].Index, *a.Dispersion[1].Index)
 	}
 }
@@ -87,8 +94,10 @@ func TestInspectPublishedPrefixes(t *testing.T) {
 		distance, far       float64
 		reuse, late         float64
 	}{
-		{"mooncake_fast25_conversation_trace.jsonl.gz", 288500, 36.6, 37.4, 40.9, [5]float64{4.5, 6.5, 21.1, 32.6, 36.4}, 8.4e3, 37.6e3, 114, 519},
-		{"mooncake_fast25_synthetic_trace.jsonl.gz", 121877, 64.0, 65.1, 93.7, [5]float64{8.3, 18.8, 42.4, 62.4, 64.0}, 6.3e3, 25.5e3, 59, 282},
+		{"mooncake_fast25_conversation_trace.jsonl.gz", 288500, 36.6, 37.4, 40.9,
+			[5]float64{4.5, 6.5, 21.1, 32.6, 36.4}, 8.4e3, 37.6e3, 114, 519},
+		{"mooncake_fast25_synthetic_trace.jsonl.gz", 121877, 64.0, 65.1, 93.7, [5]float64{8.3, 18.8, 42.4, 62.4, 64.0},
+			6.3e3, 25.5e3, 59, 282},
 	} {
 		p := inspectPublished(t, c.file, trace.Load{Dequantise: trace.Off}).Prefix
 		near := func(what string, got, want, by float64) {
@@ -132,19 +141,23 @@ func TestInspectByHand(t *testing.T) {
 	shared := &workload.Content{Segments: []workload.Segment{{ID: 1, Tokens: 20}}}
 	row := func(second float64, input, output, session int32, class uint16, c *workload.Content) trace.Row {
 		r := trace.Row{}
-		r.Arrival, r.InputTokens, r.OutputTokens, r.Session, r.Class, r.Content = clock.Time(clock.FromSeconds(second)), input, output, session, class, c
+		r.Arrival, r.InputTokens, r.OutputTokens, r.Session, r.Class, r.Content = clock.Time(clock.FromSeconds(second)),
+			input, output, session, class, c
 		return r
 	}
 	list := rows{
-		row(10, 25, 1, 1, 1, shared), row(10, 10, 5, 0, 2, nil), row(12, 40, 2, 1, 1, shared), row(16, 20, 4, 2, 1, shared),
+		row(10, 25, 1, 1, 1, shared), row(10, 10, 5, 0, 2, nil), row(12, 40, 2, 1, 1, shared),
+		row(16, 20, 4, 2, 1, shared),
 	}
 	list[3].Then = []trace.Turn{{Wait: clock.Second, InputTokens: 30, OutputTokens: 3, Content: shared}}
 	x, err := Trace(&list, 10, func() []string { return []string{"", "a", "b"} })
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprintf("%d in %v s, %v/s, in %v %v %v %v, mode %v, rank %.3f of %d, gap CV %.4f max %v zeros %d", x.Requests, x.SpanS, *x.RequestsPerS,
-		x.InputTokens.Total, *x.InputTokens.Mean, *x.InputTokens.P50, *x.InputTokens.P90, *x.InputTokens.Mode, *x.Spearman, x.SpearmanN, *x.Arrivals.GapCV, *x.Arrivals.MaxGapS, x.Arrivals.ZeroGaps)
+	got := fmt.Sprintf("%d in %v s, %v/s, in %v %v %v %v, mode %v, rank %.3f of %d, gap CV %.4f max %v zeros %d",
+		x.Requests, x.SpanS, *x.RequestsPerS,
+		x.InputTokens.Total, *x.InputTokens.Mean, *x.InputTokens.P50, *x.InputTokens.P90, *x.InputTokens.Mode,
+		*x.Spearman, x.SpearmanN, *x.Arrivals.GapCV, *x.Arrivals.MaxGapS, x.Arrivals.ZeroGaps)
 	// Gaps 0, 2, 4; inputs 10 20 25 30 40; ranks of the answers 4 3 0 2 1 in that order.
 	if want := "5 in 6 s, 0.5/s, in 125 25 25 36, mode 10, rank -0.700 of 5, gap CV 0.8165 max 4 zeros 1"; got != want {
 		t.Errorf(" got %s\nwant %s", got, want)
@@ -155,17 +168,20 @@ func TestInspectByHand(t *testing.T) {
 	}
 	// Blocks of 10: 3 + 1 + 4 + 2 + 3 used; the two shared ones are used again three times.
 	p := x.Prefix
-	if p.Accesses != 13 || p.Unique != 7 || math.Abs(*p.HitTokens-60./125) > 1e-12 || p.LRU[0].Blocks != 100 || *p.LRU[0].Hit != 6./13 {
+	if p.Accesses != 13 || p.Unique != 7 || math.Abs(*p.HitTokens-60./125) > 1e-12 || p.LRU[0].Blocks != 100 ||
+		*p.LRU[0].Hit != 6./13 {
 		t.Errorf("prefixes %+v", p)
 	}
-	if len(x.Classes) != 2 || x.Classes[0].Name != "a" || x.Classes[0].Requests != 4 || *x.Classes[1].MeanInputTokens != 10 {
+	if len(x.Classes) != 2 || x.Classes[0].Name != "a" || x.Classes[0].Requests != 4 ||
+		*x.Classes[1].MeanInputTokens != 10 {
 		t.Errorf("classes %+v", x.Classes)
 	}
 	if n := len(x.Series); x.Series[0].Requests != 2 || x.Series[0].InputTokens != 35 || x.Series[n-1].Requests != 2 {
 		t.Errorf("series %+v", x.Series)
 	}
 	b, err := json.Marshal(x)
-	if err != nil || !strings.Contains(string(b), `"schema":"clifftop.inspect/1"`) || !strings.Contains(string(b), `"index":null`) {
+	if err != nil || !strings.Contains(string(b), `"schema":"clifftop.inspect/1"`) ||
+		!strings.Contains(string(b), `"index":null`) {
 		t.Errorf("%v: %s", err, b)
 	}
 }
@@ -180,12 +196,14 @@ func TestInspectLittle(t *testing.T) {
 			list = append(list, r)
 		}
 		x, err := Trace(&list, 0, noClasses)
-		if err != nil || x.RequestsPerS != nil || x.Arrivals.GapCV != nil || x.Spearman != nil || x.Prefix != nil || x.Sessions != nil || (x.InputTokens.P50 == nil) != (n == 0) {
+		if err != nil || x.RequestsPerS != nil || x.Arrivals.GapCV != nil || x.Spearman != nil || x.Prefix != nil ||
+			x.Sessions != nil || (x.InputTokens.P50 == nil) != (n == 0) {
 			t.Errorf("%d rows: %v, %+v", n, err, x)
 		}
 		for _, write := range []func(io.Writer) error{x.WriteTable, x.WriteMarkdown} {
 			var b strings.Builder
-			if err := write(&b); err != nil || strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf") {
+			if err := write(&b); err != nil || strings.Contains(b.String(), "NaN") ||
+				strings.Contains(b.String(), "Inf") {
 				t.Errorf("%v:\n%s", err, b.String())
 			}
 		}
@@ -281,8 +299,10 @@ func TestStackDistances(t *testing.T) {
 		s.reused(key, 0)
 	}
 	got = s.distances
-	if got.Count() != want.Count() || got.Sum() != want.Sum() || got.Quantile(0.9) != want.Quantile(0.9) || s.live != len(stack) {
-		t.Errorf("%d distances, mean %v, want %d, %v; %d live, want %d", got.Count(), got.Mean(), want.Count(), want.Mean(), s.live, len(stack))
+	if got.Count() != want.Count() || got.Sum() != want.Sum() || got.Quantile(0.9) != want.Quantile(0.9) ||
+		s.live != len(stack) {
+		t.Errorf("%d distances, mean %v, want %d, %v; %d live, want %d", got.Count(), got.Mean(), want.Count(),
+			want.Mean(), s.live, len(stack))
 	}
 }
 
@@ -303,7 +323,8 @@ func TestTrafficSeries(t *testing.T) {
 			t.Fatalf("point %d begins at %v after %v", i, p.StartS, points[i-1].EndS)
 		}
 	}
-	if sum != 10_000 || len(points) > maxPoints || len(points) < maxPoints/2 || points[len(points)-1].EndS != last.Seconds() {
+	if sum != 10_000 || len(points) > maxPoints || len(points) < maxPoints/2 ||
+		points[len(points)-1].EndS != last.Seconds() {
 		t.Errorf("%d points with %d requests to %v s", len(points), sum, points[len(points)-1].EndS)
 	}
 }

@@ -40,7 +40,8 @@ func lruSizes() []int64 {
 }
 
 func newStackDistances(block int32) *stackDistances {
-	return &stackDistances{block: block, last: map[uint64]use{}, within: make([]int64, len(lruSizes())), tree: make([]int32, 1<<12)}
+	return &stackDistances{block: block, last: map[uint64]use{}, within: make([]int64, len(lruSizes())),
+		tree: make([]int32, 1<<12)}
 }
 
 // add uses the blocks of a prompt, and answers how many there are and how many were used before.
@@ -147,8 +148,10 @@ func (s *stackDistances) sharing(inputTokens int64, series []TrafficPoint) *Pref
 	}
 	p := &PrefixSharing{
 		BlockTokens: s.block, Accesses: s.accesses, Unique: s.accesses - s.hits,
-		HitBlocks: stats.Ratio(float64(s.hits), float64(s.accesses)), HitTokens: stats.Ratio(float64(s.hitTokens), float64(inputTokens)),
-		StackDistance: report.DistributionOfHistogram(&s.distances, 1), Reuse: report.DistributionOfHistogram(&s.reuse, 1e-3), LRU: []LRUPoint{},
+		HitBlocks:     stats.Ratio(float64(s.hits), float64(s.accesses)),
+		HitTokens:     stats.Ratio(float64(s.hitTokens), float64(inputTokens)),
+		StackDistance: report.DistributionOfHistogram(&s.distances, 1),
+		Reuse:         report.DistributionOfHistogram(&s.reuse, 1e-3), LRU: []LRUPoint{},
 	}
 	var blocks, hits int64
 	end := 0.0
@@ -162,7 +165,8 @@ func (s *stackDistances) sharing(inputTokens int64, series []TrafficPoint) *Pref
 	}
 	p.WarmHitBlocks = stats.Ratio(float64(hits), float64(blocks))
 	for i, size := range lruSizes() {
-		p.LRU = append(p.LRU, LRUPoint{Blocks: size, Tokens: size * int64(s.block), Hit: stats.Ratio(float64(s.within[i]), float64(s.accesses))})
+		p.LRU = append(p.LRU, LRUPoint{Blocks: size, Tokens: size * int64(s.block),
+			Hit: stats.Ratio(float64(s.within[i]), float64(s.accesses))})
 		if s.within[i] == s.hits {
 			break
 		}

@@ -55,13 +55,16 @@ func (x *Result) warn() {
 		TokenLengths
 	}{{"prompts", x.InputTokens}, {"answers", x.OutputTokens}} {
 		if l.AtMaxShare != nil && l.N >= few && *l.AtMaxShare >= cap && *l.Max > *l.P50 {
-			x.warning("cap", "%s of the %s are as long as the longest, %s tokens: they were cut there.", layout.Percent(*l.AtMaxShare), l.what, layout.Digits(*l.Max))
+			x.warning("cap", "%s of the %s are as long as the longest, %s tokens: they were cut there.",
+				layout.Percent(*l.AtMaxShare), l.what, layout.Digits(*l.Max))
 		}
 	}
 	d := x.Arrivals.Dispersion
-	if short, long := d[0].Index, d[len(d)-1].Index; short != nil && long != nil && *long > 2 && *long > 2**short && x.Arrivals.TogetherS == nil {
+	if short, long := d[0].Index, d[len(d)-1].Index; short != nil && long != nil && *long > 2 && *long > 2**short &&
+		x.Arrivals.TogetherS == nil {
 		x.warning("wandering_rate", "Counts vary %s times as much as Poisson's over %s, %s times over %s: the rate wanders. Independent gaps of the same law would understate queues.",
-			layout.Digits(*long), layout.Seconds(d[len(d)-1].WindowS), layout.Digits(*short), layout.Seconds(d[0].WindowS))
+			layout.Digits(*long), layout.Seconds(d[len(d)-1].WindowS), layout.Digits(*short),
+			layout.Seconds(d[0].WindowS))
 	}
 }
 
@@ -87,7 +90,8 @@ func (x *Result) write(w io.Writer, t *layout.Text) error {
 	text = fmt.Sprintf("%d requests in %s", x.Requests, span(x.SpanS))
 	if x.RequestsPerS != nil {
 		text += fmt.Sprintf(", %s rows/s; %s prompt tokens/s, %s answer tokens/s", layout.Digits(*x.RequestsPerS),
-			layout.Cell(stats.Ratio(float64(x.InputTokens.Total), x.SpanS)), layout.Cell(stats.Ratio(float64(x.OutputTokens.Total), x.SpanS)))
+			layout.Cell(stats.Ratio(float64(x.InputTokens.Total), x.SpanS)),
+			layout.Cell(stats.Ratio(float64(x.OutputTokens.Total), x.SpanS)))
 	}
 	t.Line("traffic", text)
 	t.Blank()
@@ -97,7 +101,9 @@ func (x *Result) write(w io.Writer, t *layout.Text) error {
 		d    *report.Distribution
 	}{{"input", &x.InputTokens.Distribution}, {"output", &x.OutputTokens.Distribution}} {
 		d := l.d
-		rows = append(rows, []string{l.name, layout.Cell(d.Mean), layout.Cell(d.P50), layout.Cell(d.P90), layout.Cell(d.P95), layout.Cell(d.Tail(d.P99, report.MinSamplesP99)), layout.Cell(d.Tail(d.P999, report.MinSamplesP999)), layout.Cell(d.Max)})
+		rows = append(rows, []string{l.name, layout.Cell(d.Mean), layout.Cell(d.P50), layout.Cell(d.P90),
+			layout.Cell(d.P95), layout.Cell(d.Tail(d.P99, report.MinSamplesP99)),
+			layout.Cell(d.Tail(d.P999, report.MinSamplesP999)), layout.Cell(d.Max)})
 	}
 	t.Grid(rows, 9)
 	if !t.Markdown {
@@ -118,7 +124,8 @@ func (x *Result) writeRest(t *layout.Text) {
 	if s := x.Sessions; s != nil {
 		text := fmt.Sprintf("%d, %s requests each (at most %d)", s.Sessions, layout.Cell(s.MeanTurns), s.MaxTurns)
 		if s.Gaps.N > 0 {
-			text += fmt.Sprintf("; from arrival to arrival %s s (p50), %s s (p90)", layout.Cell(s.Gaps.P50), layout.Cell(s.Gaps.P90))
+			text += fmt.Sprintf("; from arrival to arrival %s s (p50), %s s (p90)", layout.Cell(s.Gaps.P50),
+				layout.Cell(s.Gaps.P90))
 		}
 		if s.Waiting > 0 {
 			text += fmt.Sprintf("; %d requests wait for an answer", s.Waiting)
@@ -134,7 +141,8 @@ func (x *Result) writeRest(t *layout.Text) {
 		}
 		t.Line("LRU cache", "finds "+strings.Join(points, ", ")+" tokens")
 		if d := p.StackDistance; d.N > 0 {
-			t.Line("reuse", fmt.Sprintf("after %s s (p50), %s s (p90), with %s blocks (p50), %s (p95) used in between", layout.Cell(p.Reuse.P50), layout.Cell(p.Reuse.P90), layout.Cell(d.P50), layout.Cell(d.P95)))
+			t.Line("reuse", fmt.Sprintf("after %s s (p50), %s s (p90), with %s blocks (p50), %s (p95) used in between",
+				layout.Cell(p.Reuse.P50), layout.Cell(p.Reuse.P90), layout.Cell(d.P50), layout.Cell(d.P95)))
 		}
 	}
 	x.writeClasses(t)
@@ -162,7 +170,9 @@ func (x *Result) writeClasses(t *layout.Text) {
 		if name == "" {
 			name = "(none)"
 		}
-		rows = append(rows, []string{name, fmt.Sprint(c.Requests), perCent(stats.Ratio(float64(c.Requests), float64(x.Requests))), layout.Cell(c.MeanInputTokens), layout.Cell(c.MeanOutputTokens)})
+		rows = append(rows, []string{name, fmt.Sprint(c.Requests),
+			perCent(stats.Ratio(float64(c.Requests), float64(x.Requests))), layout.Cell(c.MeanInputTokens),
+			layout.Cell(c.MeanOutputTokens)})
 	}
 	t.Blank()
 	t.Grid(rows, 9)
@@ -192,7 +202,8 @@ func (x *Result) rowsText() string {
 
 func (x *Result) arrivalsText() string {
 	a := x.Arrivals
-	text := fmt.Sprintf("gaps vary by %s (CV; Poisson 1), the longest is %s", layout.Cell(a.GapCV), layout.Seconds(*a.MaxGapS))
+	text := fmt.Sprintf("gaps vary by %s (CV; Poisson 1), the longest is %s", layout.Cell(a.GapCV),
+		layout.Seconds(*a.MaxGapS))
 	var windows []string
 	for _, d := range a.Dispersion {
 		if d.Index != nil {

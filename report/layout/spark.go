@@ -19,7 +19,8 @@ func Spark(values []float64, width int) (line string, most float64) {
 	means := make([]float64, width)
 	most = math.NaN()
 	for i := range means {
-		means[i] = share(values, float64(i)*float64(len(values))/float64(width), float64(i+1)*float64(len(values))/float64(width))
+		means[i] = share(values, float64(i)*float64(len(values))/float64(width),
+			float64(i+1)*float64(len(values))/float64(width))
 		if !(means[i] <= most) && !math.IsNaN(means[i]) {
 			most = means[i]
 		}

@@ -113,7 +113,8 @@ func TestSpark(t *testing.T) {
 		{[]float64{0, 2, 4, 8}, 4, "▁▃▅█", 8},
 		{[]float64{3, 0, 0}, 2, "█▁", 2},
 	} {
-		if got, most := Spark(c.values, c.width); got != c.want || most != c.most && !(math.IsNaN(most) && math.IsNaN(c.most)) {
+		if got, most := Spark(c.values, c.width); got != c.want || most != c.most &&
+			!(math.IsNaN(most) && math.IsNaN(c.most)) {
 			t.Errorf("%v in %d: %q up to %g, want %q up to %g", c.values, c.width, got, most, c.want, c.most)
 		}
 	}

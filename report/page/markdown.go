@@ -52,7 +52,8 @@ func (m *markdown) line(line string) {
 		m.rows = append(m.rows, strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "| "), " |"), " | "))
 	case isItem && named && strings.HasPrefix(item, "**"):
 		m.begin("dl")
-		fmt.Fprintf(&m.b, "<div><dt%s>%s</dt><dd>%s</dd></div>\n", class(name), html.EscapeString(name), html.EscapeString(rest))
+		fmt.Fprintf(&m.b, "<div><dt%s>%s</dt><dd>%s</dd></div>\n", class(name), html.EscapeString(name),
+			html.EscapeString(rest))
 	case isItem:
 		m.begin("ul")
 		fmt.Fprintf(&m.b, "<li>%s</li>\n", html.EscapeString(item))
@@ -90,7 +91,8 @@ func (m *markdown) end() {
 // table writes the rows, the first of which names the columns and the second says how they are aligned.
 func (m *markdown) table() {
 	left := strings.Count(m.rows[min(1, len(m.rows)-1)][0], "---|")
-	fmt.Fprintf(&m.b, "<div class=\"table\" role=\"region\" tabindex=\"0\" aria-label=\"%s\"><table>\n", html.EscapeString(m.heading))
+	fmt.Fprintf(&m.b, "<div class=\"table\" role=\"region\" tabindex=\"0\" aria-label=\"%s\"><table>\n",
+		html.EscapeString(m.heading))
 	for i, row := range m.rows {
 		if i == 1 {
 			continue

@@ -13,7 +13,8 @@ import (
 
 // Compare is the page of a comparison.
 func Compare(v *verdict.Result) (*Page, error) {
-	p := &Page{Kind: "compare", Title: verdictTitle(v), Origin: Origin{Version: v.Clifftop, Seeds: fmt.Sprintf("seed %d", v.Seeds[0])}}
+	p := &Page{Kind: "compare", Title: verdictTitle(v),
+		Origin: Origin{Version: v.Clifftop, Seeds: fmt.Sprintf("seed %d", v.Seeds[0])}}
 	if n := len(v.Seeds); n > 1 {
 		p.Origin.Seeds = fmt.Sprintf("seeds %d to %d, which all variants share", v.Seeds[0], v.Seeds[n-1])
 	}
@@ -59,7 +60,8 @@ func variantFact(x *verdict.Variant) Fact {
 			worse++
 		}
 	}
-	f := Fact{Name: x.Name, Value: "PASS", Note: fmt.Sprintf("no criterion fails; %d numbers better, %d worse", better, worse)}
+	f := Fact{Name: x.Name, Value: "PASS",
+		Note: fmt.Sprintf("no criterion fails; %d numbers better, %d worse", better, worse)}
 	if !x.Pass {
 		f.Value, f.Note = "FAIL", fmt.Sprintf("a criterion fails; %d numbers better, %d worse", better, worse)
 	}
@@ -99,9 +101,11 @@ func verdictTitle(v *verdict.Result) string {
 	case len(failed) == 0:
 		return fmt.Sprintf("No variant fails a criterion against %s", v.Baseline)
 	case len(passed) == 0:
-		return fmt.Sprintf("Against %s: %s %s", v.Baseline, strings.Join(failed, ", "), map[bool]string{true: "fails", false: "all fail"}[len(failed) == 1])
+		return fmt.Sprintf("Against %s: %s %s", v.Baseline, strings.Join(failed, ", "),
+			map[bool]string{true: "fails", false: "all fail"}[len(failed) == 1])
 	}
-	return fmt.Sprintf("Against %s: %s %s, %s %s", v.Baseline, strings.Join(failed, ", "), verb("fail", len(failed)), strings.Join(passed, ", "), verb("do", len(passed))+" not")
+	return fmt.Sprintf("Against %s: %s %s, %s %s", v.Baseline, strings.Join(failed, ", "), verb("fail", len(failed)),
+		strings.Join(passed, ", "), verb("do", len(passed))+" not")
 }
 
 // verb is a verb for so many.
@@ -117,7 +121,8 @@ func verb(plural string, n int) string {
 
 // Plan is the page of a plan.
 func Plan(x *plan.Result) (*Page, error) {
-	p := &Page{Kind: "plan", Title: x.Answer(), Facts: planFacts(x), Origin: Origin{Version: x.Clifftop, Seeds: fmt.Sprintf("seed %d", x.Seed)}}
+	p := &Page{Kind: "plan", Title: x.Answer(), Facts: planFacts(x),
+		Origin: Origin{Version: x.Clifftop, Seeds: fmt.Sprintf("seed %d", x.Seed)}}
 	if x.Partial {
 		p.Partial = "The search was interrupted: candidates may be missing."
 	}
@@ -147,7 +152,8 @@ func planFacts(x *plan.Result) []Fact {
 	facts = append(facts, Fact{"Used of the SLO", layout.Percent(b.AtPlan.SLOUse), "of the limit that is nearest"},
 		Fact{"Peak hour", layout.Digits(x.Traffic.PlannedRequestsPerS) + " requests/s", "planned for"})
 	if c := b.Capacity; c != nil {
-		facts = append(facts, Fact{"One replica carries", layout.Digits(c.PassesRequestsPerS) + " requests/s", "within the SLO"})
+		facts = append(facts, Fact{"One replica carries", layout.Digits(c.PassesRequestsPerS) + " requests/s",
+			"within the SLO"})
 	}
 	return facts
 }

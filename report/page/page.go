@@ -87,10 +87,11 @@ type text struct{ Name, YAML string }
 func (p *Page) Write(w io.Writer) error {
 	style, code := assets.Styles()+styles, assets.Scripts()+script
 	v := view{
-		Page:    p,
-		Style:   template.HTML("<style>" + style + "</style>"),
-		Script:  template.HTML("<script>" + code + "</script>"),
-		Policy:  fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'", hashed(style), hashed(code)),
+		Page:   p,
+		Style:  template.HTML("<style>" + style + "</style>"),
+		Script: template.HTML("<script>" + code + "</script>"),
+		Policy: fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'",
+			hashed(style), hashed(code)),
 		Licence: assets.Licence(),
 	}
 	var charts []plot.Diagram

@@ -33,15 +33,20 @@ func written(t *testing.T, p *Page, err error) string {
 
 // sample is a run with a little of everything.
 func sample() *report.Summary {
-	s := &report.Summary{Schema: report.SummarySchema, Clifftop: "1.2.3", Seed: 7, Scenario: map[string]any{"name": "sample"}}
+	s := &report.Summary{Schema: report.SummarySchema, Clifftop: "1.2.3", Seed: 7,
+		Scenario: map[string]any{"name": "sample"}}
 	s.Throughput.OutputTokensPerS, s.Throughput.RequestsPerS = of(1234.), of(5.6)
-	s.Latency.TTFT = report.Distribution{N: 2000, Mean: of(50.), P50: of(40.), P90: of(80.), P95: of(90.), P99: of(99.), Max: of(120.)}
+	s.Latency.TTFT = report.Distribution{N: 2000, Mean: of(50.), P50: of(40.), P90: of(80.), P95: of(90.), P99: of(99.),
+		Max: of(120.)}
 	s.Latency.TPOT = s.Latency.TTFT
 	s.Latency.ITL = s.Latency.TTFT
 	shape := stats.Shape{N: 3, Bins: []stats.Bin{{Low: 39, High: 41, N: 2}, {Low: 99, High: 101, N: 1}}}
-	s.Detail = &report.Detail{TTFT: shape, TPOT: shape, E2E: shape, ITL: shape, Opening: &report.Opening{Iterations: []report.Iteration{{Start: 1e9, End: 2e10, Decodes: 3}}}}
+	s.Detail = &report.Detail{TTFT: shape, TPOT: shape, E2E: shape, ITL: shape,
+		Opening: &report.Opening{Iterations: []report.Iteration{{Start: 1e9, End: 2e10, Decodes: 3}}}}
 	for i := range 512 {
-		s.Detail.Series = append(s.Detail.Series, report.SeriesPoint{StartS: float64(i), EndS: float64(i + 1), RunningMean: 3.3333333, QueueMean: 1, OutputTokens: int64(i), ComputedTokens: 10, PrefillTokens: 4, KVUsageMean: of(0.5), InWindow: i > 9})
+		s.Detail.Series = append(s.Detail.Series,
+			report.SeriesPoint{StartS: float64(i), EndS: float64(i + 1), RunningMean: 3.3333333, QueueMean: 1,
+				OutputTokens: int64(i), ComputedTokens: 10, PrefillTokens: 4, KVUsageMean: of(0.5), InWindow: i > 9})
 	}
 	s.System.GPUSeconds = report.GPUSeconds{Useful: of(3.), Idle: of(1.)}
 	s.System.MFU, s.System.MBU, s.System.BusyFraction = of(0.1), of(0.5), of(0.9)
@@ -58,8 +63,10 @@ func TestStructure(t *testing.T) {
 	p.Origin.Scenarios = []Scenario{{Value: sample().Scenario}}
 	p.Origin.Command = "clifftop run --rate 5"
 	text := written(t, p, err)
-	for _, want := range []string{`<html lang="en">`, "<title>", "<main id=\"main\">", `<nav aria-label="Contents">`, "<h1>", "Content-Security-Policy",
-		"clifftop run --rate 5", "name: sample", "seed 7", "clifftop 1.2.3", "1234 tokens/s", "<dt>throughput</dt>", `<th scope="row">TTFT</th>`, "SOFTWARE IS PROVIDED"} {
+	for _, want := range []string{`<html lang="en">`, "<title>", "<main id=\"main\">", `<nav aria-label="Contents">`,
+		"<h1>", "Content-Security-Policy",
+		"clifftop run --rate 5", "name: sample", "seed 7", "clifftop 1.2.3", "1234 tokens/s", "<dt>throughput</dt>",
+		`<th scope="row">TTFT</th>`, "SOFTWARE IS PROVIDED"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing", want)
 		}
@@ -73,7 +80,8 @@ func TestStructure(t *testing.T) {
 		t.Errorf("the parts are %s", got)
 	}
 	for i, name := range names {
-		if link := fmt.Sprintf(`<a href="#part-%d">%s</a>`, i+1, name); !strings.Contains(text, link) || strings.Count(text, fmt.Sprintf(`id="part-%d"`, i+1)) != 1 {
+		if link := fmt.Sprintf(`<a href="#part-%d">%s</a>`, i+1, name); !strings.Contains(text, link) ||
+			strings.Count(text, fmt.Sprintf(`id="part-%d"`, i+1)) != 1 {
 			t.Errorf("%s: no link, or no part", name)
 		}
 	}
@@ -113,7 +121,8 @@ func TestPolicyFits(t *testing.T) {
 		_, rest, _ := strings.Cut(text, "<"+element+">")
 		code, _, _ := strings.Cut(rest, "</"+element+">")
 		// The template writes attributes with + as an entity.
-		if sum := strings.ReplaceAll(hashed(code), "+", "&#43;"); !strings.Contains(text, strings.ReplaceAll(sum, "'", "&#39;")) {
+		if sum := strings.ReplaceAll(hashed(code), "+", "&#43;"); !strings.Contains(text,
+			strings.ReplaceAll(sum, "'", "&#39;")) {
 			t.Errorf("the policy does not allow the %s", element)
 		}
 	}
@@ -122,10 +131,13 @@ func TestPolicyFits(t *testing.T) {
 // Names from files cannot leave the place they are written to.
 func TestNamesAreEscaped(t *testing.T) {
 	const evil = "</script><script>alert(1)</script><!-- \u2028 \" ' & <b>"
-	p := &Page{Kind: evil, Title: evil, Caption: evil, Partial: evil, Facts: []Fact{{evil, evil, evil}}, Origin: Origin{evil, evil, evil, []Scenario{{evil, map[string]string{evil: evil}}}}}
-	p.add(Section{Name: evil, Title: evil, Text: evil, Notes: []string{evil}, Tables: pairs([][2]string{{evil, evil}}), Charts: []plot.Diagram{{Title: evil, Notes: []string{evil}}}})
+	p := &Page{Kind: evil, Title: evil, Caption: evil, Partial: evil, Facts: []Fact{{evil, evil, evil}},
+		Origin: Origin{evil, evil, evil, []Scenario{{evil, map[string]string{evil: evil}}}}}
+	p.add(Section{Name: evil, Title: evil, Text: evil, Notes: []string{evil}, Tables: pairs([][2]string{{evil, evil}}),
+		Charts: []plot.Diagram{{Title: evil, Notes: []string{evil}}}})
 	words, err := tables(3, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "### %[1]s\n\n* **%[1]s**: %[1]s\n* %[1]s\n\n| %[1]s |\n|---|\n| %[1]s |\n\n%[1]s\n", evil)
+		_, err := fmt.Fprintf(w, "### %[1]s\n\n* **%[1]s**: %[1]s\n* %[1]s\n\n| %[1]s |\n|---|\n| %[1]s |\n\n%[1]s\n",
+			evil)
 		return err
 	})
 	p.add(Section{Name: "words", Tables: words})
@@ -177,7 +189,8 @@ func TestSweepPage(t *testing.T) {
 	c.Partial = true
 	p, err := Sweep(c, Machine{1e15, 3e12})
 	text := written(t, p, err)
-	for _, want := range []string{"The sweep was interrupted", "Operating curve", "Distribution of latencies", "All loads", `<th scope="row">5</th>`, "Course of the run"} {
+	for _, want := range []string{"The sweep was interrupted", "Operating curve", "Distribution of latencies",
+		"All loads", `<th scope="row">5</th>`, "Course of the run"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing", want)
 		}
@@ -200,7 +213,8 @@ func TestPercentilesForDistributions(t *testing.T) {
 	compare, err := Compare(verdict.Compare([]string{"base", "one", "two"}, []uint64{7}, runs))
 	compared := written(t, compare, err)
 	for _, text := range []string{swept, compared} {
-		for _, want := range []string{"Distribution of latencies", "p99.9 and the maximum", `"x":[40,80,90,99,120],"y":[0.5,0.9,0.95,0.99,1]`} {
+		for _, want := range []string{"Distribution of latencies", "p99.9 and the maximum",
+			`"x":[40,80,90,99,120],"y":[0.5,0.9,0.95,0.99,1]`} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%q is missing", want)
 			}

@@ -56,14 +56,16 @@ func Run(s *report.Summary, bands report.Profile, m Machine) (*Page, error) {
 // seeds says which random numbers a summary is of.
 func seeds(s *report.Summary) string {
 	if r := s.Replications; r != nil && len(r.Seeds) > 1 {
-		return fmt.Sprintf("seeds %d to %d, %d runs; pictures of a single run are of the first", r.Seeds[0], r.Seeds[len(r.Seeds)-1], r.Runs)
+		return fmt.Sprintf("seeds %d to %d, %d runs; pictures of a single run are of the first", r.Seeds[0],
+			r.Seeds[len(r.Seeds)-1], r.Runs)
 	}
 	return fmt.Sprintf("seed %d", s.Seed)
 }
 
 // runFacts are the numbers that one looks for first.
 func runFacts(s *report.Summary, bands report.Profile) []Fact {
-	facts := []Fact{{"Output", layout.Cell(s.Throughput.OutputTokensPerS) + " tokens/s", layout.Cell(s.Throughput.RequestsPerS) + " requests/s"}}
+	facts := []Fact{{"Output", layout.Cell(s.Throughput.OutputTokensPerS) + " tokens/s",
+		layout.Cell(s.Throughput.RequestsPerS) + " requests/s"}}
 	if v := s.Latency.TTFT.P95; v != nil {
 		facts = append(facts, Fact{"TTFT p95", milliseconds(*v), bands.TTFT.Name(*v)})
 	}
@@ -85,7 +87,8 @@ func runFacts(s *report.Summary, bands report.Profile) []Fact {
 		facts = append(facts, f)
 	}
 	if v := s.System.BusyFraction; v != nil {
-		facts = append(facts, Fact{"GPU busy", layout.Percent(*v), fmt.Sprintf("MFU %s, MBU %s", share(s.System.MFU), share(s.System.MBU))})
+		facts = append(facts, Fact{"GPU busy", layout.Percent(*v),
+			fmt.Sprintf("MFU %s, MBU %s", share(s.System.MFU), share(s.System.MBU))})
 	}
 	if c := s.Cost; c != nil && c.USDPerMillionOutputAtLoad != nil {
 		facts = append(facts, Fact{"Cost", layout.Dollars(*c.USDPerMillionOutputAtLoad), "per million output tokens"})

@@ -57,7 +57,8 @@ func Sweep(c *curve.Curve, m Machine) (*Page, error) {
 // curve appends the figures of a curve; the title of the first is the page's.
 func (p *Page) curve(c *curve.Curve) error {
 	for _, k := range []struct{ figure, name string }{
-		{"operating", "Operating curve"}, {"throughput", "Throughput"}, {"latency", "Latency"}, {"interactivity", "Speed for each user"}, {"kv", "KV cache"},
+		{"operating", "Operating curve"}, {"throughput", "Throughput"}, {"latency", "Latency"},
+		{"interactivity", "Speed for each user"}, {"kv", "KV cache"},
 	} {
 		f, err := plot.Curve(c, k.figure)
 		if err != nil {
@@ -145,7 +146,8 @@ func sweepFacts(c *curve.Curve) []Fact {
 		facts = append(facts, f)
 	}
 	if l := c.FirstLimit; l != nil {
-		facts = append(facts, Fact{"First limit", strings.ReplaceAll(l.Resource, "_", " "), fmt.Sprintf("from %s on", at(l.Value))})
+		facts = append(facts, Fact{"First limit", strings.ReplaceAll(l.Resource, "_", " "),
+			fmt.Sprintf("from %s on", at(l.Value))})
 	}
 	return facts
 }

@@ -79,7 +79,8 @@ func (a *Autoscaling) ReplicaHours() float64 {
 
 // Price fills the costs in, of replicas at so much an hour.
 func (a *Autoscaling) Price(usdPerReplicaHour float64) {
-	static, following := usdPerReplicaHour*float64(a.Static)*HoursPerMonth, usdPerReplicaHour*a.ReplicaHours()*HoursPerMonth
+	static, following := usdPerReplicaHour*float64(a.Static)*HoursPerMonth,
+		usdPerReplicaHour*a.ReplicaHours()*HoursPerMonth
 	a.StaticUSDPerMonth, a.USDPerMonth = &static, &following
 }
 
@@ -153,7 +154,8 @@ type APIComparison struct {
 func APIBreakEven(usdPerRequest, meanRate, planned, ownUSDPerMonth float64) *APIComparison {
 	const seconds = HoursPerMonth * 3600
 	a := &APIComparison{
-		USDPerRequest: usdPerRequest, APIUSDPerMonth: usdPerRequest * meanRate * seconds, OwnUSDPerMonth: ownUSDPerMonth,
+		USDPerRequest: usdPerRequest, APIUSDPerMonth: usdPerRequest * meanRate * seconds,
+		OwnUSDPerMonth:        ownUSDPerMonth,
 		BreakEvenRequestsPerS: ownUSDPerMonth / (usdPerRequest * seconds),
 	}
 	a.PlanCarries = a.BreakEvenRequestsPerS <= planned

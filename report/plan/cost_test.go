@@ -40,7 +40,8 @@ func TestReplicas(t *testing.T) {
 // Eight hours at 1, eight at 4 and eight at 2, each replica carrying 1: 56 replica-hours a day where 96 stand; the day
 // has five starts of half an hour each, three up to 4 and none down; from 2 to 1 none.
 func TestAutoscale(t *testing.T) {
-	hourly := slices.Concat(slices.Repeat([]float64{1}, 8), slices.Repeat([]float64{4}, 8), slices.Repeat([]float64{2}, 8))
+	hourly := slices.Concat(slices.Repeat([]float64{1}, 8), slices.Repeat([]float64{4}, 8),
+		slices.Repeat([]float64{2}, 8))
 	a := plan.Autoscale(hourly, 1, 1800)
 	if a.Static != 4 || a.ReplicasByHour[0] != 1 || a.ReplicasByHour[8] != 4 || a.ReplicasByHour[23] != 2 {
 		t.Errorf("%d static, by hour %v", a.Static, a.ReplicasByHour)
@@ -55,14 +56,16 @@ func TestAutoscale(t *testing.T) {
 
 // Eight GPUs at $36,500 each over 4 years, 1 kW each at a PUE of 1.25 and $0.10/kWh, and $1,000 of staff a month.
 func TestOnPrem(t *testing.T) {
-	c := plan.OnPrem(plan.OnPremInput{GPUs: 8, USDPerGPU: 36_500, LifeYears: 4, WattsPerGPU: 1000, PUE: 1.25, USDPerKWh: 0.1, StaffUSDPerMonth: 1000}, 2.5)
+	c := plan.OnPrem(plan.OnPremInput{GPUs: 8, USDPerGPU: 36_500, LifeYears: 4, WattsPerGPU: 1000, PUE: 1.25,
+		USDPerKWh: 0.1, StaffUSDPerMonth: 1000}, 2.5)
 	near(t, "capex", c.CapexUSD, 292_000)
 	near(t, "power", c.PowerUSDPerMonth, 730)
 	near(t, "a month", c.USDPerMonth, 292_000./48+730+1000)
 	near(t, "cloud", c.CloudUSDPerMonth, 14_600)
 	near(t, "utilisation", c.BreakEvenUtilisation, (292_000./48+1730)/14_600)
 	near(t, "month", *c.BreakEvenMonth, 292_000./(14_600-1730))
-	if dear := plan.OnPrem(plan.OnPremInput{GPUs: 1, USDPerGPU: 1000, LifeYears: 1, StaffUSDPerMonth: 5000, PUE: 1}, 1); dear.BreakEvenMonth != nil {
+	if dear := plan.OnPrem(plan.OnPremInput{GPUs: 1, USDPerGPU: 1000, LifeYears: 1, StaffUSDPerMonth: 5000, PUE: 1},
+		1); dear.BreakEvenMonth != nil {
 		t.Error("what saves nothing pays for itself")
 	}
 }

@@ -27,8 +27,10 @@ func (p *Result) WriteMarkdown(w io.Writer) error { return p.write(w, &layout.Te
 // WriteCSV writes a row for each candidate that meets the SLO.
 func (p *Result) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
-	rows := [][]string{{"candidate", "gpu", "dtype", "kv_cache_dtype", "tensor_parallel_size", "pipeline_parallel_size", "expert_parallel_size", "replicas", "gpus",
-		"usd_per_month", "usd_per_million_output_tokens_at_capacity", "usd_per_million_output_tokens_at_plan", "usd_per_million_output_tokens_at_load",
+	rows := [][]string{{"candidate", "gpu", "dtype", "kv_cache_dtype", "tensor_parallel_size", "pipeline_parallel_size",
+		"expert_parallel_size", "replicas", "gpus",
+		"usd_per_month", "usd_per_million_output_tokens_at_capacity", "usd_per_million_output_tokens_at_plan",
+		"usd_per_million_output_tokens_at_load",
 		"capacity_requests_per_s", "slo_use", "error", "validated", "pareto", "group"}}
 	number := func(x *float64) string {
 		if x == nil {
@@ -38,9 +40,12 @@ func (p *Result) WriteCSV(w io.Writer) error {
 	}
 	for i := range p.Candidates {
 		k := &p.Candidates[i]
-		rows = append(rows, []string{k.Name, k.GPU, k.Dtype, k.KVCacheDtype, strconv.Itoa(k.TensorParallel), strconv.Itoa(k.PipelineParallel), strconv.Itoa(k.ExpertParallel),
-			strconv.Itoa(k.Replicas), strconv.Itoa(k.GPUs), number(k.USDPerMonth), number(k.PerMillion.AtCapacity), number(k.PerMillion.AtPlan), number(k.PerMillion.AtLoad),
-			number(&k.Capacity.PassesRequestsPerS), number(&k.AtPlan.SLOUse), number(&k.Error), strconv.FormatBool(k.Validated), strconv.FormatBool(k.Pareto), strconv.Itoa(k.Group)})
+		rows = append(rows, []string{k.Name, k.GPU, k.Dtype, k.KVCacheDtype, strconv.Itoa(k.TensorParallel),
+			strconv.Itoa(k.PipelineParallel), strconv.Itoa(k.ExpertParallel),
+			strconv.Itoa(k.Replicas), strconv.Itoa(k.GPUs), number(k.USDPerMonth), number(k.PerMillion.AtCapacity),
+			number(k.PerMillion.AtPlan), number(k.PerMillion.AtLoad),
+			number(&k.Capacity.PassesRequestsPerS), number(&k.AtPlan.SLOUse), number(&k.Error),
+			strconv.FormatBool(k.Validated), strconv.FormatBool(k.Pareto), strconv.Itoa(k.Group)})
 	}
 	return c.WriteAll(rows)
 }
@@ -108,7 +113,8 @@ func (p *Result) impossible() string {
 	text := fmt.Sprintf("none of %d candidates meets the SLO within the limits.", p.Counts.Candidates)
 	switch {
 	case reasons[SLOFloor] == len(p.Refused)-reasons[DoesNotFit]-reasons[NotPossible] && reasons[SLOFloor] > 0:
-		text = fmt.Sprintf("the SLO is below what any of %d candidates that fit can reach, however many there are.", reasons[SLOFloor])
+		text = fmt.Sprintf("the SLO is below what any of %d candidates that fit can reach, however many there are.",
+			reasons[SLOFloor])
 	case reasons[DoesNotFit]+reasons[NotPossible] == len(p.Refused):
 		text = fmt.Sprintf("%s fits none of %d candidates.", p.Model, p.Counts.Candidates)
 	}
@@ -124,7 +130,8 @@ func (p *Result) trafficLines(t *layout.Text) {
 	if x.Growth > 0 {
 		text += fmt.Sprintf(", %s with %s growth", layout.Digits(x.PlannedRequestsPerS), layout.Percent(x.Growth))
 	}
-	text += fmt.Sprintf("; prompts of %s tokens and answers of %s on average", layout.Digits(x.MeanInputTokens), layout.Digits(x.MeanOutputTokens))
+	text += fmt.Sprintf("; prompts of %s tokens and answers of %s on average", layout.Digits(x.MeanInputTokens),
+		layout.Digits(x.MeanOutputTokens))
 	if x.PlannedRequestsPerS > 0 { // or nothing could be built, and the traffic was not looked at
 		t.Line("traffic", text)
 	}
@@ -134,7 +141,8 @@ func (p *Result) trafficLines(t *layout.Text) {
 	for _, k := range []struct {
 		n    int
 		text string
-	}{{n.NotBuilt, "%d not possible"}, {n.DoNotFit, "%d do not fit"}, {n.ByBound, "%d discarded by bounds"}, {n.Simulated, "%d simulated"}, {n.Met, "%d meet the SLO"}} {
+	}{{n.NotBuilt, "%d not possible"}, {n.DoNotFit, "%d do not fit"}, {n.ByBound, "%d discarded by bounds"},
+		{n.Simulated, "%d simulated"}, {n.Met, "%d meet the SLO"}} {
 		if k.n > 0 {
 			text += ", " + fmt.Sprintf(k.text, k.n)
 		}
@@ -259,13 +267,15 @@ func (p *Result) replicaText(b *Candidate) string {
 	}
 	text := fmt.Sprintf("at %s requests/s %s", layout.Digits(a.RequestsPerS), strings.Join(parts, ", "))
 	if x := a.InSystem; x.Mean != nil && x.P95 != nil && x.P99 != nil {
-		text += fmt.Sprintf("; %s requests at once (p95 %s, p99 %s)", layout.Digits(*x.Mean), layout.Digits(*x.P95), layout.Digits(*x.P99))
+		text += fmt.Sprintf("; %s requests at once (p95 %s, p99 %s)", layout.Digits(*x.Mean), layout.Digits(*x.P95),
+			layout.Digits(*x.P99))
 	}
 	if a.BusyFraction != nil {
 		text += ", busy " + layout.Percent(*a.BusyFraction)
 	}
 	if a.KVUsageMax != nil && b.KVTokens > 0 {
-		text += fmt.Sprintf(", KV at most %s of %s tokens", layout.Percent(*a.KVUsageMax), layout.Digits(float64(b.KVTokens)))
+		text += fmt.Sprintf(", KV at most %s of %s tokens", layout.Percent(*a.KVUsageMax),
+			layout.Digits(float64(b.KVTokens)))
 	}
 	text += fmt.Sprintf("; it carries %s requests/s", layout.Digits(b.Capacity.PassesRequestsPerS))
 	if f := b.Capacity.FailsRequestsPerS; f != nil {
@@ -279,7 +289,8 @@ func (c *Candidate) costText() string {
 		return "price unknown: set plan.prices"
 	}
 	text := fmt.Sprintf("%s/h for %d × %s (%s); per million output tokens %s at capacity, %s at the peak, %s at the mean load, idle hours paid",
-		layout.Dollars(*c.USDPerHour), c.GPUs, layout.Dollars(*c.USDPerGPUHour), c.PriceSource, layout.Price(c.PerMillion.AtCapacity), layout.Price(c.PerMillion.AtPlan), layout.Price(c.PerMillion.AtLoad))
+		layout.Dollars(*c.USDPerHour), c.GPUs, layout.Dollars(*c.USDPerGPUHour), c.PriceSource,
+		layout.Price(c.PerMillion.AtCapacity), layout.Price(c.PerMillion.AtPlan), layout.Price(c.PerMillion.AtLoad))
 	if c.PerMillion.Good != nil {
 		text += fmt.Sprintf(", %s for good ones at the peak", layout.Price(c.PerMillion.Good))
 	}
@@ -291,9 +302,11 @@ func (c *Candidate) errorText() string {
 	case c.Error == 0:
 		return c.Scope
 	case !c.Validated:
-		return fmt.Sprintf("%s; ±%s is assumed, and %s requests/s are planned for", c.Scope, layout.Percent(c.Error), layout.Digits(c.AtPlan.RequestsPerS*float64(c.Replicas)))
+		return fmt.Sprintf("%s; ±%s is assumed, and %s requests/s are planned for", c.Scope, layout.Percent(c.Error),
+			layout.Digits(c.AtPlan.RequestsPerS*float64(c.Replicas)))
 	}
-	return fmt.Sprintf("±%s (%s): planned for %s requests/s, the peak divided by 1 − %s", layout.Percent(c.Error), c.Scope, layout.Digits(c.AtPlan.RequestsPerS*float64(c.Replicas)), strconv.FormatFloat(c.Error, 'g', 3, 64))
+	return fmt.Sprintf("±%s (%s): planned for %s requests/s, the peak divided by 1 − %s", layout.Percent(c.Error),
+		c.Scope, layout.Digits(c.AtPlan.RequestsPerS*float64(c.Replicas)), strconv.FormatFloat(c.Error, 'g', 3, 64))
 }
 
 func (x *SparePlan) text() string {
@@ -321,19 +334,23 @@ func (a *Autoscaling) text() string {
 		least = min(least, n)
 	}
 	text := fmt.Sprintf("the peak is %s times the mean; %d to %d replicas by the hour, %s on average with starts of %s s; standing ones are idle %s of their time",
-		layout.Digits(a.PeakToMean), least, a.Static, layout.Digits(a.ReplicaHours()), layout.Digits(a.StartUpS), layout.Percent(a.PaidIdle))
+		layout.Digits(a.PeakToMean), least, a.Static, layout.Digits(a.ReplicaHours()), layout.Digits(a.StartUpS),
+		layout.Percent(a.PaidIdle))
 	if a.USDPerMonth != nil {
-		text += fmt.Sprintf("; %s a month, not %s", layout.Dollars(*a.USDPerMonth), layout.Dollars(*a.StaticUSDPerMonth))
+		text += fmt.Sprintf("; %s a month, not %s", layout.Dollars(*a.USDPerMonth),
+			layout.Dollars(*a.StaticUSDPerMonth))
 	}
 	return text
 }
 
 func (o *OnPremCost) text() string {
 	text := fmt.Sprintf("%s to buy, %s a month for power and staff, %s a month with the write-off over %s years (%s per GPU and hour), rented %s",
-		layout.Dollars(o.CapexUSD), layout.Dollars(o.OpexUSDPerMonth), layout.Dollars(o.USDPerMonth), layout.Digits(o.LifeYears), layout.Dollars(o.USDPerGPUHour), layout.Dollars(o.CloudUSDPerMonth))
+		layout.Dollars(o.CapexUSD), layout.Dollars(o.OpexUSDPerMonth), layout.Dollars(o.USDPerMonth),
+		layout.Digits(o.LifeYears), layout.Dollars(o.USDPerGPUHour), layout.Dollars(o.CloudUSDPerMonth))
 	switch {
 	case o.BreakEvenUtilisation <= 1:
-		text += fmt.Sprintf("; cheaper where GPUs are needed more than %s of the time", layout.Percent(o.BreakEvenUtilisation))
+		text += fmt.Sprintf("; cheaper where GPUs are needed more than %s of the time",
+			layout.Percent(o.BreakEvenUtilisation))
 	default:
 		text += "; renting is cheaper even around the clock"
 	}
@@ -344,7 +361,8 @@ func (o *OnPremCost) text() string {
 }
 
 func (a *APIComparison) text() string {
-	text := fmt.Sprintf("%s a month at the mean load, own %s; they cost the same at %s requests/s on average", layout.Dollars(a.APIUSDPerMonth), layout.Dollars(a.OwnUSDPerMonth), layout.Digits(a.BreakEvenRequestsPerS))
+	text := fmt.Sprintf("%s a month at the mean load, own %s; they cost the same at %s requests/s on average",
+		layout.Dollars(a.APIUSDPerMonth), layout.Dollars(a.OwnUSDPerMonth), layout.Digits(a.BreakEvenRequestsPerS))
 	if !a.PlanCarries {
 		text += ", more than this plan carries"
 	}
@@ -361,7 +379,8 @@ func (p *Result) refusedLines(t *layout.Text) {
 		reason, title string
 		listed        bool
 	}{
-		{MissesSLO, "miss the SLO, with any number of replicas", true}, {SLOFloor, "cannot meet the SLO, however many there are", true},
+		{MissesSLO, "miss the SLO, with any number of replicas", true},
+		{SLOFloor, "cannot meet the SLO, however many there are", true},
 		{TooManyGPUs, "would take too many GPUs", true}, {DoesNotFit, "do not fit", true},
 		{TooDear, "cost too much to look into", false}, {NotPossible, "cannot be built that way", false},
 	} {

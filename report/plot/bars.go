@@ -42,7 +42,8 @@ func (p *panel) drawBar(s sheet, b bar) {
 var sliceColours = [...]colour{rgb(0x3A94CF), vermilion, purple, pale}
 
 func drawTimeline(t *chart.Timeline) *Figure {
-	f := &Figure{Title: t.Title, Caption: t.Caption, notes: t.Notes, width: pageWidth, height: vg.Length(130 + 44*len(t.Lanes) + 14*len(t.Notes))}
+	f := &Figure{Title: t.Title, Caption: t.Caption, notes: t.Notes, width: pageWidth,
+		height: vg.Length(130 + 44*len(t.Lanes) + 14*len(t.Notes))}
 	for i, k := range t.Kinds {
 		f.key = append(f.key, keyEntry{k, sliceColours[i%len(sliceColours)]})
 	}
@@ -54,7 +55,8 @@ func drawTimeline(t *chart.Timeline) *Figure {
 	for i, l := range t.Lanes {
 		p.y.places[n-1-i] = l.Name
 		for _, s := range l.Slices {
-			p.bars = append(p.bars, bar{from: s.StartS, to: s.EndS, y: float64(n - 1 - i), height: 0.7, color: sliceColours[s.Kind%len(sliceColours)], text: s.Text})
+			p.bars = append(p.bars, bar{from: s.StartS, to: s.EndS, y: float64(n - 1 - i), height: 0.7,
+				color: sliceColours[s.Kind%len(sliceColours)], text: s.Text})
 		}
 	}
 	if n == 0 {
@@ -136,7 +138,8 @@ func largest(f *chart.Waterfall) float64 {
 
 func drawWaterfall(f *chart.Waterfall) *Figure {
 	n := len(f.Stages)
-	out := &Figure{Title: f.Title, Caption: f.Caption, notes: f.Notes, width: pageWidth, height: vg.Length(100 + waterfallRow(n)*len(f.Groups) + 14*len(f.Notes))}
+	out := &Figure{Title: f.Title, Caption: f.Caption, notes: f.Notes, width: pageWidth,
+		height: vg.Length(100 + waterfallRow(n)*len(f.Groups) + 14*len(f.Notes))}
 	const room = 1.16 // for the numbers behind the bars
 	for i, g := range f.Groups {
 		p := &panel{
@@ -152,10 +155,13 @@ func drawWaterfall(f *chart.Waterfall) *Figure {
 			at := float64(n - 1 - k)
 			p.y.places[n-1-k] = f.Stages[k]
 			if lost := before - v; lost > 0 {
-				p.bars = append(p.bars, bar{from: v, to: before, y: at, height: 0.7, color: lostColour, inside: "−" + scaled(lost, 3), text: f.Stages[k] + ": " + scaled(lost, 3) + " less"})
+				p.bars = append(p.bars, bar{from: v, to: before, y: at, height: 0.7, color: lostColour,
+					inside: "−" + scaled(lost, 3), text: f.Stages[k] + ": " + scaled(lost, 3) + " less"})
 			}
-			p.bars = append(p.bars, bar{from: 0, to: v, y: at, height: 0.7, color: familyColours[stageColour(k, n)], text: f.Stages[k] + ": " + scaled(v, 3)})
-			p.tags = append(p.tags, tag{x: max(v, before), y: at, text: scaled(v, 3), color: black, order: []direction{east}, must: true})
+			p.bars = append(p.bars, bar{from: 0, to: v, y: at, height: 0.7, color: familyColours[stageColour(k, n)],
+				text: f.Stages[k] + ": " + scaled(v, 3)})
+			p.tags = append(p.tags, tag{x: max(v, before), y: at, text: scaled(v, 3), color: black,
+				order: []direction{east}, must: true})
 			before = v
 		}
 		height := waterfallRow(n)
@@ -201,7 +207,8 @@ func printWaterfall(w io.Writer, f *chart.Waterfall, width int) error {
 		for k, v := range g.Values {
 			left := int(math.Round(v * scale))
 			lost := max(0, int(math.Round(before*scale))-left)
-			fmt.Fprintf(&b, "  %-*s%s%s %s\n", gutter, f.Stages[k], strings.Repeat("#", left), strings.Repeat(".", lost), scaled(v, 3))
+			fmt.Fprintf(&b, "  %-*s%s%s %s\n", gutter, f.Stages[k], strings.Repeat("#", left),
+				strings.Repeat(".", lost), scaled(v, 3))
 			before = v
 		}
 	}

@@ -102,7 +102,8 @@ func drawPanel(p *chart.Panel) *panel {
 	next := 0
 	any := false
 	for _, l := range p.Lines {
-		s := series{name: l.Name, anchor: l.NameAt, guide: l.Guide, scattered: l.Scattered, stepped: l.Stepped, filled: l.Filled, width: 1.7}
+		s := series{name: l.Name, anchor: l.NameAt, guide: l.Guide, scattered: l.Scattered, stepped: l.Stepped,
+			filled: l.Filled, width: 1.7}
 		if l.Guide {
 			s.color, s.width, s.dash = grey, 0.9, dashed
 		} else {

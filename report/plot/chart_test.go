@@ -17,11 +17,13 @@ func sampleChart() *chart.Lines {
 			Title: "Joy", X: chart.Scale{Title: "Load"}, Y: chart.Scale{Title: "Joy per hour", Unit: chart.Dollars},
 			Lines: []chart.Line{
 				{Name: "as planned", Guide: true, Points: []chart.Point{{X: 0, Y: 0}, {X: 10, Y: 100}}},
-				{Name: "measured", Dots: true, Points: []chart.Point{{X: 1, Y: 10, Label: "first"}, {X: 5, Y: 30}, {X: 9, Y: 20, Hollow: true}}},
+				{Name: "measured", Dots: true,
+					Points: []chart.Point{{X: 1, Y: 10, Label: "first"}, {X: 5, Y: 30}, {X: 9, Y: 20, Hollow: true}}},
 			},
 			Rules: []chart.Rule{{At: 25, Name: "enough"}, {At: 5, Vertical: true, Name: "knee"}},
 		}, {
-			Title: "Wait", X: chart.Scale{Title: "log scale", Unit: chart.Milliseconds, Log: true}, Y: chart.Scale{Title: "at most so long", Unit: chart.Fraction},
+			Title: "Wait", X: chart.Scale{Title: "log scale", Unit: chart.Milliseconds, Log: true},
+			Y:     chart.Scale{Title: "at most so long", Unit: chart.Fraction},
 			Lines: []chart.Line{chart.Distribution("waits", []float64{300, 10, 20, 2000})},
 		}, {Title: "Nothing"}},
 	}
@@ -29,7 +31,8 @@ func sampleChart() *chart.Lines {
 
 func TestChart(t *testing.T) {
 	got := texts(t, Draw(sampleChart()))
-	for _, want := range []string{"Twice the load, half the joy", "a sample", "A note.", "Joy", "as planned", "measured", "first", "enough", "knee", "$20", "Joy per hour", "waits", "1 s", "Nothing was measured"} {
+	for _, want := range []string{"Twice the load, half the joy", "a sample", "A note.", "Joy", "as planned",
+		"measured", "first", "enough", "knee", "$20", "Joy per hour", "waits", "1 s", "Nothing was measured"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
 		}
@@ -46,7 +49,8 @@ func TestChartInText(t *testing.T) {
 	if err := DrawText(&b, sampleChart(), 60); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Joy: Joy per hour", "$0 |", "* measured", ". as planned", "- enough", ": knee", "Wait: at most so long", "100 % |", "  1 s\n"} {
+	for _, want := range []string{"Joy: Joy per hour", "$0 |", "* measured", ". as planned", "- enough", ": knee",
+		"Wait: at most so long", "100 % |", "  1 s\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}
@@ -85,7 +89,10 @@ func TestRoofline(t *testing.T) {
 func sampleTimeline() *chart.Timeline {
 	return &chart.Timeline{
 		Title: "Stops", Kinds: []string{"usual", "stop"}, FromS: 10, ToS: 12,
-		Lanes: []chart.Lane{{Name: "first", Slices: []chart.Slice{{StartS: 9, EndS: 10.5, Kind: 0}, {StartS: 10.5, EndS: 11.5, Kind: 1}, {StartS: 11.5, EndS: 13, Kind: 0}}}, {Name: "second", Slices: []chart.Slice{{StartS: 11, EndS: 12, Kind: 1}}}},
+		Lanes: []chart.Lane{{Name: "first",
+			Slices: []chart.Slice{{StartS: 9, EndS: 10.5, Kind: 0}, {StartS: 10.5, EndS: 11.5, Kind: 1},
+				{StartS: 11.5, EndS: 13, Kind: 0}}},
+			{Name: "second", Slices: []chart.Slice{{StartS: 11, EndS: 12, Kind: 1}}}},
 	}
 }
 
@@ -100,7 +107,8 @@ func TestTimeline(t *testing.T) {
 	if err := DrawText(&b, sampleTimeline(), 49); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"first  |..........####################..........|", "second |                    ####################|", ". usual   # stop"} {
+	for _, want := range []string{"first  |..........####################..........|",
+		"second |                    ####################|", ". usual   # stop"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}
@@ -113,10 +121,12 @@ func TestTimeline(t *testing.T) {
 func TestWaterfall(t *testing.T) {
 	f := &chart.Waterfall{
 		Title: "Half is wasted", Unit: "tokens/s", Stages: []string{"emitted", "successful", "in time"},
-		Groups: []chart.WaterfallGroup{{Name: "patient", Values: []float64{6000, 6000, 5500}}, {Name: "hasty", Values: []float64{6000, 3000, 0}}},
+		Groups: []chart.WaterfallGroup{{Name: "patient", Values: []float64{6000, 6000, 5500}},
+			{Name: "hasty", Values: []float64{6000, 3000, 0}}},
 	}
 	got := texts(t, Draw(f))
-	for _, want := range []string{"Half is wasted", "patient", "hasty", "emitted", "in time", "6k", "−3k", "5.5k", "0"} {
+	for _, want := range []string{"Half is wasted", "patient", "hasty", "emitted", "in time", "6k", "−3k", "5.5k",
+		"0"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
 		}
@@ -127,11 +137,13 @@ func TestWaterfall(t *testing.T) {
 	}
 	rows := strings.Split(b.String(), "\n")
 	count := func(line, of string) int { return strings.Count(line, of) }
-	if whole := count(rows[2], "#"); whole < 40 || count(rows[8], "#") != (whole+1)/2 || count(rows[8], ".") != whole/2 || count(rows[9], "#") != 0 {
+	if whole := count(rows[2], "#"); whole < 40 || count(rows[8], "#") != (whole+1)/2 ||
+		count(rows[8], ".") != whole/2 || count(rows[9], "#") != 0 {
 		t.Errorf("the bars are\n%s", b.String())
 	}
 	var png bytes.Buffer
-	if err := Draw(&chart.Waterfall{Groups: []chart.WaterfallGroup{{Name: "none", Values: []float64{0}}}, Stages: []string{"all"}}).WritePNG(&png); err != nil {
+	if err := Draw(&chart.Waterfall{Groups: []chart.WaterfallGroup{{Name: "none", Values: []float64{0}}},
+		Stages: []string{"all"}}).WritePNG(&png); err != nil {
 		t.Error(err)
 	}
 }

@@ -67,9 +67,15 @@ func Latencies(runs []Closeup) *chart.Lines {
 		shape      func(*report.Detail) *stats.Shape
 		of         func(*report.Latency) *report.Distribution
 	}{
-		{"ttft", "Time to first token (TTFT)", func(d *report.Detail) *stats.Shape { return &d.TTFT }, func(l *report.Latency) *report.Distribution { return &l.TTFT }},
-		{"tpot", "Time per output token (TPOT)", func(d *report.Detail) *stats.Shape { return &d.TPOT }, func(l *report.Latency) *report.Distribution { return &l.TPOT }},
-		{"e2e", "End to end", func(d *report.Detail) *stats.Shape { return &d.E2E }, func(l *report.Latency) *report.Distribution { return &l.E2E }},
+		{"ttft", "Time to first token (TTFT)", func(d *report.Detail) *stats.Shape {
+			return &d.TTFT
+		}, func(l *report.Latency) *report.Distribution { return &l.TTFT }},
+		{"tpot", "Time per output token (TPOT)", func(d *report.Detail) *stats.Shape {
+			return &d.TPOT
+		}, func(l *report.Latency) *report.Distribution { return &l.TPOT }},
+		{"e2e", "End to end", func(d *report.Detail) *stats.Shape {
+			return &d.E2E
+		}, func(l *report.Latency) *report.Distribution { return &l.E2E }},
 	} {
 		p := chart.Panel{
 			Title: m.title, X: chart.Scale{Title: "ms or s, log scale", Unit: chart.Milliseconds, Log: true},
@@ -100,7 +106,8 @@ func percentiles(d *report.Distribution) []chart.Point {
 		part  float64
 		value *float64
 		least int64 // samples
-	}{{.5, d.P50, 2}, {.9, d.P90, 10}, {.95, d.P95, 20}, {.99, d.P99, fewest}, {.999, d.P999, 10 * fewest}, {1, d.Max, 1}} {
+	}{{.5, d.P50, 2}, {.9, d.P90, 10}, {.95, d.P95, 20}, {.99, d.P99, fewest}, {.999, d.P999, 10 * fewest},
+		{1, d.Max, 1}} {
 		if v, ok := number(q.value); ok && v > 0 && d.N >= q.least {
 			points = append(points, chart.Point{X: v, Y: q.part})
 		}
@@ -130,7 +137,8 @@ func limitsOn(runs []Closeup, metric string) []chart.Rule {
 			for _, o := range slo.Objectives {
 				if o.Metric == metric {
 					l := limit{o.Metric, o.Statistic(), o.Limit.Milliseconds()}
-					out = append(out, chart.Rule{At: l.ms, Vertical: true, Name: fmt.Sprintf("SLO %s %s", l.statistic(), duration(l.ms, 3)), Limit: true})
+					out = append(out, chart.Rule{At: l.ms, Vertical: true,
+						Name: fmt.Sprintf("SLO %s %s", l.statistic(), duration(l.ms, 3)), Limit: true})
 				}
 			}
 			return out // they share it
@@ -145,7 +153,8 @@ func latenciesFinding(runs []Closeup) string {
 		half, known := number(r.Latency.TTFT.P50)
 		tail, ok := number(r.Latency.TTFT.P95)
 		if known && ok {
-			parts = append(parts, strings.TrimPrefix(fmt.Sprintf("%s: %s and %s", r.Name, duration(half, 2), duration(tail, 2)), ": "))
+			parts = append(parts, strings.TrimPrefix(fmt.Sprintf("%s: %s and %s", r.Name, duration(half, 2),
+				duration(tail, 2)), ": "))
 		}
 	}
 	switch len(parts) {
@@ -164,11 +173,13 @@ const gapStep = 1.05
 // and long shows: iterations that a prompt makes long stand out on the right like the teeth of a comb.
 func Gaps(runs []Closeup) *chart.Lines {
 	p := chart.Panel{
-		X: chart.Scale{Title: "Gap between two tokens of an answer, ms or s, log scale", Unit: chart.Milliseconds, Log: true},
+		X: chart.Scale{Title: "Gap between two tokens of an answer, ms or s, log scale", Unit: chart.Milliseconds,
+			Log: true},
 		Y: chart.Scale{Title: "% of all gaps, in steps of 5 %, log scale", Unit: chart.Fraction, Log: true},
 	}
 	for _, r := range runs {
-		p.Lines = append(p.Lines, chart.Line{Name: r.Name, Points: inSteps(&r.Detail.ITL), Stepped: true, Filled: len(runs) == 1})
+		p.Lines = append(p.Lines, chart.Line{Name: r.Name, Points: inSteps(&r.Detail.ITL), Stepped: true,
+			Filled: len(runs) == 1})
 	}
 	if len(runs) == 1 {
 		d := &runs[0].Latency.ITL
@@ -232,7 +243,8 @@ func gapsFinding(runs []Closeup) string {
 	}
 	text := fmt.Sprintf("Half of the gaps between tokens are within %s; one in a hundred is longer than %s, %s times that", duration(half, 2), duration(tail, 2), sig(tail/half, 2))
 	if tail < 1.5*half {
-		text = fmt.Sprintf("Answers flow evenly: half of the gaps between tokens are within %s, 99 %% within %s", duration(half, 2), duration(tail, 2))
+		text = fmt.Sprintf("Answers flow evenly: half of the gaps between tokens are within %s, 99 %% within %s",
+			duration(half, 2), duration(tail, 2))
 	}
 	if r.Name != "" {
 		text = upperFirst(r.Name) + ": " + strings.ToLower(text[:1]) + text[1:]

@@ -19,7 +19,8 @@ func looked(name string, p50, p99 float64) Closeup {
 	s := &report.Summary{}
 	s.Latency.TTFT, s.Latency.ITL = dist(2000, p50, p99, p99), dist(9000, p50, p99, p99)
 	s.Latency.ITL.P99 = of(p99)
-	shape := stats.Shape{N: 100, Bins: []stats.Bin{{Low: p50 * 0.9, High: p50, N: 60}, {Low: p50, High: p50 * 1.02, N: 30}, {Low: p99, High: p99 * 1.03, N: 10}}}
+	shape := stats.Shape{N: 100, Bins: []stats.Bin{{Low: p50 * 0.9, High: p50, N: 60},
+		{Low: p50, High: p50 * 1.02, N: 30}, {Low: p99, High: p99 * 1.03, N: 10}}}
 	s.Detail = &report.Detail{TTFT: shape, TPOT: shape, E2E: shape, ITL: shape}
 	return Closeup{name, s}
 }
@@ -85,17 +86,20 @@ func TestCloseupsOfASweep(t *testing.T) {
 
 func TestWaste(t *testing.T) {
 	r := looked("", 8, 90)
-	if TokenWaste([]Closeup{r}) != nil || GPUWaste([]Closeup{r}) != nil || TokenWaste(nil) != nil || GPUWaste(nil) != nil {
+	if TokenWaste([]Closeup{r}) != nil || GPUWaste([]Closeup{r}) != nil || TokenWaste(nil) != nil ||
+		GPUWaste(nil) != nil {
 		t.Error("where nothing is lost or known there is nothing to show")
 	}
 	r.Tokens = report.Tokens{Output: 1000, OutputSuccessful: 900, OutputGood: of(int64(250))}
 	r.System.GPUSeconds = report.GPUSeconds{Useful: of(60.), Idle: of(30.), Recompute: of(10.), Padding: of(0.)}
 	w := TokenWaste([]Closeup{r})
-	if w.Title != "Of the tokens that were emitted, 25 % are in answers within the SLO" || len(w.Stages) != 3 || w.Groups[0].Values[2] != 250 {
+	if w.Title != "Of the tokens that were emitted, 25 % are in answers within the SLO" || len(w.Stages) != 3 ||
+		w.Groups[0].Values[2] != 250 {
 		t.Errorf("%+v", w)
 	}
 	g := GPUWaste([]Closeup{r})
-	if g.Title != "Of the GPU’s time, 60 % does useful work" || strings.Join(g.Stages, ", ") != "all, less idle, less recomputation, useful" || g.Groups[0].Values[1] != 70 {
+	if g.Title != "Of the GPU’s time, 60 % does useful work" ||
+		strings.Join(g.Stages, ", ") != "all, less idle, less recomputation, useful" || g.Groups[0].Values[1] != 70 {
 		t.Errorf("%+v", g)
 	}
 }
@@ -118,9 +122,11 @@ func TestOperating(t *testing.T) {
 func TestOpeningShows(t *testing.T) {
 	ms := func(v int64) clock.Time { return clock.Time(v) * clock.Time(clock.Millisecond) }
 	o := &report.Opening{
-		Iterations: []report.Iteration{{Start: ms(10), End: ms(30), PrefillTokens: 500}, {Start: ms(30), End: ms(40), Decodes: 1}, {Start: ms(40), End: ms(90), Decodes: 1, PrefillTokens: 900}},
+		Iterations: []report.Iteration{{Start: ms(10), End: ms(30), PrefillTokens: 500},
+			{Start: ms(30), End: ms(40), Decodes: 1}, {Start: ms(40), End: ms(90), Decodes: 1, PrefillTokens: 900}},
 		Requests: []report.Phases{
-			{ID: 0, Arrival: ms(5), Queued: ms(8), Scheduled: ms(10), FirstToken: ms(30), End: ms(200), InputTokens: 500, OutputTokens: 9},
+			{ID: 0, Arrival: ms(5), Queued: ms(8), Scheduled: ms(10), FirstToken: ms(30), End: ms(200),
+				InputTokens: 500, OutputTokens: 9},
 			{ID: 1, Arrival: ms(300), Queued: ms(300), Scheduled: clock.Never, FirstToken: clock.Never, End: ms(400)},
 		},
 	}
@@ -131,7 +137,8 @@ func TestOpeningShows(t *testing.T) {
 	if want := "The first 0.085 s: iterations without prompts take 10 ms on average; the longest with one takes 50 ms and holds 1 answer up"; x.Title != want {
 		t.Errorf("%q", x.Title)
 	}
-	if got := x.Lanes[0].Slices[2]; got.Kind != promptAndAnswers || got.Text != "50 ms: 1 answers gain a token, 900 tokens of prompts" {
+	if got := x.Lanes[0].Slices[2]; got.Kind != promptAndAnswers ||
+		got.Text != "50 ms: 1 answers gain a token, 900 tokens of prompts" {
 		t.Errorf("%+v", got)
 	}
 	phases := x.Lanes[1].Slices
@@ -152,11 +159,13 @@ func TestDiagrams(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := f.Diagrams()
-	if len(d) != 1 || d[0].Title != f.Title || d[0].Y.Unit != "ms" || !d[0].Y.Log || len(d[0].Marks) == 0 || d[0].Marks[0].Shape != "diamond" {
+	if len(d) != 1 || d[0].Title != f.Title || d[0].Y.Unit != "ms" || !d[0].Y.Log || len(d[0].Marks) == 0 ||
+		d[0].Marks[0].Shape != "diamond" {
 		t.Fatalf("%+v", d)
 	}
 	main := d[0].Series[1]
-	if main.Name != "p95" || main.Color != "blue" || len(main.X) != len(c.Points) || main.Labels[0] != "1 req/s" || !main.Hollow[len(main.Hollow)-1] || main.Hollow[0] {
+	if main.Name != "p95" || main.Color != "blue" || len(main.X) != len(c.Points) || main.Labels[0] != "1 req/s" ||
+		!main.Hollow[len(main.Hollow)-1] || main.Hollow[0] {
 		t.Errorf("%+v", main)
 	}
 	if d := (&Figure{}).Diagrams(); len(d) != 0 {
@@ -180,8 +189,10 @@ func TestDiagrams(t *testing.T) {
 func TestDifferences(t *testing.T) {
 	v := &verdict.Result{Baseline: "old"}
 	x := &verdict.Variant{Name: "new", Metrics: []verdict.Difference{
-		{Path: "throughput.requests_per_s", Baseline: of(10.), Variant: of(12.), Difference: of(2.), CI95: &[2]float64{1, 3}, Verdict: verdict.Pass},
-		{Path: "latency_ms.ttft.mean", Baseline: of(100.), Variant: of(200.), Difference: of(100.), CI95: &[2]float64{-500, 700}, Verdict: verdict.NotDistinguishable},
+		{Path: "throughput.requests_per_s", Baseline: of(10.), Variant: of(12.), Difference: of(2.),
+			CI95: &[2]float64{1, 3}, Verdict: verdict.Pass},
+		{Path: "latency_ms.ttft.mean", Baseline: of(100.), Variant: of(200.), Difference: of(100.),
+			CI95: &[2]float64{-500, 700}, Verdict: verdict.NotDistinguishable},
 		{Path: "system.preemptions", Baseline: of(0.), Variant: of(0.), Verdict: verdict.Unknown},
 	}}
 	f := Differences(v, x)
@@ -189,7 +200,8 @@ func TestDifferences(t *testing.T) {
 		t.Error(f.Title)
 	}
 	d := f.Diagrams()[0]
-	if strings.Join(d.Y.Places, "; ") != "TTFT mean, ms; requests/s" || d.Series[0].X[0] != 1.2 || len(d.Bars) != 2 || !(d.X.Min > 0) {
+	if strings.Join(d.Y.Places, "; ") != "TTFT mean, ms; requests/s" || d.Series[0].X[0] != 1.2 || len(d.Bars) != 2 ||
+		!(d.X.Min > 0) {
 		t.Errorf("%+v", d)
 	}
 	if Differences(v, &verdict.Variant{}) != nil {

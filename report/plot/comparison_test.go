@@ -15,9 +15,12 @@ func sampleComparison() *Comparison {
 		Loads:   []string{"50 %", "80 %", "100 %", "120 % of saturation"},
 		Systems: []string{"vllm", "vllm-v0", "static"},
 		Metrics: []ComparisonMetric{
-			{Title: "Output tokens/s", Values: [][]float64{{1000, 1600, 2000, 2010}, {1000, 1590, 1900, 1910}, {600, 640, 640, 640}}},
-			{Title: "TTFT p99", Milliseconds: true, Values: [][]float64{{80, 120, 900, 9000}, {60, 90, 800, 8800}, {9000, 20000, 30000, nan}}},
-			{Title: "ITL p99", Milliseconds: true, Values: [][]float64{{20, 30, 40, 41}, {80, 300, 400, 410}, {10, 10, 10, 10}}},
+			{Title: "Output tokens/s", Values: [][]float64{{1000, 1600, 2000, 2010}, {1000, 1590, 1900, 1910},
+				{600, 640, 640, 640}}},
+			{Title: "TTFT p99", Milliseconds: true,
+				Values: [][]float64{{80, 120, 900, 9000}, {60, 90, 800, 8800}, {9000, 20000, 30000, nan}}},
+			{Title: "ITL p99", Milliseconds: true,
+				Values: [][]float64{{20, 30, 40, 41}, {80, 300, 400, 410}, {10, 10, 10, 10}}},
 		},
 	}
 }

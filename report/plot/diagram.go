@@ -164,19 +164,23 @@ func (p *panel) diagram() Diagram {
 		d.Series = append(d.Series, s.diagram())
 	}
 	for _, r := range p.rules {
-		d.Rules = append(d.Rules, DiagramRule{At: Number(r.at), Vertical: r.vertical, Name: r.name, Color: colourName(r.color)})
+		d.Rules = append(d.Rules, DiagramRule{At: Number(r.at), Vertical: r.vertical, Name: r.name,
+			Color: colourName(r.color)})
 	}
 	for _, b := range p.bands {
 		d.Bands = append(d.Bands, DiagramBand{Number(b.from), Number(b.to), b.name})
 	}
 	for _, m := range p.marks {
-		d.Marks = append(d.Marks, DiagramMark{Number(m.x), Number(m.y), m.text, m.shape.name(), directionNames(m.order)})
+		d.Marks = append(d.Marks, DiagramMark{Number(m.x), Number(m.y), m.text, m.shape.name(),
+			directionNames(m.order)})
 	}
 	for _, t := range p.tags {
-		d.Tags = append(d.Tags, DiagramMark{X: Number(t.x), Y: Number(t.y), Text: t.text, Order: directionNames(t.order)})
+		d.Tags = append(d.Tags, DiagramMark{X: Number(t.x), Y: Number(t.y), Text: t.text,
+			Order: directionNames(t.order)})
 	}
 	for _, b := range p.bars {
-		d.Bars = append(d.Bars, DiagramBar{Number(b.from), Number(b.to), Number(b.y), Number(b.height), colourName(b.color), b.text, b.inside})
+		d.Bars = append(d.Bars, DiagramBar{Number(b.from), Number(b.to), Number(b.y), Number(b.height),
+			colourName(b.color), b.text, b.inside})
 	}
 	return d
 }
@@ -188,7 +192,8 @@ func (a *axis) diagram() DiagramAxis {
 
 func (s *series) diagram() DiagramSeries {
 	d := DiagramSeries{
-		Name: s.name, Color: colourName(s.color), NoLine: s.scattered, Dots: s.radius > 0, Guide: s.guide, Dash: s.dash != nil, Step: s.stepped, Fill: s.filled,
+		Name: s.name, Color: colourName(s.color), NoLine: s.scattered, Dots: s.radius > 0, Guide: s.guide,
+		Dash: s.dash != nil, Step: s.stepped, Fill: s.filled,
 		X: []Number{}, Y: []Number{},
 	}
 	hollow, barred, named := false, false, false
@@ -221,7 +226,8 @@ func colourName(c colour) string {
 		colour
 		name string
 	}{
-		{blue, "blue"}, {green, "green"}, {vermilion, "vermilion"}, {purple, "purple"}, {black, "black"}, {grey, "grey"}, {pale, "pale"},
+		{blue, "blue"}, {green, "green"}, {vermilion, "vermilion"}, {purple, "purple"}, {black, "black"},
+		{grey, "grey"}, {pale, "pale"},
 		{rgb(0xB07D00), "orange"}, {rgb(0x3A94CF), "sky"}, {lostColour, "lost"},
 	} {
 		if c == k.colour {

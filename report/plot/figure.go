@@ -93,7 +93,8 @@ func (f *Figure) WriteSVG(w io.Writer) error {
 	svg := strings.NewReplacer(
 		"font-family:Liberation Sans;", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;",
 		"fill:#FEFEFD", fmt.Sprintf("fill:#FFFFFF;stroke:#FFFFFF;stroke-width:%g;stroke-linejoin:round", 2*haloWidth),
-		`xmlns:xlink="http://www.w3.org/1999/xlink">`, `xmlns:xlink="http://www.w3.org/1999/xlink" role="img">`+"\n<title>"+title+"</title>",
+		`xmlns:xlink="http://www.w3.org/1999/xlink">`,
+		`xmlns:xlink="http://www.w3.org/1999/xlink" role="img">`+"\n<title>"+title+"</title>",
 	).Replace(b.String())
 	if _, err := io.WriteString(w, svg); err != nil {
 		return fmt.Errorf("writing a picture: %w", err)

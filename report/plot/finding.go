@@ -27,13 +27,17 @@ func (v *sweep) finding() string {
 		}
 		return s
 	case v.Level():
-		return fmt.Sprintf("Throughput is about %s output tok/s at every %s", scaled(v.Peak.OutputTokensPerS, 3), v.key())
+		return fmt.Sprintf("Throughput is about %s output tok/s at every %s", scaled(v.Peak.OutputTokensPerS, 3),
+			v.key())
 	case v.LevelsOff():
-		return fmt.Sprintf("Throughput levels off at %s: %s output tok/s", v.load(v.Peak.Value), scaled(v.Peak.OutputTokensPerS, 3))
+		return fmt.Sprintf("Throughput levels off at %s: %s output tok/s", v.load(v.Peak.Value),
+			scaled(v.Peak.OutputTokensPerS, 3))
 	case v.Peak != nil && !v.Peak.AtEdge:
-		return fmt.Sprintf("Throughput peaks at %s output tok/s, at %s", scaled(v.Peak.OutputTokensPerS, 3), v.load(v.Peak.Value)) + v.beyond()
+		return fmt.Sprintf("Throughput peaks at %s output tok/s, at %s", scaled(v.Peak.OutputTokensPerS, 3),
+			v.load(v.Peak.Value)) + v.beyond()
 	case v.Peak != nil:
-		return fmt.Sprintf("No saturation up to %s: %s output tok/s", v.load(v.Peak.Value), scaled(v.Peak.OutputTokensPerS, 3)) + v.beyond()
+		return fmt.Sprintf("No saturation up to %s: %s output tok/s", v.load(v.Peak.Value),
+			scaled(v.Peak.OutputTokensPerS, 3)) + v.beyond()
 	}
 	return fmt.Sprintf("From %s to %s", v.load(v.points[0].load), v.load(v.points[len(v.points)-1].load))
 }
@@ -41,7 +45,8 @@ func (v *sweep) finding() string {
 // beyond says what happens at higher loads, as a clause.
 func (v *sweep) beyond() string {
 	if v.Collapse != nil {
-		return fmt.Sprintf("; beyond %s throughput falls, by up to %s", v.load(v.lastBeforeCollapse()), percent(v.Collapse.FallFraction))
+		return fmt.Sprintf("; beyond %s throughput falls, by up to %s", v.load(v.lastBeforeCollapse()),
+			percent(v.Collapse.FallFraction))
 	}
 	if from, ok := v.unsteadyFrom(); ok && v.open() {
 		return "; from " + v.load(from) + " on the queue grows without end"
@@ -68,7 +73,8 @@ func (v *sweep) detail() string {
 	var parts []string
 	if v.FirstLimit != nil {
 		names := map[string]string{
-			"kv": "the KV cache", "seats": "seats (max_num_seqs)", "token_budget": "the token budget", "policy": "the scheduling policy",
+			"kv": "the KV cache", "seats": "seats (max_num_seqs)", "token_budget": "the token budget",
+			"policy":  "the scheduling policy",
 			"compute": "the GPU's compute", "memory_bandwidth": "the GPU's memory bandwidth", "gpu": "the GPU's time",
 		}
 		name, ok := names[v.FirstLimit.Resource]
@@ -125,7 +131,9 @@ func (v *sweep) kept() string {
 	case kept == regained:
 		return objective + " kept from " + v.load(loads[kept]) + " on."
 	}
-	return fmt.Sprintf("%s kept at %d of %d values.", objective, n-len(slices.DeleteFunc(met, func(kept bool) bool { return kept })), n)
+	return fmt.Sprintf("%s kept at %d of %d values.", objective, n-len(slices.DeleteFunc(met, func(kept bool) bool {
+		return kept
+	})), n)
 }
 
 // notes say what to keep in mind about the points.
@@ -169,7 +177,8 @@ func (v *sweep) barNotes() []string {
 // failureNotes say whose latencies are shown.
 func (v *sweep) failureNotes() []string {
 	if worst := v.worstErrorRate(); worst > 0 {
-		return []string{fmt.Sprintf("Latencies are those of completed requests; up to %s of requests did not complete.", percent(worst))}
+		return []string{fmt.Sprintf("Latencies are those of completed requests; up to %s of requests did not complete.",
+			percent(worst))}
 	}
 	return nil
 }
@@ -241,7 +250,8 @@ func (v *sweep) interactivityFinding() string {
 		x, known := v.at(v.Knee.Value, perUser)
 		y, ok := v.at(v.Knee.Value, perGPU)
 		if known && ok {
-			return fmt.Sprintf("At the knee (%s) each GPU gives %s output tok/s and each user sees %s tok/s", v.load(v.Knee.Value), scaled(y, 3), scaled(x, 2))
+			return fmt.Sprintf("At the knee (%s) each GPU gives %s output tok/s and each user sees %s tok/s",
+				v.load(v.Knee.Value), scaled(y, 3), scaled(x, 2))
 		}
 	}
 	return "Throughput per GPU against the speed that each user sees"

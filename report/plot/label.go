@@ -59,7 +59,9 @@ func (p *placer) place(w wish) (box vg.Rectangle, distance vg.Length, ok bool) {
 	for _, d := range append([]vg.Length{w.near}, w.far...) {
 		for rank, dir := range w.order {
 			r := w.box(dir, d)
-			if !inside(r, p.bounds) || slices.ContainsFunc(p.taken, func(t vg.Rectangle) bool { return overlap(r, t) }) {
+			if !inside(r, p.bounds) || slices.ContainsFunc(p.taken, func(t vg.Rectangle) bool {
+				return overlap(r, t)
+			}) {
 				continue
 			}
 			covered := 0

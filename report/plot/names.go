@@ -113,7 +113,8 @@ func (p *panel) seriesEnds() []seriesEnd {
 // nameBeside writes a name beside the point; where there is no room and the point was chosen, beside one that follows
 // it.
 func (p *panel) nameBeside(s sheet, e seriesEnd, places *placer) {
-	w := wish{order: []direction{northWest, north, northEast, east, west, southWest, south, southEast}, near: labelGap, far: []vg.Length{10, 18}}
+	w := wish{order: []direction{northWest, north, northEast, east, west, southWest, south, southEast}, near: labelGap,
+		far: []vg.Length{10, 18}}
 	switch {
 	case e.below:
 		w.order = []direction{southWest, south, southEast}
@@ -239,7 +240,8 @@ func (p *panel) drawBetter(s sheet, area vg.Rectangle, places *placer) {
 		box := rect(tail.X-3-w, min(tip.Y, tail.Y)-h/2, tip.X, max(tip.Y, tail.Y)+h/2)
 		box.Min.Y = max(box.Min.Y, area.Min.Y+2)
 		box.Max.Y = min(box.Max.Y, area.Max.Y-1)
-		if _, _, ok := places.place(wish{anchor: box.Min, w: box.Max.X - box.Min.X, h: box.Max.Y - box.Min.Y, order: []direction{northEast}, strict: true}); !ok {
+		if _, _, ok := places.place(wish{anchor: box.Min, w: box.Max.X - box.Min.X, h: box.Max.Y - box.Min.Y,
+			order: []direction{northEast}, strict: true}); !ok {
 			continue
 		}
 		s.line(grey, 1, nil, tail, vg.Point{X: tip.X - 2, Y: tip.Y + up*2})

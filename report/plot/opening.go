@@ -61,11 +61,13 @@ func iterationsOf(o *report.Opening, replica int) []chart.Slice {
 		if i.Replica != replica {
 			continue
 		}
-		kind, text := answersOnly, fmt.Sprintf("%s: %d answers gain a token", duration(1e3*i.End.Sub(i.Start).Seconds(), 3), i.Decodes)
+		kind, text := answersOnly, fmt.Sprintf("%s: %d answers gain a token",
+			duration(1e3*i.End.Sub(i.Start).Seconds(), 3), i.Decodes)
 		if i.PrefillTokens > 0 {
 			kind = promptAndAnswers
 			if i.Decodes == 0 {
-				kind, text = promptOnly, fmt.Sprintf("%s: answers stand still", duration(1e3*i.End.Sub(i.Start).Seconds(), 3))
+				kind, text = promptOnly,
+					fmt.Sprintf("%s: answers stand still", duration(1e3*i.End.Sub(i.Start).Seconds(), 3))
 			}
 			text += fmt.Sprintf(", %d tokens of prompts", i.PrefillTokens)
 		}

@@ -193,7 +193,8 @@ func (p *panel) draw(s sheet, r vg.Rectangle, m margins) {
 	if p.empty != "" {
 		s.fill(area, shade)
 		w, h := axisText.width(p.empty), axisText.height(p.empty)
-		s.text(axisText, vg.Point{X: (area.Min.X + area.Max.X - w) / 2, Y: (area.Min.Y + area.Max.Y - h) / 2}, 0.5, p.empty, false)
+		s.text(axisText, vg.Point{X: (area.Min.X + area.Max.X - w) / 2, Y: (area.Min.Y + area.Max.Y - h) / 2}, 0.5,
+			p.empty, false)
 		return
 	}
 	for _, b := range p.bands {
@@ -239,7 +240,8 @@ func (p *panel) grid(s sheet, area vg.Rectangle) {
 	for _, t := range p.y.ticks {
 		y := p.y.at(t.at)
 		s.line(hairline, 0.6, nil, vg.Point{X: area.Min.X, Y: y}, vg.Point{X: area.Max.X, Y: y})
-		s.text(tickText, vg.Point{X: area.Min.X - tickGap - tickText.width(t.text), Y: y - tickText.size*(capital/2+descent)}, 0, t.text, false)
+		s.text(tickText, vg.Point{X: area.Min.X - tickGap - tickText.width(t.text),
+			Y: y - tickText.size*(capital/2+descent)}, 0, t.text, false)
 	}
 	last := vg.Length(-1e9)
 	for _, t := range p.x.ticks {
@@ -256,7 +258,8 @@ func (p *panel) grid(s sheet, area vg.Rectangle) {
 	if p.x.title != "" {
 		w := axisText.width(p.x.title)
 		x := min((area.Min.X+area.Max.X-w)/2, area.Max.X-w)
-		s.text(axisText, vg.Point{X: x, Y: area.Min.Y - tickGap - tickText.height("0") - 4 - axisText.height("x")}, 0, p.x.title, false)
+		s.text(axisText, vg.Point{X: x, Y: area.Min.Y - tickGap - tickText.height("0") - 4 - axisText.height("x")}, 0,
+			p.x.title, false)
 	}
 }
 

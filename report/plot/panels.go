@@ -25,15 +25,18 @@ func (v *sweep) operating() *panel {
 		y, metric.stat, slo = latency("ttft", "p95"), "p95", nil
 	}
 	p := &panel{
-		x:      axis{title: "Output tokens/s, whole system", air: 0.12},
-		y:      axis{title: "Time to first token (TTFT) " + metric.statistic() + ", ms or s, log scale", log: true, unit: chart.Milliseconds},
+		x: axis{title: "Output tokens/s, whole system", air: 0.12},
+		y: axis{title: "Time to first token (TTFT) " + metric.statistic() + ", ms or s, log scale", log: true,
+			unit: chart.Milliseconds},
 		rules:  slo,
 		better: len(v.points) > 1,
 	}
 	if metric.stat != "p50" {
-		p.series = append(p.series, series{name: "p50", color: pale, width: 1.2, anchor: 1, below: true, points: v.against(outputTPS, latency("ttft", "p50"))})
+		p.series = append(p.series, series{name: "p50", color: pale, width: 1.2, anchor: 1, below: true,
+			points: v.against(outputTPS, latency("ttft", "p50"))})
 	}
-	main := series{name: metric.statistic(), color: blue, width: 2, radius: 2.6, anchor: 1, points: v.bars(v.against(outputTPS, y), "latency_ms.ttft."+metric.stat)}
+	main := series{name: metric.statistic(), color: blue, width: 2, radius: 2.6, anchor: 1,
+		points: v.bars(v.against(outputTPS, y), "latency_ms.ttft."+metric.stat)}
 	p.series = append(p.series, main)
 	if len(main.points) == 0 {
 		p.empty = "No throughput with a time to first token"
@@ -87,7 +90,8 @@ func (v *sweep) unsteadyTag(points []xy) []tag {
 	case v.open():
 		name = "no steady state"
 	}
-	return []tag{{x: at.x, y: at.y, text: name, order: []direction{west, southWest, northWest, east}, far: []vg.Length{14, 24, 40}}}
+	return []tag{{x: at.x, y: at.y, text: name, order: []direction{west, southWest, northWest, east},
+		far: []vg.Length{14, 24, 40}}}
 }
 
 // loadTags write the loads along a curve. The ends come first, since they say most.
@@ -102,7 +106,8 @@ func (v *sweep) loadTags(x, y statistic) []tag {
 		a, known := p.value(x)
 		b, ok := p.value(y)
 		if known && ok && !marked[p.load] {
-			t := tag{x: a, y: b, text: loadNumber(p.load), order: []direction{southEast, east, south, northEast, west, northWest, north}}
+			t := tag{x: a, y: b, text: loadNumber(p.load),
+				order: []direction{southEast, east, south, northEast, west, northWest, north}}
 			if v.Peak != nil && p.load > v.Peak.Value { // where the curve rises, or bends back
 				t.order = []direction{east, northEast, west, northWest, southEast, southWest, north}
 			}
@@ -129,13 +134,15 @@ func (v *sweep) throughput() *panel {
 		bands: v.unsteady(),
 		ends:  true,
 	}
-	main := series{name: "output", color: blue, width: 2, radius: 2.4, points: v.bars(v.series(outputTPS), "throughput.output_tokens_per_s")}
+	main := series{name: "output", color: blue, width: 2, radius: 2.4,
+		points: v.bars(v.series(outputTPS), "throughput.output_tokens_per_s")}
 	if len(main.points) == 0 {
 		p.empty = "No throughput was measured"
 	}
 	p.y.log = p.x.log
 	if v.failures() {
-		p.series = append(p.series, series{name: "successful", color: green, width: 1.4, radius: 1.8, points: v.series(successfulTPS)})
+		p.series = append(p.series, series{name: "successful", color: green, width: 1.4, radius: 1.8,
+			points: v.series(successfulTPS)})
 	}
 	if good := v.series(goodTPS); len(good) > 0 {
 		p.series = append(p.series, series{name: "in SLO", color: vermilion, width: 1.4, radius: 1.8, points: good})
@@ -167,7 +174,8 @@ func (v *sweep) throughput() *panel {
 	}
 	for _, m := range v.landmarks() {
 		text := fmt.Sprintf("%s: %s\n%s output tok/s", m.name, v.load(m.load), scaled(m.tps, 3))
-		p.marks = append(p.marks, mark{m.load, m.tps, m.shape, text, []direction{northWest, southEast, south, north, southWest, northEast, west, east}})
+		p.marks = append(p.marks, mark{m.load, m.tps, m.shape, text,
+			[]direction{northWest, southEast, south, north, southWest, northEast, west, east}})
 	}
 	return p
 }
@@ -184,9 +192,10 @@ func (v *sweep) boundLines() []series {
 		return nil
 	}
 	slope := b.MaxOutputTokensPerS / b.Value
-	return []series{{name: "bounds, N* = " + loadNumber(b.Value), color: grey, width: 0.9, dash: dashed, guide: true, points: []xy{
-		{x: low, y: slope * low}, {x: b.Value, y: b.MaxOutputTokensPerS}, {x: high, y: b.MaxOutputTokensPerS},
-	}}}
+	return []series{{name: "bounds, N* = " + loadNumber(b.Value), color: grey, width: 0.9, dash: dashed, guide: true,
+		points: []xy{
+			{x: low, y: slope * low}, {x: b.Value, y: b.MaxOutputTokensPerS}, {x: high, y: b.MaxOutputTokensPerS},
+		}}}
 }
 
 // offered is the line of all arrivals' output, up to the highest load or to top. Where it is known how many
@@ -248,7 +257,8 @@ func (v *sweep) latency(metric string) *panel {
 	}
 	for _, l := range v.limits() {
 		if l.metric == metric {
-			p.rules = append(p.rules, rule{at: l.ms, name: fmt.Sprintf("SLO %s %s", l.statistic(), duration(l.ms, 3)), color: vermilion})
+			p.rules = append(p.rules, rule{at: l.ms, name: fmt.Sprintf("SLO %s %s", l.statistic(), duration(l.ms, 3)),
+				color: vermilion})
 			p.hold = append(p.hold, l.ms)
 		}
 	}
@@ -272,7 +282,8 @@ func (v *sweep) interactivity() *panel {
 		y, ok := v.at(m.load, perGPU)
 		if known && ok {
 			text := fmt.Sprintf("%s: %s", m.name, v.load(m.load))
-			p.marks = append(p.marks, mark{x, y, m.shape, text, []direction{northEast, east, southWest, south, west, north}})
+			p.marks = append(p.marks, mark{x, y, m.shape, text,
+				[]direction{northEast, east, southWest, south, west, north}})
 		}
 	}
 	p.tags = v.loadTags(perUser, perGPU)
@@ -309,7 +320,8 @@ func (v *sweep) kv() *panel {
 	hits := v.series(prefixHits)
 	for _, q := range hits {
 		if q.y >= 0.005 {
-			p.series = append(p.series, series{name: "prefix hits", color: green, width: 1.4, radius: 1.8, points: hits})
+			p.series = append(p.series, series{name: "prefix hits", color: green, width: 1.4, radius: 1.8,
+				points: hits})
 			p.y.title += "; % of prompt tokens hit"
 			break
 		}

@@ -102,8 +102,10 @@ func (p ParityPanel) panel(families []string) *panel {
 	const band = 1.1
 	d.series = []series{
 		{color: pale, width: 0.9, guide: true, points: []xy{{x: lo, y: lo}, {x: hi, y: hi}}},
-		{color: pale, width: 0.7, dash: dashed, guide: true, points: []xy{{x: lo, y: lo * band}, {x: hi / band, y: hi}}},
-		{color: pale, width: 0.7, dash: dashed, guide: true, points: []xy{{x: lo * band, y: lo}, {x: hi, y: hi / band}}},
+		{color: pale, width: 0.7, dash: dashed, guide: true,
+			points: []xy{{x: lo, y: lo * band}, {x: hi / band, y: hi}}},
+		{color: pale, width: 0.7, dash: dashed, guide: true,
+			points: []xy{{x: lo * band, y: lo}, {x: hi, y: hi / band}}},
 	}
 	for i, s := range sets {
 		s.color, s.radius, s.scattered = familyColours[i%len(familyColours)], dotRadius(len(s.points)), true

@@ -37,7 +37,8 @@ const planHeight vg.Length = 360
 
 func planFigure(p *plan.Result, title string, x *panel, notes ...string) *Figure {
 	caption := fmt.Sprintf("%s, %s requests/s in the peak hour", p.Model, amount(p.Traffic.PlannedRequestsPerS))
-	return &Figure{Title: title, Caption: caption, notes: notes, width: pageWidth, height: planHeight, rows: []row{{1, []*panel{x}}}}
+	return &Figure{Title: title, Caption: caption, notes: notes, width: pageWidth, height: planHeight,
+		rows: []row{{1, []*panel{x}}}}
 }
 
 // usd writes an amount of money.
@@ -77,14 +78,16 @@ func PlanSLO(p *plan.Result) *Figure {
 	dots := series{color: blue, radius: 3, scattered: true}
 	for _, q := range front {
 		dots.points = append(dots.points, xy{x: q.Factor, y: q.USDPerMonth})
-		x.tags = append(x.tags, tag{x: q.Factor, y: q.USDPerMonth, text: q.Name, color: black, order: []direction{northEast, southWest, east, southEast}, far: []vg.Length{12, 20}})
+		x.tags = append(x.tags, tag{x: q.Factor, y: q.USDPerMonth, text: q.Name, color: black,
+			order: []direction{northEast, southWest, east, southEast}, far: []vg.Length{12, 20}})
 	}
 	s.radius = 0
 	s.points = thinned(s.points)
 	x.series = []series{s, dots}
 	x.rules = []rule{{at: 1, vertical: true, name: "the SLO", color: vermilion}}
 	at := costAt(front, 1)
-	title := fmt.Sprintf("No run met the SLO; limits %s as wide would cost %s a month", percent(front[0].Factor), usd(front[0].USDPerMonth))
+	title := fmt.Sprintf("No run met the SLO; limits %s as wide would cost %s a month", percent(front[0].Factor),
+		usd(front[0].USDPerMonth))
 	if at > 0 {
 		title = fmt.Sprintf("The SLO costs %s a month", usd(at))
 		if tight := costAt(front, 0.5); tight > at {
@@ -130,7 +133,8 @@ func PlanLoad(p *plan.Result) *Figure {
 		s := series{name: line.Name, color: overlayColours[i%len(overlayColours)], width: 2}
 		from := 0.0
 		for _, q := range line.Points {
-			s.points = append(s.points, xy{x: from, y: q.USDPerMonth}, xy{x: min(q.RequestsPerS, reach), y: q.USDPerMonth})
+			s.points = append(s.points, xy{x: from, y: q.USDPerMonth},
+				xy{x: min(q.RequestsPerS, reach), y: q.USDPerMonth})
 			if from = q.RequestsPerS; from >= reach {
 				break
 			}
@@ -163,9 +167,11 @@ func loadFinding(lines []plan.LoadLine, planned float64) string {
 	text := func(load float64) string { return loadNumber(significant(load)) }
 	switch name := lines[best].Name; {
 	case low > 0 && high > 0:
-		return fmt.Sprintf("%s is the cheapest from %s to %s requests/s; then %s", name, text(low), text(high), lines[cheapest(lines, high)].Name)
+		return fmt.Sprintf("%s is the cheapest from %s to %s requests/s; then %s", name, text(low), text(high),
+			lines[cheapest(lines, high)].Name)
 	case high > 0:
-		return fmt.Sprintf("%s is the cheapest up to %s requests/s; then %s", name, text(high), lines[cheapest(lines, high)].Name)
+		return fmt.Sprintf("%s is the cheapest up to %s requests/s; then %s", name, text(high),
+			lines[cheapest(lines, high)].Name)
 	case low > 0:
 		return fmt.Sprintf("%s is the cheapest from %s requests/s on", name, text(low))
 	default:
@@ -215,7 +221,8 @@ func PlanPareto(p *plan.Result) *Figure {
 			continue
 		}
 		front.points = append(front.points, q)
-		x.tags = append(x.tags, tag{x: q.x, y: q.y, text: c.Name, color: black, order: []direction{northEast, east, north, southWest, west, southEast}, far: []vg.Length{12, 20, 30}})
+		x.tags = append(x.tags, tag{x: q.x, y: q.y, text: c.Name, color: black,
+			order: []direction{northEast, east, north, southWest, west, southEast}, far: []vg.Length{12, 20, 30}})
 	}
 	if n == 0 {
 		return nil

@@ -19,9 +19,12 @@ func TestWritePlan(t *testing.T) {
 			{Name: "1 × b", USDPerMonth: usd(1500), Pareto: true, AtPlan: plan.Point{SLOUse: 0.3}},
 			{Name: "2 × b", USDPerMonth: usd(3000), AtPlan: plan.Point{SLOUse: 0.3}},
 		},
-		CostBySLO: []plan.CostPoint{{Factor: 0.3, USDPerMonth: 1500, Name: "1 × b"}, {Factor: 0.8, USDPerMonth: 1000, Name: "2 × a"}},
+		CostBySLO: []plan.CostPoint{{Factor: 0.3, USDPerMonth: 1500, Name: "1 × b"},
+			{Factor: 0.8, USDPerMonth: 1000, Name: "2 × a"}},
 		CostByLoad: []plan.LoadLine{
-			{Name: "a", Points: []plan.LoadPoint{{RequestsPerS: 6, Replicas: 1, USDPerMonth: 500}, {RequestsPerS: 12, Replicas: 2, USDPerMonth: 1000}, {RequestsPerS: 18, Replicas: 3, USDPerMonth: 1600}, {RequestsPerS: 40, Replicas: 4, USDPerMonth: 2000}}},
+			{Name: "a", Points: []plan.LoadPoint{{RequestsPerS: 6, Replicas: 1, USDPerMonth: 500},
+				{RequestsPerS: 12, Replicas: 2, USDPerMonth: 1000}, {RequestsPerS: 18, Replicas: 3, USDPerMonth: 1600},
+				{RequestsPerS: 40, Replicas: 4, USDPerMonth: 2000}}},
 			{Name: "b", Points: []plan.LoadPoint{{RequestsPerS: 30, Replicas: 1, USDPerMonth: 1500}}},
 		},
 	}
@@ -43,7 +46,8 @@ func TestWritePlan(t *testing.T) {
 			t.Errorf("%s is titled %q", name, title)
 		}
 	}
-	if PlanSLO(&plan.Result{}) != nil || PlanLoad(&plan.Result{}) != nil || PlanPareto(&plan.Result{Candidates: []plan.Candidate{{}}}) != nil {
+	if PlanSLO(&plan.Result{}) != nil || PlanLoad(&plan.Result{}) != nil ||
+		PlanPareto(&plan.Result{Candidates: []plan.Candidate{{}}}) != nil {
 		t.Error("without prices there are pictures")
 	}
 }

@@ -64,18 +64,26 @@ func TestCurveShows(t *testing.T) {
 		{openCurve(), "operating", []string{
 			"Knee at 22 req/s: 3.96k output tok/s, TTFT p95 140 ms;", "from 28 req/s on the queue grows without end",
 			"Output tokens/s, whole system", "Time to first token (TTFT) p95, ms or s, log scale",
-			"knee: 22 req/s", "peak: 30 req/s", "1 req/s", "13", "40 req/s", "p95", "p50", "SLO 800 ms", "no steady state", "better",
+			"knee: 22 req/s", "peak: 30 req/s", "1 req/s", "13", "40 req/s", "p95", "p50", "SLO 800 ms",
+			"no steady state", "better",
 			"First limit: the KV cache, from 26 req/s. SLO (TTFT p95 ≤ 800 ms, TPOT p95 ≤ 50 ms) kept up to 26 req/s.",
 		}},
-		{openCurve(), "throughput", []string{"offered", "output", "in SLO", "Offered load, requests/s", "5.01k output tok/s"}},
-		{openCurve(), "latency", []string{"Time to first token (TTFT)", "Time per output token (TPOT)", "SLO p95 800 ms", "SLO p95 50 ms", "p99", "p95", "p50", "knee", "peak"}},
-		{openCurve(), "interactivity", []string{"Output tokens/s per GPU", "Output tokens/s for each user (1 / TPOT p50)", "knee: 22 req/s"}},
-		{openCurve(), "kv", []string{"The KV cache is full from 28 req/s; preemptions from 26 req/s", "mean", "max", "per second"}},
-		{closedCurve(), "operating", []string{"collapse: 120 users", "peak: 100 users", "knee: 80 users", "10 users", "200 users", "beyond 100 users throughput falls, by up to 31 %"}},
-		{closedCurve(), "throughput", []string{"successful", "Users at once", "Throughput peaks at 1.4k output tok/s at 100 users; beyond, it falls by up to 31 %"}},
+		{openCurve(), "throughput", []string{"offered", "output", "in SLO", "Offered load, requests/s",
+			"5.01k output tok/s"}},
+		{openCurve(), "latency", []string{"Time to first token (TTFT)", "Time per output token (TPOT)",
+			"SLO p95 800 ms", "SLO p95 50 ms", "p99", "p95", "p50", "knee", "peak"}},
+		{openCurve(), "interactivity", []string{"Output tokens/s per GPU",
+			"Output tokens/s for each user (1 / TPOT p50)", "knee: 22 req/s"}},
+		{openCurve(), "kv", []string{"The KV cache is full from 28 req/s; preemptions from 26 req/s", "mean", "max",
+			"per second"}},
+		{closedCurve(), "operating", []string{"collapse: 120 users", "peak: 100 users", "knee: 80 users", "10 users",
+			"200 users", "beyond 100 users throughput falls, by up to 31 %"}},
+		{closedCurve(), "throughput", []string{"successful", "Users at once",
+			"Throughput peaks at 1.4k output tok/s at 100 users; beyond, it falls by up to 31 %"}},
 		{closedCurve(), "kv", []string{"prefix hits", "None at any load"}},
 		{closedCurve(), "latency", []string{"Latencies are those of completed requests; up to 28 % of requests did not complete."}},
-		{openCurve(), "sweep", []string{"Throughput against latency", "Throughput", "Speed for each user", "Time to first token (TTFT)", "KV cache", "Preemptions"}},
+		{openCurve(), "sweep", []string{"Throughput against latency", "Throughput", "Speed for each user",
+			"Time to first token (TTFT)", "KV cache", "Preemptions"}},
 	} {
 		f, err := Curve(c.curve, c.name)
 		if err != nil {
@@ -137,7 +145,8 @@ func TestOperatingByP999(t *testing.T) {
 	c := openCurve()
 	for i := range c.Points {
 		s := c.Points[i].Summary
-		s.Goodput.SLO = &report.SLO{Objectives: []report.Objective{{Metric: "ttft", Percentile: 99.9, Limit: 2 * clock.Second}}}
+		s.Goodput.SLO = &report.SLO{Objectives: []report.Objective{{Metric: "ttft", Percentile: 99.9,
+			Limit: 2 * clock.Second}}}
 		s.Latency.TTFT.P999 = s.Latency.TTFT.Max
 	}
 	f, _ := Curve(c, "operating")
@@ -215,7 +224,8 @@ func degenerate() map[string]*curve.Curve {
 	odd.Points[2].Value = math.NaN()
 	return map[string]*curve.Curve{
 		"nil": nil, "empty": {}, "one": openCurve(7), "one at zero": openCurve(0), "all nil": bare, "equal loads": same,
-		"all zero": zero, "not numbers": odd, "wide": openCurve(1e-6, 1e-3, 1, 1e3, 1e6), "negative": openCurve(-3, -2, 5),
+		"all zero": zero, "not numbers": odd, "wide": openCurve(1e-6, 1e-3, 1, 1e3, 1e6),
+		"negative": openCurve(-3, -2, 5),
 	}
 }
 
@@ -238,7 +248,8 @@ func TestDegenerateCurves(t *testing.T) {
 }
 
 func TestAnyCurve(t *testing.T) {
-	value := rapid.OneOf(rapid.Just(0.0), rapid.Just(math.Inf(1)), rapid.Float64Range(1e-9, 1e9), rapid.Float64Range(0, 50))
+	value := rapid.OneOf(rapid.Just(0.0), rapid.Just(math.Inf(1)), rapid.Float64Range(1e-9, 1e9),
+		rapid.Float64Range(0, 50))
 	pointer := rapid.Ptr(value, true)
 	rapid.Check(t, func(t *rapid.T) {
 		c := &curve.Curve{Over: rapid.SampledFrom([]string{"rate", "users", "engine.max_num_seqs", ""}).Draw(t, "over")}
@@ -249,7 +260,8 @@ func TestAnyCurve(t *testing.T) {
 			s.System.Preemptions = rapid.Int64Range(0, 9).Draw(t, "preemptions")
 			for _, p := range []**float64{
 				&s.Throughput.OutputTokensPerS, &s.Throughput.OutputTokensPerSPerGPU, &s.Goodput.OutputTokensPerS,
-				&s.Latency.TTFT.P50, &s.Latency.TTFT.P95, &s.Latency.TPOT.P50, &s.System.KVUsage.Mean, &s.System.PrefixHitRate,
+				&s.Latency.TTFT.P50, &s.Latency.TTFT.P95, &s.Latency.TPOT.P50, &s.System.KVUsage.Mean,
+				&s.System.PrefixHitRate,
 			} {
 				*p = pointer.Draw(t, "value")
 			}
@@ -258,7 +270,8 @@ func TestAnyCurve(t *testing.T) {
 		if rapid.Bool().Draw(t, "marks") {
 			c.Knee = &curve.Knee{Value: value.Draw(t, "knee"), OutputTokensPerS: value.Draw(t, "tps")}
 			c.Peak = &curve.Peak{Value: value.Draw(t, "peak"), OutputTokensPerS: value.Draw(t, "tps")}
-			c.Collapse = &curve.Collapse{Value: value.Draw(t, "collapse"), OutputTokensPerS: value.Draw(t, "tps"), FallFraction: 0.2}
+			c.Collapse = &curve.Collapse{Value: value.Draw(t, "collapse"), OutputTokensPerS: value.Draw(t, "tps"),
+				FallFraction: 0.2}
 		}
 		f, err := Curve(c, "sweep")
 		if err != nil {
@@ -305,7 +318,8 @@ func TestWriteAll(t *testing.T) {
 	if err := errors.Join(f.WriteSVG(&svg), f.WritePNG(&bitmap)); err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(svg.Bytes(), files["operating.svg"].Bytes()) || !bytes.Equal(bitmap.Bytes(), files["operating.png"].Bytes()) {
+	if !bytes.Equal(svg.Bytes(), files["operating.svg"].Bytes()) ||
+		!bytes.Equal(bitmap.Bytes(), files["operating.png"].Bytes()) {
 		t.Error("equal curves make unequal files")
 	}
 	img, err := png.Decode(&bitmap)
@@ -316,7 +330,9 @@ func TestWriteAll(t *testing.T) {
 		t.Errorf("%d pixels wide, want %d", got, want)
 	}
 	full := errors.New("disk full")
-	if err := WriteAll(openCurve(), "", func(string, func(io.Writer) error) error { return full }); !errors.Is(err, full) {
+	if err := WriteAll(openCurve(), "", func(string, func(io.Writer) error) error {
+		return full
+	}); !errors.Is(err, full) {
 		t.Errorf("a failing writer: %v", err)
 	}
 }
@@ -348,7 +364,8 @@ func TestRun(t *testing.T) {
 	if got, want := Run(s, buckets(3)).Title, "No steady state: the queue grows by 3 requests/s"; got != want {
 		t.Errorf("title %q, want %q", got, want)
 	}
-	for name, b := range map[string][]report.SeriesPoint{"none": nil, "one": buckets(0)[:1], "empty": make([]report.SeriesPoint, 3)} {
+	for name, b := range map[string][]report.SeriesPoint{"none": nil, "one": buckets(0)[:1],
+		"empty": make([]report.SeriesPoint, 3)} {
 		if len(texts(t, Run(nil, b))) == 0 {
 			t.Errorf("%s: nothing is said", name)
 		}
@@ -357,10 +374,13 @@ func TestRun(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{scaled(0, 3), "0"}, {scaled(4623, 2), "4.6k"}, {scaled(950, 3), "950"}, {scaled(999.96, 3), "1k"}, {scaled(1.25e6, 3), "1.25M"},
+		{scaled(0, 3), "0"}, {scaled(4623, 2), "4.6k"}, {scaled(950, 3), "950"}, {scaled(999.96, 3), "1k"},
+		{scaled(1.25e6, 3), "1.25M"},
 		{scaled(0.126, 2), "0.13"}, {scaled(-1500, 2), "-1.5k"}, {scaled(9.999, 2), "10"},
-		{duration(0.02, 2), "20 µs"}, {duration(140.4, 2), "140 ms"}, {duration(999.7, 3), "1 s"}, {duration(48210, 2), "48 s"}, {duration(6e5, 2), "10 min"},
-		{percent(0.31), "31 %"}, {percent(1), "100 %"}, {percent(0.004), "0.4 %"}, {percent(0.996), "99.6 %"}, {percent(0), "0 %"},
+		{duration(0.02, 2), "20 µs"}, {duration(140.4, 2), "140 ms"}, {duration(999.7, 3), "1 s"},
+		{duration(48210, 2), "48 s"}, {duration(6e5, 2), "10 min"},
+		{percent(0.31), "31 %"}, {percent(1), "100 %"}, {percent(0.004), "0.4 %"}, {percent(0.996), "99.6 %"},
+		{percent(0), "0 %"},
 		{loadNumber(120), "120"}, {loadNumber(0.25), "0.25"}, {loadNumber(2e6), "2M"},
 	} {
 		if c.got != c.want {
@@ -418,7 +438,8 @@ func TestPlacerKeepsLabelsApart(t *testing.T) {
 	placed := 0
 	for i := range 60 {
 		w := wish{w: 20, h: 8, near: 3, order: []direction{northEast, east, south, west}}
-		w.anchor.X, w.anchor.Y = lengths([]float64{float64(i * 37 % 100)})[0], lengths([]float64{float64(i * 61 % 100)})[0]
+		w.anchor.X, w.anchor.Y = lengths([]float64{float64(i * 37 % 100)})[0],
+			lengths([]float64{float64(i * 61 % 100)})[0]
 		before := slices.Clone(p.taken)
 		box, _, ok := p.place(w)
 		if !ok {
@@ -439,12 +460,15 @@ func TestTraffic(t *testing.T) {
 	full := &inspect.Result{File: "trace.csv", Requests: 5000, SpanS: 7200, RequestsPerS: of(0.69)}
 	full.Arrivals.Dispersion = []inspect.Dispersion{{WindowS: 1, Index: of(1.4)}, {WindowS: 60, Index: of(16.0)}}
 	for i := range 200 {
-		full.Series = append(full.Series, inspect.TrafficPoint{StartS: float64(36 * i), EndS: float64(36*i + 36), Requests: int64(20 + i%17), InputTokens: int64(9000 + 50*i), OutputTokens: 4000})
+		full.Series = append(full.Series,
+			inspect.TrafficPoint{StartS: float64(36 * i), EndS: float64(36*i + 36), Requests: int64(20 + i%17),
+				InputTokens: int64(9000 + 50*i), OutputTokens: 4000})
 		p := float64(i) / 199
 		full.InputTokens.Quantiles = append(full.InputTokens.Quantiles, inspect.Quantile{P: p, Tokens: 10 + 4000*p*p})
 		full.OutputTokens.Quantiles = append(full.OutputTokens.Quantiles, inspect.Quantile{P: p, Tokens: 1 + 900*p})
 	}
-	full.Prefix = &inspect.PrefixSharing{HitBlocks: of(0.4), LRU: []inspect.LRUPoint{{Tokens: 5e4, Hit: of(0.1)}, {Tokens: 5e6, Hit: of(0.39)}}}
+	full.Prefix = &inspect.PrefixSharing{HitBlocks: of(0.4),
+		LRU: []inspect.LRUPoint{{Tokens: 5e4, Hit: of(0.1)}, {Tokens: 5e6, Hit: of(0.39)}}}
 	full.Warnings = []report.Warning{{Code: "cap", Text: "Cut."}}
 	one := &inspect.Result{Requests: 1, Series: []inspect.TrafficPoint{{Requests: 1}}}
 	one.InputTokens.Quantiles = []inspect.Quantile{{P: 0, Tokens: 7}, {P: 1, Tokens: 7}}
@@ -453,7 +477,8 @@ func TestTraffic(t *testing.T) {
 		x    *inspect.Result
 		want []string
 	}{
-		"full":    {full, []string{"5000 requests in 2 h, 0.69/s; counts over 60 s vary 16 times", "without bounds 40 %", "prompts", "Cut."}},
+		"full": {full, []string{"5000 requests in 2 h, 0.69/s; counts over 60 s vary 16 times",
+			"without bounds 40 %", "prompts", "Cut."}},
 		"one row": {one, []string{"1 requests", "All arrive together", "No blocks"}},
 		"nothing": {&inspect.Result{}, []string{"0 requests", "No requests"}},
 	} {
@@ -466,7 +491,8 @@ func TestTraffic(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, w := range c.want {
-			if !strings.Contains(strings.ReplaceAll(svg.String(), "\n", " "), w) && !strings.Contains(strings.ReplaceAll(f.Title, "\n", " "), w) {
+			if !strings.Contains(strings.ReplaceAll(svg.String(), "\n", " "), w) &&
+				!strings.Contains(strings.ReplaceAll(f.Title, "\n", " "), w) {
 				t.Errorf("%s: no %q in the picture", name, w)
 			}
 		}

@@ -14,7 +14,8 @@ func of[T any](v T) *T { return &v }
 
 // dist is a distribution with the given percentiles.
 func dist(n int64, p50, p95, p99 float64) report.Distribution {
-	return report.Distribution{N: n, Mean: of((p50 + p95) / 2), P50: of(p50), P90: of((p50 + p95) / 2), P95: of(p95), P99: of(p99), Max: of(1.2 * p99)}
+	return report.Distribution{N: n, Mean: of((p50 + p95) / 2), P50: of(p50), P90: of((p50 + p95) / 2), P95: of(p95),
+		P99: of(p99), Max: of(1.2 * p99)}
 }
 
 // openCurve is like a chat service on one GPU: it saturates near 28 requests a second.
@@ -50,7 +51,8 @@ func openCurve(loads ...float64) *curve.Curve {
 		}
 		s.System.ErrorRate = of(0.0)
 		s.Goodput.SLO = &report.SLO{Objectives: []report.Objective{
-			{Metric: "ttft", Percentile: 95, Limit: 800 * clock.Millisecond}, {Metric: "tpot", Percentile: 95, Limit: 50 * clock.Millisecond},
+			{Metric: "ttft", Percentile: 95, Limit: 800 * clock.Millisecond},
+			{Metric: "tpot", Percentile: 95, Limit: 50 * clock.Millisecond},
 		}}
 		met := *s.Latency.TTFT.P95 <= 800 && *s.Latency.TPOT.P95 <= 50
 		s.Goodput.Met = of(met)
@@ -76,7 +78,8 @@ func closedCurve() *curve.Curve {
 	for i, n := range users {
 		s := &report.Summary{Seed: 1}
 		s.Window = report.Window{EndS: 600, Stationary: of(true)}
-		s.Requests = report.Requests{Offered: int64(output[i] * 600 / 180), Completed: int64(output[i] * 580 / 180), TimedOut: int64(output[i] * 20 / 180 * n / 100)}
+		s.Requests = report.Requests{Offered: int64(output[i] * 600 / 180), Completed: int64(output[i] * 580 / 180),
+			TimedOut: int64(output[i] * 20 / 180 * n / 100)}
 		s.Throughput.OutputTokensPerS = of(output[i])
 		s.Throughput.SuccessfulOutputTokensPerS = of(output[i] * (1 - math.Max(0, n-90)/400))
 		s.Throughput.OutputTokensPerSPerGPU = of(output[i])

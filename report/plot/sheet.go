@@ -96,7 +96,8 @@ func (f script) height(text string) vg.Length {
 func (f script) balance(text string, width vg.Length) string {
 	text = f.wrap(text, width)
 	lines := strings.Count(text, "\n")
-	if head, tail, ok := strings.Cut(strings.ReplaceAll(text, "\n", " "), "; "); ok && lines == 1 && f.width(head+";") <= width && f.width(tail) <= width {
+	if head, tail, ok := strings.Cut(strings.ReplaceAll(text, "\n", " "), "; "); ok && lines == 1 &&
+		f.width(head+";") <= width && f.width(tail) <= width {
 		return head + ";\n" + tail
 	}
 	for w := width * 0.98; w > width/2; w -= width * 0.02 {
@@ -113,7 +114,8 @@ func (f script) balance(text string, width vg.Length) string {
 func (f script) wrap(text string, width vg.Length) string {
 	var words []string
 	for _, word := range strings.Fields(text) {
-		if n := len(words); n > 0 && (endsInNumber(words[n-1]) || words[n-1] == "≤" || strings.HasSuffix(words[n-1], " ≤")) {
+		if n := len(words); n > 0 && (endsInNumber(words[n-1]) || words[n-1] == "≤" ||
+			strings.HasSuffix(words[n-1], " ≤")) {
 			words[n-1] += " " + word
 			continue
 		}

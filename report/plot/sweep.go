@@ -48,7 +48,8 @@ func newSweep(c *curve.Curve) *sweep {
 	var points []point
 	for _, p := range v.Points {
 		if p.Summary != nil && finite(p.Value) {
-			points = append(points, point{p.Value, p.Summary, []*report.Summary{p.Summary}, !p.Summary.Window.Unsettled(), p.Short})
+			points = append(points, point{p.Value, p.Summary, []*report.Summary{p.Summary},
+				!p.Summary.Window.Unsettled(), p.Short})
 		}
 	}
 	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.load, b.load) })
@@ -143,7 +144,9 @@ func (v *sweep) against(x, y statistic) []xy {
 func (v *sweep) bars(points []xy, path string) []xy {
 	for i := range points {
 		q := &points[i]
-		k, _ := slices.BinarySearchFunc(v.points, q.load, func(p point, x float64) int { return cmp.Compare(p.load, x) })
+		k, _ := slices.BinarySearchFunc(v.points, q.load, func(p point, x float64) int {
+			return cmp.Compare(p.load, x)
+		})
 		if ci, ok := v.points[k].summary.CI95[path]; ok && v.points[k].replicated() && finite(ci[0]) && finite(ci[1]) {
 			q.low, q.high = ci[0], ci[1]
 		}

@@ -71,7 +71,8 @@ func letter(m landmark) rune {
 // chart draws a statistic against load; it is empty if there is nothing to draw.
 func (v *sweep) chart(title string, y axis, stat statistic, rows, width int) string {
 	points := v.series(stat)
-	c := textChart{title: title, x: v.loadAxis(), y: y, rows: rows, width: width, lines: []textLine{{points: points, glyph: '*', hollow: 'o', joint: '.'}}}
+	c := textChart{title: title, x: v.loadAxis(), y: y, rows: rows, width: width,
+		lines: []textLine{{points: points, glyph: '*', hollow: 'o', joint: '.'}}}
 	for _, m := range v.landmarks() {
 		if value, ok := v.at(m.load, stat); ok {
 			c.marks = append(c.marks, textMark{m.load, value, letter(m)})

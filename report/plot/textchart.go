@@ -63,7 +63,8 @@ func (c *textChart) String() string {
 	fmt.Fprintf(&b, "%s+%s\n", strings.Repeat(" ", gutter), strings.Repeat("-", columns))
 	b.WriteString(xLabels(&x, gutter+1, c.width) + "\n")
 	if name := x.title; name != "" {
-		fmt.Fprintf(&b, "%s%s\n", strings.Repeat(" ", max(gutter+1, gutter+1+(columns-utf8.RuneCountInString(name))/2)), name)
+		fmt.Fprintf(&b, "%s%s\n", strings.Repeat(" ", max(gutter+1, gutter+1+(columns-utf8.RuneCountInString(name))/2)),
+			name)
 	}
 	return b.String()
 }
@@ -138,7 +139,8 @@ func (c *canvas) write(b *strings.Builder, gutter int) {
 		labels[int(math.Round(float64(c.y.at(t.at))))] = t.text
 	}
 	for row := len(c.cells) - 1; row >= 0; row-- {
-		line := fmt.Sprintf("%s%s |%s", strings.Repeat(" ", max(0, gutter-1-utf8.RuneCountInString(labels[row]))), labels[row], string(c.cells[row]))
+		line := fmt.Sprintf("%s%s |%s", strings.Repeat(" ", max(0, gutter-1-utf8.RuneCountInString(labels[row]))),
+			labels[row], string(c.cells[row]))
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 }

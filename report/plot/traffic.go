@@ -12,10 +12,16 @@ import (
 func Traffic(x *inspect.Result) *Figure {
 	t := newTimes(nil)
 	t.spans(x.SpanS)
-	arrivals := t.over(x, "Arrivals", "requests/s", blue, func(p *inspect.TrafficPoint) float64 { return float64(p.Requests) })
-	tokens := t.over(x, "Tokens", "tokens/s", green, func(p *inspect.TrafficPoint) float64 { return float64(p.OutputTokens) })
+	arrivals := t.over(x, "Arrivals", "requests/s", blue, func(p *inspect.TrafficPoint) float64 {
+		return float64(p.Requests)
+	})
+	tokens := t.over(x, "Tokens", "tokens/s", green, func(p *inspect.TrafficPoint) float64 {
+		return float64(p.OutputTokens)
+	})
 	tokens.series[0].name = "answers"
-	prompts := t.over(x, "", "", vermilion, func(p *inspect.TrafficPoint) float64 { return float64(p.InputTokens) }).series[0]
+	prompts := t.over(x, "", "", vermilion, func(p *inspect.TrafficPoint) float64 {
+		return float64(p.InputTokens)
+	}).series[0]
 	prompts.name = "prompts"
 	tokens.series = append(tokens.series, prompts)
 	for i := range tokens.series {
@@ -70,7 +76,8 @@ func (r *times) spans(seconds float64) {
 }
 
 // over is a panel of something over time, per second, each point held over its span.
-func (r *times) over(x *inspect.Result, title, unit string, color colour, value func(*inspect.TrafficPoint) float64) *panel {
+func (r *times) over(x *inspect.Result, title, unit string, color colour,
+	value func(*inspect.TrafficPoint) float64) *panel {
 	p := r.panel()
 	p.title, p.y.title = title, unit
 	s := series{color: color, width: 1.2}
@@ -119,7 +126,8 @@ func trafficFinding(x *inspect.Result) string {
 	d := x.Arrivals.Dispersion
 	for i := len(d) - 1; i >= 0; i-- {
 		if index, ok := number(d[i].Index); ok {
-			return text + fmt.Sprintf("; counts over %s vary %s times as much as Poisson's", duration(1000*d[i].WindowS, 2), sig(index, 2))
+			return text + fmt.Sprintf("; counts over %s vary %s times as much as Poisson's",
+				duration(1000*d[i].WindowS, 2), sig(index, 2))
 		}
 	}
 	return text

@@ -29,7 +29,8 @@ func Differences(v *verdict.Result, x *verdict.Variant) *Figure {
 		}
 	}
 	return &Figure{
-		Title: fmt.Sprintf("%s against %s: of %d numbers that differ, %s", x.Name, v.Baseline, len(r.names), strings.Join(parts, ", ")),
+		Title: fmt.Sprintf("%s against %s: of %d numbers that differ, %s", x.Name, v.Baseline, len(r.names),
+			strings.Join(parts, ", ")),
 		notes: []string{"Bars: 95 % confidence intervals of the ratio. Better and worse are told by more than chance, all comparisons allowed for."},
 		width: pageWidth, height: 360, rows: []row{{1, []*panel{p}}},
 	}
@@ -77,7 +78,8 @@ func (r *ratios) add(m *verdict.Difference, title string, base, value float64) {
 	}
 	y, ratio := float64(len(r.names)), value/base
 	r.names = append(r.names, title)
-	s.points = append(s.points, xy{x: ratio, y: y, text: fmt.Sprintf("%s: %s against %s", title, scaled(value, 4), scaled(base, 4))})
+	s.points = append(s.points, xy{x: ratio, y: y,
+		text: fmt.Sprintf("%s: %s against %s", title, scaled(value, 4), scaled(base, 4))})
 	r.low, r.high = min(r.low, ratio), max(r.high, ratio)
 	if m.CI95 != nil && m.CI95[0] < m.CI95[1] {
 		r.intervals = append(r.intervals, ratioInterval{1 + m.CI95[0]/base, 1 + m.CI95[1]/base, y, s.color})
@@ -92,7 +94,8 @@ func (r *ratios) drawIntervals(p *panel) {
 	for _, b := range r.intervals {
 		low, high = min(low, max(b.low, least)), max(high, min(b.high, most))
 		p.bars = append(p.bars, bar{from: max(b.low, least/10), to: b.high, y: b.y, height: 0.14, color: b.color,
-			text: fmt.Sprintf("%s: 95 %% interval of the ratio, %s to %s", r.names[int(b.y)], sig(max(b.low, 0), 3), sig(b.high, 3))})
+			text: fmt.Sprintf("%s: 95 %% interval of the ratio, %s to %s", r.names[int(b.y)], sig(max(b.low, 0), 3),
+				sig(b.high, 3))})
 	}
 	p.x.min, p.x.max = low/1.04, high*1.04
 }

@@ -64,7 +64,10 @@ func GPUWaste(runs []Closeup) *chart.Waterfall {
 	w := &chart.Waterfall{Unit: "% of the GPU time of the window", Stages: []string{"all"}}
 	var known []int
 	for k, l := range losses {
-		if slices.ContainsFunc(runs, func(r Closeup) bool { v, ok := number(l.of(&r.System.GPUSeconds)); return ok && v > 0 }) {
+		if slices.ContainsFunc(runs, func(r Closeup) bool {
+			v, ok := number(l.of(&r.System.GPUSeconds))
+			return ok && v > 0
+		}) {
 			known = append(known, k)
 			w.Stages = append(w.Stages, "less "+l.name)
 		}
@@ -120,7 +123,8 @@ func Operating(peak, bandwidth float64, runs []Closeup) *chart.Lines {
 			continue
 		}
 		compute, memory = flops/busy, bytes/busy
-		line.Points = append(line.Points, chart.Point{X: flops * peak / (bytes * bandwidth), Y: compute * peak / 1e12, Label: r.Name})
+		line.Points = append(line.Points,
+			chart.Point{X: flops * peak / (bytes * bandwidth), Y: compute * peak / 1e12, Label: r.Name})
 	}
 	if len(line.Points) == 0 || !(peak > 0) || !(bandwidth > 0) {
 		return nil

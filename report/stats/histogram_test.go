@@ -30,7 +30,8 @@ func sameHistogram(t interface{ Fatalf(string, ...any) }, a, b *Histogram) {
 }
 
 func TestHistogramBuckets(t *testing.T) {
-	for _, v := range []int64{0, 1, 127, 128, 129, 255, 256, 257, 511, 512, 1 << 20, 1<<20 + 8191, 1 << 62, math.MaxInt64} {
+	for _, v := range []int64{0, 1, 127, 128, 129, 255, 256, 257, 511, 512, 1 << 20, 1<<20 + 8191, 1 << 62,
+		math.MaxInt64} {
 		p, sub := place(v)
 		lo, hi := bounds(p, sub)
 		if v < lo || v > hi {

@@ -20,7 +20,8 @@ func classGrid(s *report.Summary, t *layout.Text) {
 		if a := k.Goodput.Attainment; a != nil {
 			good = layout.Percent(*a)
 		}
-		rows = append(rows, []string{k.Name, fmt.Sprint(k.Requests.Offered), layout.Cell(k.Throughput.RequestsPerS), layout.Cell(k.Throughput.OutputTokensPerS),
+		rows = append(rows, []string{k.Name, fmt.Sprint(k.Requests.Offered), layout.Cell(k.Throughput.RequestsPerS),
+			layout.Cell(k.Throughput.OutputTokensPerS),
 			layout.Cell(l.TTFT.P50), layout.Cell(l.TTFT.P95), layout.Cell(l.TPOT.P50), layout.Cell(l.TPOT.P95), good})
 	}
 	if t.Markdown {

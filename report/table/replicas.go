@@ -52,8 +52,10 @@ func replicaRow(r *report.Replica) []string {
 }
 
 func replicaCells(r *report.Replica, name string) []string {
-	return []string{name, fmt.Sprint(r.Requests.Sent), layout.Cell(r.Throughput.OutputTokensPerS), layout.Cell(r.Latency.TTFT.P50), layout.Cell(r.Latency.TTFT.P95),
-		layout.Cell(r.Latency.TPOT.P50), layout.Cell(r.System.BusyFraction), layout.Cell(r.System.KVUsage.Max), layout.Cell(r.System.PrefixHitRate)}
+	return []string{name, fmt.Sprint(r.Requests.Sent), layout.Cell(r.Throughput.OutputTokensPerS),
+		layout.Cell(r.Latency.TTFT.P50), layout.Cell(r.Latency.TTFT.P95),
+		layout.Cell(r.Latency.TPOT.P50), layout.Cell(r.System.BusyFraction), layout.Cell(r.System.KVUsage.Max),
+		layout.Cell(r.System.PrefixHitRate)}
 }
 
 // poolRows are the averages of each pool's replicas, and the least and the most busy replica of all.
@@ -135,5 +137,6 @@ func replicaCountsText(r *report.ReplicaCounts) string {
 	if r.Held != nil && *r.Held > 0 {
 		text += fmt.Sprintf("; %s requests waited for one", layout.Cell(r.Held))
 	}
-	return text + fmt.Sprintf("; %s GPU hours paid, %s of them idle", layout.Cell(r.GPUHours), layout.Cell(r.IdleGPUHours))
+	return text + fmt.Sprintf("; %s GPU hours paid, %s of them idle", layout.Cell(r.GPUHours),
+		layout.Cell(r.IdleGPUHours))
 }

@@ -23,7 +23,8 @@ func WriteSparklines(w io.Writer, points []report.SeriesPoint) error {
 	}
 	t := &layout.Text{}
 	end := points[len(points)-1].EndS
-	t.Printf("\n%s0 to %s, one character for %s\n", label("over time"), layout.Seconds(end), layout.Seconds(end/float64(min(sparklineWidth, len(points)))))
+	t.Printf("\n%s0 to %s, one character for %s\n", label("over time"), layout.Seconds(end),
+		layout.Seconds(end/float64(min(sparklineWidth, len(points)))))
 	for _, line := range []struct {
 		name string
 		of   func(p *report.SeriesPoint) float64
@@ -32,7 +33,9 @@ func WriteSparklines(w io.Writer, points []report.SeriesPoint) error {
 		{"running", func(p *report.SeriesPoint) float64 { return p.RunningMean }, layout.Digits},
 		{"queued", func(p *report.SeriesPoint) float64 { return p.QueueMean }, layout.Digits},
 		{"KV", func(p *report.SeriesPoint) float64 { return stats.OrNaN(p.KVUsageMean) }, layout.Percent},
-		{"tokens/s", func(p *report.SeriesPoint) float64 { return float64(p.OutputTokens) / (p.EndS - p.StartS) }, layout.Digits},
+		{"tokens/s", func(p *report.SeriesPoint) float64 {
+			return float64(p.OutputTokens) / (p.EndS - p.StartS)
+		}, layout.Digits},
 		{"ready", func(p *report.SeriesPoint) float64 { return stats.OrNaN(p.ReplicasReady) }, layout.Digits},
 	} {
 		values := make([]float64, len(points))

@@ -51,12 +51,15 @@ func sections(s *report.Summary, t *layout.Text, p report.Profile) {
 		t.Line("goodput", goodputText(s))
 	}
 	if p := s.PaceSurplus; p != nil && p.P50 != nil {
-		t.Line("pace", fmt.Sprintf("answers come %s times as fast as they are read (median; p90 %s)", layout.Cell(p.P50), layout.Cell(p.P90)))
+		t.Line("pace", fmt.Sprintf("answers come %s times as fast as they are read (median; p90 %s)",
+			layout.Cell(p.P50), layout.Cell(p.P90)))
 	}
 	c := s.Concurrency
 	t.Line("concurrency", fmt.Sprintf("in system %s (p95 %s), running %s (%s), decoding %s (%s), queued %s (%s)",
-		layout.Cell(c.InSystem.Mean), layout.Cell(c.InSystem.P95), layout.Cell(c.Running.Mean), layout.Cell(c.Running.P95),
-		layout.Cell(c.Decoding.Mean), layout.Cell(c.Decoding.P95), layout.Cell(c.QueueDepth.Mean), layout.Cell(c.QueueDepth.P95)))
+		layout.Cell(c.InSystem.Mean), layout.Cell(c.InSystem.P95), layout.Cell(c.Running.Mean),
+		layout.Cell(c.Running.P95),
+		layout.Cell(c.Decoding.Mean), layout.Cell(c.Decoding.P95), layout.Cell(c.QueueDepth.Mean),
+		layout.Cell(c.QueueDepth.P95)))
 	t.Line("GPU", gpuText(s))
 	if r := s.System.Replicas; r != nil {
 		t.Line("replicas", replicaCountsText(r))
@@ -69,7 +72,8 @@ func sections(s *report.Summary, t *layout.Text, p report.Profile) {
 	}
 	t.Line("waiting", gapText(s))
 	if k := s.Cost; k != nil && k.USDPerHour != nil {
-		t.Line("cost", fmt.Sprintf("%s/h, %s per million output tokens at this load", layout.Price(k.USDPerHour), layout.Price(k.USDPerMillionOutputAtLoad)))
+		t.Line("cost", fmt.Sprintf("%s/h, %s per million output tokens at this load", layout.Price(k.USDPerHour),
+			layout.Price(k.USDPerMillionOutputAtLoad)))
 	}
 	if s.Accuracy != nil {
 		t.Line("error", s.Accuracy.String())
@@ -110,7 +114,8 @@ func requestsText(s *report.Summary) string {
 	for _, x := range []struct {
 		n    int64
 		what string
-	}{{r.RejectedLong, "rejected as too long"}, {r.RejectedBusy, "rejected as busy"}, {r.TimedOut, "timed out"}, {r.Cancelled, "cancelled"}, {r.Failed, "failed"}, {r.InSystemAtEnd, "in the system at the end"}} {
+	}{{r.RejectedLong, "rejected as too long"}, {r.RejectedBusy, "rejected as busy"}, {r.TimedOut, "timed out"},
+		{r.Cancelled, "cancelled"}, {r.Failed, "failed"}, {r.InSystemAtEnd, "in the system at the end"}} {
 		if x.n > 0 {
 			text += fmt.Sprintf(", %d %s", x.n, x.what)
 		}
@@ -124,12 +129,14 @@ func attemptsText(s *report.Summary) string {
 	if r.Retries == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%d, %.3g for each request; sent again after", r.Attempts, float64(r.Attempts)/float64(r.Offered))
+	text := fmt.Sprintf("%d, %.3g for each request; sent again after", r.Attempts,
+		float64(r.Attempts)/float64(r.Offered))
 	sep := " "
 	for _, x := range []struct {
 		n    int64
 		what string
-	}{{r.RetriedAfter.FirstTimeout, "TTFT timeouts"}, {r.RetriedAfter.Timeout, "timeouts"}, {r.RetriedAfter.Busy, "refusals"}, {r.RetriedAfter.Connection, "lost connections"}} {
+	}{{r.RetriedAfter.FirstTimeout, "TTFT timeouts"}, {r.RetriedAfter.Timeout, "timeouts"},
+		{r.RetriedAfter.Busy, "refusals"}, {r.RetriedAfter.Connection, "lost connections"}} {
 		if x.n > 0 {
 			text += fmt.Sprintf("%s%d %s", sep, x.n, x.what)
 			sep = ", "
@@ -142,10 +149,13 @@ func throughputText(s *report.Summary) string {
 	x := s.Throughput
 	useful := ""
 	if layout.Cell(x.SuccessfulOutputTokensPerS) != layout.Cell(x.OutputTokensPerS) {
-		useful = fmt.Sprintf(" (%s of them in completed answers)", withHalfWidth(s, x.SuccessfulOutputTokensPerS, "throughput.successful_output_tokens_per_s"))
+		useful = fmt.Sprintf(" (%s of them in completed answers)",
+			withHalfWidth(s, x.SuccessfulOutputTokensPerS, "throughput.successful_output_tokens_per_s"))
 	}
-	return fmt.Sprintf("%s requests/s, %s output tokens/s%s, %s input tokens/s", withHalfWidth(s, x.RequestsPerS, "throughput.requests_per_s"),
-		withHalfWidth(s, x.OutputTokensPerS, "throughput.output_tokens_per_s"), useful, withHalfWidth(s, x.InputTokensPerS, "throughput.input_tokens_per_s"))
+	return fmt.Sprintf("%s requests/s, %s output tokens/s%s, %s input tokens/s",
+		withHalfWidth(s, x.RequestsPerS, "throughput.requests_per_s"),
+		withHalfWidth(s, x.OutputTokensPerS, "throughput.output_tokens_per_s"), useful,
+		withHalfWidth(s, x.InputTokensPerS, "throughput.input_tokens_per_s"))
 }
 
 // latencyGrid is the table of latencies, and below it what is to be known of it.
@@ -157,13 +167,15 @@ func latencyGrid(s *report.Summary, t *layout.Text, p report.Profile) {
 		name, path string
 		d          *report.Distribution
 	}{
-		{"TTFT", "latency_ms.ttft", &s.Latency.TTFT}, {"TPOT", "latency_ms.tpot", &s.Latency.TPOT}, {"ITL", "latency_ms.itl", &s.Latency.ITL},
+		{"TTFT", "latency_ms.ttft", &s.Latency.TTFT}, {"TPOT", "latency_ms.tpot", &s.Latency.TPOT},
+		{"ITL", "latency_ms.itl", &s.Latency.ITL},
 		{"E2E", "latency_ms.e2e", &s.Latency.E2E}, {"queue", "latency_ms.queue", &s.Latency.Queue},
 	} {
 		d := m.d
 		rows = append(rows, []string{
 			m.name, layout.Cell(d.Mean), layout.Cell(d.P50), layout.Cell(d.P90), layout.Cell(d.P95),
-			layout.Cell(d.Tail(d.P99, report.MinSamplesP99)), layout.Cell(d.Tail(d.P999, report.MinSamplesP999)), layout.Cell(d.Max), fmt.Sprint(d.N),
+			layout.Cell(d.Tail(d.P99, report.MinSamplesP99)), layout.Cell(d.Tail(d.P999, report.MinSamplesP999)),
+			layout.Cell(d.Max), fmt.Sprint(d.N),
 		})
 		if row := halfWidths(s, m.path, d); row != nil {
 			rows, halves = append(rows, row), true
@@ -227,7 +239,8 @@ func halfWidths(s *report.Summary, path string, d *report.Distribution) []string
 	for _, c := range []struct {
 		name  string
 		least int64
-	}{{"mean", 0}, {"p50", 0}, {"p90", 0}, {"p95", 0}, {"p99", report.MinSamplesP99}, {"p99_9", report.MinSamplesP999}} {
+	}{{"mean", 0}, {"p50", 0}, {"p90", 0}, {"p95", 0}, {"p99", report.MinSamplesP99},
+		{"p99_9", report.MinSamplesP999}} {
 		ci, ok := s.CI95[report.JoinPath(path, c.name)]
 		if !ok || d.Samples() < c.least {
 			row = append(row, "")
@@ -252,7 +265,9 @@ func withHalfWidth(s *report.Summary, v *float64, path string) string {
 
 // ratesHaveIntervals reports whether a ± stands beside any of the rates.
 func ratesHaveIntervals(s *report.Summary) bool {
-	for _, path := range []string{"throughput.requests_per_s", "throughput.output_tokens_per_s", "throughput.successful_output_tokens_per_s", "throughput.input_tokens_per_s", "goodput.requests_per_s", "goodput.output_tokens_per_s"} {
+	for _, path := range []string{"throughput.requests_per_s", "throughput.output_tokens_per_s",
+		"throughput.successful_output_tokens_per_s", "throughput.input_tokens_per_s", "goodput.requests_per_s",
+		"goodput.output_tokens_per_s"} {
 		if _, ok := s.CI95[path]; ok {
 			return true
 		}
@@ -268,7 +283,8 @@ func stageGrid(s *report.Summary, t *layout.Text) {
 	rows := [][]string{{"stage", "from s", "to s", "req/s", "tok/s", "TTFTp50", "p95", "TPOTp50", "p95"}}
 	for _, g := range s.Stages {
 		l := &g.Latency
-		rows = append(rows, []string{g.Name, layout.Digits(g.StartS), layout.Digits(g.EndS), layout.Cell(g.Throughput.RequestsPerS), layout.Cell(g.Throughput.OutputTokensPerS),
+		rows = append(rows, []string{g.Name, layout.Digits(g.StartS), layout.Digits(g.EndS),
+			layout.Cell(g.Throughput.RequestsPerS), layout.Cell(g.Throughput.OutputTokensPerS),
 			layout.Cell(l.TTFT.P50), layout.Cell(l.TTFT.P95), layout.Cell(l.TPOT.P50), layout.Cell(l.TPOT.P95)})
 	}
 	if t.Markdown {
@@ -297,7 +313,8 @@ func goodputText(s *report.Summary) string {
 		share += fmt.Sprintf(" (%s to %s)", layout.Percent(ci[0]), layout.Percent(ci[1]))
 	}
 	text := fmt.Sprintf("%s; %s of offered requests are good: %s requests/s, %s output tokens/s",
-		verdict, share, withHalfWidth(s, g.RequestsPerS, "goodput.requests_per_s"), withHalfWidth(s, g.OutputTokensPerS, "goodput.output_tokens_per_s"))
+		verdict, share, withHalfWidth(s, g.RequestsPerS, "goodput.requests_per_s"),
+		withHalfWidth(s, g.OutputTokensPerS, "goodput.output_tokens_per_s"))
 	if v := g.AnyBadOf10; v != nil && *v > 0 {
 		text += fmt.Sprintf("; of users who send 10, %s meet a bad one", layout.Percent(*v))
 	}
@@ -320,7 +337,8 @@ func gpuText(s *report.Summary) string {
 		text += ", MBU " + share(y.MBU)
 	}
 	if y.KVBlocks != nil {
-		text += fmt.Sprintf(", KV %s (at most %s of %d blocks)", share(y.KVUsage.Mean), share(y.KVUsage.Max), *y.KVBlocks)
+		text += fmt.Sprintf(", KV %s (at most %s of %d blocks)", share(y.KVUsage.Mean), share(y.KVUsage.Max),
+			*y.KVBlocks)
 		if e := y.KVUsage.ReservedMean; e != nil && *e > 0 {
 			text += ", " + share(e) + " reserved and empty"
 		}
@@ -338,7 +356,9 @@ func lossText(s *report.Summary) string {
 	parts := []struct {
 		name string
 		v    *float64
-	}{{"useful", g.Useful}, {"recompute", g.Recompute}, {"cache misses", g.CacheMiss}, {"cancelled", g.Cancelled}, {"rejected drafts", g.Rejected}, {"padding", g.Padding}, {"swap", g.Swap}, {"waiting for the host", g.Host}, {"pipeline bubbles", g.Bubble}, {"idle", g.Idle}}
+	}{{"useful", g.Useful}, {"recompute", g.Recompute}, {"cache misses", g.CacheMiss}, {"cancelled", g.Cancelled},
+		{"rejected drafts", g.Rejected}, {"padding", g.Padding}, {"swap", g.Swap}, {"waiting for the host", g.Host},
+		{"pipeline bubbles", g.Bubble}, {"idle", g.Idle}}
 	total, lost := 0.0, 0.0
 	for i, x := range parts {
 		if x.v == nil && x.name == "pipeline bubbles" {
@@ -371,7 +391,8 @@ func gapText(s *report.Summary) string {
 	for _, x := range []struct {
 		name string
 		v    *float64
-	}{{"KV", g.KV}, {"token budget", g.TokenBudget}, {"seats", g.Seats}, {"policy", g.Policy}, {"idle", g.Idle}, {"iteration boundary", g.Boundary}} {
+	}{{"KV", g.KV}, {"token budget", g.TokenBudget}, {"seats", g.Seats}, {"policy", g.Policy}, {"idle", g.Idle},
+		{"iteration boundary", g.Boundary}} {
 		if x.v != nil && *x.v > 0 {
 			parts = append(parts, x.name+" "+layout.Percent(*x.v))
 			total += *x.v
@@ -393,7 +414,8 @@ func offloadText(o *report.Offload) string {
 	}
 	text := fmt.Sprintf("%s of prompt tokens loaded, in %s ms on average", percent(o.HitRate), layout.Cell(o.LoadMs))
 	for _, t := range o.Tiers {
-		text += fmt.Sprintf("; %s: %.3g GB in, %.3g GB out, link busy %s", t.Name, float64(t.StoredBytes)/1e9, float64(t.LoadedBytes)/1e9, percent(t.LinkBusyFraction))
+		text += fmt.Sprintf("; %s: %.3g GB in, %.3g GB out, link busy %s", t.Name, float64(t.StoredBytes)/1e9,
+			float64(t.LoadedBytes)/1e9, percent(t.LinkBusyFraction))
 	}
 	return text
 }

@@ -95,7 +95,8 @@ func backlog(runs []*report.Summary) float64 {
 // retries must not go up.
 func (v *Variant) retries() Criterion {
 	x := v.metric("retry_rate")
-	c := Criterion{Name: CriterionRetries, Paths: []string{x.Path}, Verdict: x.Verdict, Reason: "retries per request " + x.text()}
+	c := Criterion{Name: CriterionRetries, Paths: []string{x.Path}, Verdict: x.Verdict,
+		Reason: "retries per request " + x.text()}
 	switch {
 	case x.Baseline != nil && x.Variant != nil && *x.Baseline == 0 && *x.Variant == 0:
 		c.Verdict, c.Reason = Pass, "there are no retries in either"

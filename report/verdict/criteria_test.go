@@ -41,7 +41,8 @@ func trials(tokens, errors, gap, waits float64, retries int64) []*report.Summary
 	var runs []*report.Summary
 	for i := range 5 {
 		e := float64(i) * .001
-		runs = append(runs, trial(tokens*(1+e), errors*(1+e), gap*(1+e*e), waits, retries+int64(i*min(int(retries), 1))))
+		runs = append(runs, trial(tokens*(1+e), errors*(1+e), gap*(1+e*e), waits,
+			retries+int64(i*min(int(retries), 1))))
 	}
 	return runs
 }
@@ -63,7 +64,8 @@ func TestCriteria(t *testing.T) {
 		{"longer gaps, and retries", trials(110, .1, .6, .3, 20), 0, []string{Pass, Fail, Fail}, false},
 		{"no backlog any more, and longer gaps", trials(110, .1, .6, .01, 0), 0, []string{Pass, Pass, Pass}, true},
 		{"chance", noisy, 0, []string{NotDistinguishable, NotDistinguishable, Pass}, true},
-		{"too little to matter", trials(100.1, .1, .5, .3, 0), .01, []string{NotDistinguishable, NotDistinguishable, Pass}, true},
+		{"too little to matter", trials(100.1, .1, .5, .3, 0), .01,
+			[]string{NotDistinguishable, NotDistinguishable, Pass}, true},
 		{"little, without a margin", trials(100.1, .1, .5, .3, 0), 0, []string{Pass, NotDistinguishable, Pass}, true},
 	} {
 		v := CompareBy(c.margin, []string{"a", "b"}, []uint64{1, 2, 3, 4, 5}, [][]*report.Summary{base, c.variant})
@@ -75,7 +77,8 @@ func TestCriteria(t *testing.T) {
 			t.Errorf("%s: %v, pass %v, want %v, %v", c.name, got, v.Pass, c.want, c.pass)
 		}
 	}
-	idle := CompareBy(0, []string{"a", "b"}, []uint64{1, 2, 3, 4, 5}, [][]*report.Summary{trials(100, 0, 0, 0, 0), trials(100, 0, 0, 0, 0)})
+	idle := CompareBy(0, []string{"a", "b"}, []uint64{1, 2, 3, 4, 5},
+		[][]*report.Summary{trials(100, 0, 0, 0, 0), trials(100, 0, 0, 0, 0)})
 	if c := idle.Variants[0].Criteria[1]; c.Verdict != NotDistinguishable || !strings.Contains(c.Reason, "no backlog") {
 		t.Errorf("without a backlog: %+v", c)
 	}
@@ -86,7 +89,8 @@ func TestCriteria(t *testing.T) {
 func TestVarianceReduction(t *testing.T) {
 	base := []*report.Summary{summaryOf(90, 1), summaryOf(100, 1), summaryOf(110, 1)}
 	variant := []*report.Summary{summaryOf(91, 1), summaryOf(102, 1), summaryOf(113, 1)}
-	d := diff(t, Compare([]string{"a", "b"}, []uint64{1, 2, 3}, [][]*report.Summary{base, variant}).Variants[0], "throughput.requests_per_s")
+	d := diff(t, Compare([]string{"a", "b"}, []uint64{1, 2, 3}, [][]*report.Summary{base, variant}).Variants[0],
+		"throughput.requests_per_s")
 	if d.VarianceReduction == nil || math.Abs(*d.VarianceReduction-(100+121)) > 1e-9 {
 		t.Errorf("variance reduction %v, want 221", d.VarianceReduction)
 	}
@@ -113,7 +117,8 @@ func TestGroups(t *testing.T) {
 	}
 	*runs[1][2].Throughput.RequestsPerS--
 	v := Compare([]string{"a", "b", "c"}, []uint64{1, 2, 3, 4, 5, 6}, runs)
-	if want := [][]string{{"a", "b"}, {"c"}}; !reflect.DeepEqual(v.Groups[0].Groups, want) && !reflect.DeepEqual(v.Groups[0].Groups, [][]string{{"b", "a"}, {"c"}}) {
+	if want := [][]string{{"a", "b"}, {"c"}}; !reflect.DeepEqual(v.Groups[0].Groups, want) &&
+		!reflect.DeepEqual(v.Groups[0].Groups, [][]string{{"b", "a"}, {"c"}}) {
 		t.Errorf("%+v, want %v", v.Groups[0], want)
 	}
 }

@@ -27,14 +27,16 @@ func (v *Result) WriteCSV(w io.Writer) error {
 		}
 		return strconv.FormatFloat(*x, 'g', -1, 64)
 	}
-	rows := [][]string{{"variant", "metric", "baseline", "value", "difference", "ci95_low", "ci95_high", "verdict", "p", "variance_reduction"}}
+	rows := [][]string{{"variant", "metric", "baseline", "value", "difference", "ci95_low", "ci95_high", "verdict", "p",
+		"variance_reduction"}}
 	for _, variant := range v.Variants {
 		for _, m := range variant.Metrics {
 			low, high := "", ""
 			if m.CI95 != nil {
 				low, high = text(&m.CI95[0]), text(&m.CI95[1])
 			}
-			rows = append(rows, []string{variant.Name, m.Path, text(m.Baseline), text(m.Variant), text(m.Difference), low, high, m.Verdict, text(m.P), text(m.VarianceReduction)})
+			rows = append(rows, []string{variant.Name, m.Path, text(m.Baseline), text(m.Variant), text(m.Difference),
+				low, high, m.Verdict, text(m.P), text(m.VarianceReduction)})
 		}
 	}
 	return c.WriteAll(rows)
@@ -137,7 +139,8 @@ func (v *Result) details(t *layout.Text, variant *Variant) {
 		case Unknown:
 			verdict = "–"
 		}
-		rows = append(rows, []string{v.metrics[k].Heading(), layout.Cell(m.Baseline), layout.Cell(m.Variant), change, interval, verdict, layout.Cell(m.VarianceReduction)})
+		rows = append(rows, []string{v.metrics[k].Heading(), layout.Cell(m.Baseline), layout.Cell(m.Variant), change,
+			interval, verdict, layout.Cell(m.VarianceReduction)})
 	}
 	if len(rows) == 1 {
 		t.Line("", "no difference")

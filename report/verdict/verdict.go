@@ -147,7 +147,8 @@ func Compare(names []string, seeds []uint64, runs [][]*report.Summary) *Result {
 // difference that matters, as a fraction of the baseline's value.
 func CompareBy(margin float64, names []string, seeds []uint64, runs [][]*report.Summary) *Result {
 	v := &Result{
-		Schema: Schema, Baseline: names[0], Seeds: seeds, Margin: margin, Variants: []Variant{}, Groups: []MetricGroups{},
+		Schema: Schema, Baseline: names[0], Seeds: seeds, Margin: margin, Variants: []Variant{},
+		Groups:   []MetricGroups{},
 		Warnings: []report.Warning{}, metrics: comparedOf(runs),
 	}
 	for _, list := range runs {
@@ -187,9 +188,11 @@ func CompareBy(margin float64, names []string, seeds []uint64, runs [][]*report.
 	}
 	switch {
 	case len(seeds) == 1:
-		v.Warnings = append(v.Warnings, report.Warning{Code: "one_replication", Text: "one run of each says nothing about chance; there are no intervals"})
+		v.Warnings = append(v.Warnings, report.Warning{Code: "one_replication",
+			Text: "one run of each says nothing about chance; there are no intervals"})
 	case !random:
-		v.Warnings = append(v.Warnings, report.Warning{Code: "no_randomness", Text: "the seed changes nothing in this traffic: the runs are alike, and there are no intervals"})
+		v.Warnings = append(v.Warnings, report.Warning{Code: "no_randomness",
+			Text: "the seed changes nothing in this traffic: the runs are alike, and there are no intervals"})
 	}
 	return v
 }
@@ -211,7 +214,8 @@ func unsteady(names []string, runs [][]*report.Summary) string {
 	if list == nil {
 		return ""
 	}
-	return "no steady state: " + strings.Join(list, ", ") + ". Latencies there grow with the length of the run, and so do differences from them"
+	return "no steady state: " + strings.Join(list,
+		", ") + ". Latencies there grow with the length of the run, and so do differences from them"
 }
 
 // Precise reports whether the differences of throughput and of mean latencies are known to within a fraction of the
@@ -247,7 +251,8 @@ func alike(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) 
 func (m metric) difference(margin float64, base, variant []float64, random bool) Difference {
 	d := Difference{Path: m.Path, Verdict: Unknown}
 	differences := subtract(variant, base)
-	d.Baseline, d.Variant, d.Difference = stats.Finite(stats.Mean(base)), stats.Finite(stats.Mean(variant)), stats.Finite(stats.Mean(differences))
+	d.Baseline, d.Variant, d.Difference = stats.Finite(stats.Mean(base)), stats.Finite(stats.Mean(variant)),
+		stats.Finite(stats.Mean(differences))
 	if d.Difference == nil || len(base) < 2 || !random {
 		return d
 	}

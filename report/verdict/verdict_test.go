@@ -40,7 +40,8 @@ func TestCompare(t *testing.T) {
 	if *x.Baseline != 20 || *x.Variant != 22 || *x.Difference != 2 {
 		t.Errorf("means %v, %v and difference %v, want 20, 22 and 2", *x.Baseline, *x.Variant, *x.Difference)
 	}
-	if x.CI95 == nil || math.Abs(x.CI95[0]-(2-half)) > 1e-9 || math.Abs(x.CI95[1]-(2+half)) > 1e-9 || x.Verdict != NotDistinguishable {
+	if x.CI95 == nil || math.Abs(x.CI95[0]-(2-half)) > 1e-9 || math.Abs(x.CI95[1]-(2+half)) > 1e-9 ||
+		x.Verdict != NotDistinguishable {
 		t.Errorf("interval %v, %q, want 2 ± %v, not distinguishable", x.CI95, x.Verdict, half)
 	}
 	if y := diff(t, v.Variants[0], "latency_ms.ttft.mean"); y.Verdict != Pass { // −50, −50, −51
@@ -58,7 +59,8 @@ func TestCompare(t *testing.T) {
 // TestCompareWithoutChance gives no interval where there is nothing to estimate it from.
 func TestCompareWithoutChance(t *testing.T) {
 	one := Compare([]string{"a", "b"}, []uint64{1}, [][]*report.Summary{{summaryOf(1, 2)}, {summaryOf(2, 2)}})
-	same := Compare([]string{"a", "b"}, []uint64{1, 2}, [][]*report.Summary{{summaryOf(1, 2), summaryOf(1, 2)}, {summaryOf(2, 2), summaryOf(2, 2)}})
+	same := Compare([]string{"a", "b"}, []uint64{1, 2},
+		[][]*report.Summary{{summaryOf(1, 2), summaryOf(1, 2)}, {summaryOf(2, 2), summaryOf(2, 2)}})
 	for _, v := range []*Result{one, same} {
 		x := diff(t, v.Variants[0], "throughput.requests_per_s")
 		if x.CI95 != nil || x.Verdict != Unknown || *x.Difference != 1 || len(v.Warnings) != 1 {
@@ -107,7 +109,8 @@ func TestComparePrices(t *testing.T) {
 	for _, c := range []struct {
 		variant []*report.Summary
 		want    bool
-	}{{priced(3, .2), false}, {priced(6, .2), true}, {[]*report.Summary{summaryOf(10, 100), summaryOf(10, 100)}, true}} {
+	}{{priced(3, .2), false}, {priced(6, .2), true},
+		{[]*report.Summary{summaryOf(10, 100), summaryOf(10, 100)}, true}} {
 		v := Compare([]string{"a", "b"}, []uint64{1, 2}, [][]*report.Summary{priced(3, .3), c.variant})
 		if d := v.Variants[0].metric(pathCost); (d.Baseline != nil) != c.want {
 			t.Errorf("$%v/h: %+v", c.variant[0].Cost, d)
@@ -117,7 +120,8 @@ func TestComparePrices(t *testing.T) {
 
 // Differences are shown to a thousandth of a per cent.
 func TestPercentOfDifferences(t *testing.T) {
-	for x, want := range map[float64]string{0: "0", 2.6e-5: "+0.000", -8.8e-5: "−0.000", .0006: "+0.001", -12.34: "−12.3", 104: "+104"} {
+	for x, want := range map[float64]string{0: "0", 2.6e-5: "+0.000", -8.8e-5: "−0.000", .0006: "+0.001",
+		-12.34: "−12.3", 104: "+104"} {
 		if got := percent(x); got != want {
 			t.Errorf("%v: %q, want %q", x, got, want)
 		}
@@ -129,12 +133,14 @@ func TestVerdictNotes(t *testing.T) {
 	few := summaryOf(10, 100)
 	p99 := 300.0
 	few.Latency.TTFT = report.Distribution{N: 500, P99: &p99}
-	v := Compare([]string{"a", "b"}, []uint64{1, 2}, [][]*report.Summary{{few, few}, {summaryOf(11, 90), summaryOf(12, 90)}})
+	v := Compare([]string{"a", "b"}, []uint64{1, 2},
+		[][]*report.Summary{{few, few}, {summaryOf(11, 90), summaryOf(12, 90)}})
 	var b strings.Builder
 	if err := v.WriteTable(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\n–            no p99 from fewer than 1000 samples in a run\n", "\nVR           how many times more"} {
+	for _, want := range []string{"\n–            no p99 from fewer than 1000 samples in a run\n",
+		"\nVR           how many times more"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)
 		}

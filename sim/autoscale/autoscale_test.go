@@ -35,7 +35,8 @@ func TestKEDA(t *testing.T) {
 		s := state(60*second, k.wanted, k.wanted, k.waiting)
 		p.desires = []count{{clock.Time(30 * second), k.wanted}}
 		if n, next := p.Turn(s); n != k.want || next != clock.Time(75*second) {
-			t.Errorf("%d replicas, %v waiting: %d, next turn at %v, want %d at 75 s", k.wanted, k.waiting, n, next, k.want)
+			t.Errorf("%d replicas, %v waiting: %d, next turn at %v, want %d at 75 s", k.wanted, k.waiting, n, next,
+				k.want)
 		}
 	}
 }
@@ -187,7 +188,8 @@ func TestHistory(t *testing.T) {
 
 // TestValidate refuses what makes no sense.
 func TestValidate(t *testing.T) {
-	bad := []Policy{NewHPA(0), NewKEDA(-1), NewKnative(0), &HPA{Target: 1}, &KEDA{HPA: *NewHPA(1)}, &Knative{Concurrency: 1}}
+	bad := []Policy{NewHPA(0), NewKEDA(-1), NewKnative(0), &HPA{Target: 1}, &KEDA{HPA: *NewHPA(1)},
+		&Knative{Concurrency: 1}}
 	for _, p := range bad {
 		if p.Validate(1) == nil {
 			t.Errorf("%+v is accepted", p)

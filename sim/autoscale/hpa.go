@@ -67,7 +67,8 @@ func (p *HPA) faults(name string) (faults []error) {
 		}
 	}
 	want(p.Target > 0 && !math.IsInf(p.Target, 0), "target: %v is not allowed (want more than 0)", p.Target)
-	want(p.Loop > 0 && p.Period > 0, "a loop of %v with a period of %v is not allowed (want more than 0)", p.Loop, p.Period)
+	want(p.Loop > 0 && p.Period > 0, "a loop of %v with a period of %v is not allowed (want more than 0)", p.Loop,
+		p.Period)
 	want(p.Window >= 0 && p.Phase >= 0 && p.Stabilisation >= 0, "a time is negative")
 	want(p.Tolerance >= 0 && p.Tolerance < 1, "tolerance: %v is not allowed (want 0 or more, less than 1)", p.Tolerance)
 	want(p.AddAtOnce >= 1, "add at once: %d is not allowed (want 1 or more)", p.AddAtOnce)

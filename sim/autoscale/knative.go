@@ -56,11 +56,15 @@ func (p *Knative) Validate(int) error {
 		}
 	}
 	want(p.Concurrency > 0, "concurrency: %v is not allowed (want more than 0)", p.Concurrency)
-	want(p.Utilisation > 0 && p.Utilisation <= 1, "utilisation: %v is not allowed (want more than 0, at most 1)", p.Utilisation)
-	want(p.Window > 0 && p.Tick > 0 && p.Grace >= 0 && p.Phase >= 0, "a window of %v, a tick of %v or a grace of %v is not allowed", p.Window, p.Tick, p.Grace)
-	want(p.PanicPart > 0 && p.PanicPart <= 1, "panic window: %v of the window is not allowed (want more than 0, at most 1)", p.PanicPart)
+	want(p.Utilisation > 0 && p.Utilisation <= 1, "utilisation: %v is not allowed (want more than 0, at most 1)",
+		p.Utilisation)
+	want(p.Window > 0 && p.Tick > 0 && p.Grace >= 0 && p.Phase >= 0,
+		"a window of %v, a tick of %v or a grace of %v is not allowed", p.Window, p.Tick, p.Grace)
+	want(p.PanicPart > 0 && p.PanicPart <= 1,
+		"panic window: %v of the window is not allowed (want more than 0, at most 1)", p.PanicPart)
 	want(p.PanicThreshold > 1, "panic threshold: %v is not allowed (want more than 1)", p.PanicThreshold)
-	want(p.ScaleUp > 1 && p.ScaleDown > 1, "rates of %v and %v are not allowed (want more than 1)", p.ScaleUp, p.ScaleDown)
+	want(p.ScaleUp > 1 && p.ScaleDown > 1, "rates of %v and %v are not allowed (want more than 1)", p.ScaleUp,
+		p.ScaleDown)
 	return errors.Join(faults...)
 }
 

@@ -30,7 +30,8 @@ func TestProgressionSplits(t *testing.T) {
 			t.Fatalf("head ends at %v, tail starts at %v", h.End(a), tail.Start)
 		}
 		if tail.End(tail.N) != p.End(p.N) || tail.EndRemainder(tail.N) != p.EndRemainder(p.N) {
-			t.Fatalf("split at %d: %v+%d, whole: %v+%d", a, tail.End(tail.N), tail.EndRemainder(tail.N), p.End(p.N), p.EndRemainder(p.N))
+			t.Fatalf("split at %d: %v+%d, whole: %v+%d", a, tail.End(tail.N), tail.EndRemainder(tail.N), p.End(p.N),
+				p.EndRemainder(p.N))
 		}
 	})
 }

@@ -86,7 +86,8 @@ func (it *batchBuilder) begin(number int64) {
 
 // plain reports whether the iteration is the cohort's step and nothing else.
 func (it *batchBuilder) plain() bool {
-	return !it.slow && it.decodes > 0 && len(it.chunks) == 0 && it.preempted == 0 && it.loads == 0 && it.r.space.moved == 0 &&
+	return !it.slow && it.decodes > 0 && len(it.chunks) == 0 && it.preempted == 0 && it.loads == 0 &&
+		it.r.space.moved == 0 &&
 		len(it.current.verified) == 0
 }
 

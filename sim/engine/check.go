@@ -109,7 +109,8 @@ func (n *census) addMember(r *Engine, s *sequence, computed int32) error {
 		n.booked[s.residue]++
 	}
 	if s.covered && computed > int32(s.reserved)*r.cfg.BlockSize {
-		return r.Broken("request %d has computed %d tokens in %d reserved blocks", s.rec.Request.ID, computed, s.reserved)
+		return r.Broken("request %d has computed %d tokens in %d reserved blocks", s.rec.Request.ID, computed,
+			s.reserved)
 	}
 	if steps := r.steps(s); s.ends <= steps {
 		return r.Broken("sequence of request %d decodes at step %d past its last %d", s.rec.Request.ID, steps, s.ends)
@@ -128,7 +129,8 @@ func (n *census) addBlocks(r *Engine, s *sequence, computed int32) error {
 	}
 	left := s.bookedLeft(blocks)
 	if !s.bookedNext && s.owed != left {
-		return r.Broken("request %d is owed %d blocks of %d promised, not %d", s.rec.Request.ID, left, s.booking, s.owed)
+		return r.Broken("request %d is owed %d blocks of %d promised, not %d", s.rec.Request.ID, left, s.booking,
+			s.owed)
 	}
 	n.left += left
 	held := blocks
@@ -142,7 +144,8 @@ func (n *census) addBlocks(r *Engine, s *sequence, computed int32) error {
 	n.held += held
 	n.windowed += s.windowed
 	if charge := r.cfg.Window.Extra(blocks); s.windowed != charge {
-		return r.Broken("request %d is charged %d blocks for windowed layers, not %d", s.rec.Request.ID, s.windowed, charge)
+		return r.Broken("request %d is charged %d blocks for windowed layers, not %d", s.rec.Request.ID, s.windowed,
+			charge)
 	}
 	if s.growing {
 		n.growing++
@@ -170,7 +173,8 @@ func (r *Engine) checkOwed(c *cohort, n *census) error {
 	case n.owed != int64(c.debt):
 		return r.Broken("%d blocks owed, counted %d", n.owed, c.debt)
 	case n.windowed != r.space.windowed || n.growing != c.growing:
-		return r.Broken("%d blocks charged to %d growing sequences, counted %d and %d", n.windowed, n.growing, r.space.windowed, c.growing)
+		return r.Broken("%d blocks charged to %d growing sequences, counted %d and %d", n.windowed, n.growing,
+			r.space.windowed, c.growing)
 	}
 	return nil
 }
@@ -178,7 +182,8 @@ func (r *Engine) checkOwed(c *cohort, n *census) error {
 // checkRemaining asserts that the tokens to come are those of the sequences, and that each member of the cohort is in a
 // group of members whose last tokens came from the same iteration.
 func (r *Engine) checkRemaining(c *cohort, n *census) error {
-	if n.remaining != r.running.remaining || r.ahead.N == 0 && r.groups.size() != 0 && r.groups.size() != c.size-r.lagging {
+	if n.remaining != r.running.remaining || r.ahead.N == 0 && r.groups.size() != 0 &&
+		r.groups.size() != c.size-r.lagging {
 		return r.Broken("%d tokens remain, counted %d; groups of %d sequences in a cohort of %d, %d lagging",
 			n.remaining, r.running.remaining, r.groups.size(), c.size, r.lagging)
 	}
@@ -238,7 +243,8 @@ func (r *Engine) checkLevels() error {
 func (r *Engine) checkWork() error {
 	idle := r.inFlight.n == 0 && r.ahead.N == 0 && (r.conn == nil || len(r.conn.loads)+len(r.conn.leases) == 0)
 	if idle && r.queue.len() > 0 {
-		policyCheck{&r.it}.wrong("%d requests wait and %d run, but nothing can be scheduled", r.queue.len(), r.running.size)
+		policyCheck{&r.it}.wrong("%d requests wait and %d run, but nothing can be scheduled", r.queue.len(),
+			r.running.size)
 		return r.fault
 	}
 	return nil

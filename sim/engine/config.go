@@ -129,7 +129,8 @@ func (c *Config) limits() sched.Limits {
 		MaxNumSeqs: c.MaxNumSeqs, MaxNumBatchedTokens: c.MaxNumBatchedTokens, MaxModelLen: c.MaxModelLen,
 		BlockSize: c.BlockSize, NumGPUBlocks: c.NumGPUBlocks,
 		HostBlocks: c.HostBlocks, PrefixCaching: c.PrefixCaching, Contiguous: c.Contiguous,
-		Connector: c.Connector != nil, Ordered: c.Order != nil, Async: c.AsyncScheduling, Speculative: c.Speculative.On(),
+		Connector: c.Connector != nil, Ordered: c.Order != nil, Async: c.AsyncScheduling,
+		Speculative: c.Speculative.On(),
 	}
 }
 
@@ -147,18 +148,22 @@ func (c *Config) Validate() error {
 		c.MaxNumBatchedTokens, c.MaxNumSeqs)
 	want(c.MaxModelLen >= 2, "max_model_len: %d is not allowed (want 2 or more)", c.MaxModelLen)
 	want(c.BlockSize >= 1, "block_size: %d is not allowed (want 1 or more)", c.BlockSize)
-	want(c.NumGPUBlocks == 0 || c.NumGPUBlocks >= 2, "num_gpu_blocks: %d is not allowed (want 2 or more)", c.NumGPUBlocks)
-	want(c.NumGPUBlocks != 0 || !c.PrefixCaching, "enable_prefix_caching: an unlimited pool has no cache (set num_gpu_blocks_override)")
+	want(c.NumGPUBlocks == 0 || c.NumGPUBlocks >= 2, "num_gpu_blocks: %d is not allowed (want 2 or more)",
+		c.NumGPUBlocks)
+	want(c.NumGPUBlocks != 0 || !c.PrefixCaching,
+		"enable_prefix_caching: an unlimited pool has no cache (set num_gpu_blocks_override)")
 	want(c.Window == Window{} || c.Window.Blocks > 0 && c.Window.Layers > 0 && c.Window.FullLayers > 0,
 		"window: %+v is not allowed (want all of it or none)", c.Window)
-	want(c.Frontend >= 0 && c.FrontendPerToken >= 0 && c.NetworkIn >= 0 && c.NetworkOut >= 0 && c.StreamPerSequence >= 0, "overheads: a delay is negative")
+	want(c.Frontend >= 0 && c.FrontendPerToken >= 0 && c.NetworkIn >= 0 && c.NetworkOut >= 0 &&
+		c.StreamPerSequence >= 0, "overheads: a delay is negative")
 	want(c.MaxTokens >= 0, "max_tokens: %d is negative", c.MaxTokens)
 	want(c.CPUStep >= 0 && c.CPUPerSequence >= 0, "overheads: a host time is negative")
 	want(c.MaxQueuedRequests >= 0, "max_num_queued_reqs: %d is negative", c.MaxQueuedRequests)
 	want(c.MaxQueuedTokens >= 0, "max_num_queued_tokens: %d is negative", c.MaxQueuedTokens)
 	want(c.HostBlocks >= 0 && c.HostFemtosPerBlock >= 0, "swap space: a size or a time is negative")
 	want(!c.Contiguous || c.Window == Window{}, "contiguous KV: it has no charge for windowed layers")
-	want(c.HostBlocks == 0 || !c.PrefixCaching, "swap space: sequences that share a prefix cache are not swapped (turn one of them off)")
+	want(c.HostBlocks == 0 || !c.PrefixCaching,
+		"swap space: sequences that share a prefix cache are not swapped (turn one of them off)")
 	want(!c.Contiguous || !c.PrefixCaching, "contiguous KV: it has no prefix cache")
 	want(!c.Contiguous || c.NumGPUBlocks != 0, "contiguous KV: it needs a limited pool")
 	want(!c.Radix || c.PrefixCaching, "radix: prefix caching is off")

@@ -126,7 +126,8 @@ func (c *Connector) validate(cfg *Config) error {
 		want(t.Chunks >= 1, "tier %s: %d chunks are not allowed (want 1 or more)", t.Name, t.Chunks)
 		want(t.BytesPerSecond >= 1 && t.Latency >= 0, "tier %s: a bandwidth or a latency is not allowed", t.Name)
 		want(i > 0 || !t.WriteBack || c.chunkBlocks() == 1,
-			"tier %s: the pool evicts blocks, so that a tier that they are written back to cannot keep chunks of %d", t.Name, c.chunkBlocks())
+			"tier %s: the pool evicts blocks, so that a tier that they are written back to cannot keep chunks of %d",
+			t.Name, c.chunkBlocks())
 	}
 	want(!slices.ContainsFunc(c.Links, func(b int64) bool { return b < 1 }), "a link has no bandwidth")
 	return found.Err()
@@ -174,7 +175,8 @@ func (c *connector) connect(r *Engine) {
 		c.links = append(c.links, r.transfers.AddLink(b))
 	}
 	for _, t := range c.Tiers {
-		c.tiers = append(c.tiers, tier{Tier: t, chunks: kv.NewTier(t.Chunks, t.Eviction), link: r.transfers.AddLink(t.BytesPerSecond), flow: none})
+		c.tiers = append(c.tiers, tier{Tier: t, chunks: kv.NewTier(t.Chunks, t.Eviction),
+			link: r.transfers.AddLink(t.BytesPerSecond), flow: none})
 	}
 }
 

@@ -104,14 +104,16 @@ type gpuClock struct {
 	lastComposed, composing clock.Time
 	batches                 int64 // iterations launched, or planned and committed
 	decodeSteps             int64 // those of them in which a sequence decoded
-	sharers, carry          int64 // tokens among which the last iteration's time was shared out, and femtoseconds left over
-	given, took             int64 // time of requests, and of those that have ended, modulo 2⁶⁴; for checks
+	// tokens among which the last iteration's time was shared out, and femtoseconds left over
+	sharers, carry int64
+	given, took    int64 // time of requests, and of those that have ended, modulo 2⁶⁴; for checks
 }
 
 // New makes an engine of a valid configuration.
 func New(cfg Config, in Setup) *Engine {
 	r := &Engine{
-		gpu: gpuClock{lastComposed: -1}, space: kvSpace{caching: cfg.PrefixCaching && !cfg.Radix}, cfg: cfg, host: in.Host, obs: in.Observers, detailed: in.Observers.WantsSteps(), transfers: in.Transfers,
+		gpu: gpuClock{lastComposed: -1}, space: kvSpace{caching: cfg.PrefixCaching && !cfg.Radix}, cfg: cfg,
+		host: in.Host, obs: in.Observers, detailed: in.Observers.WantsSteps(), transfers: in.Transfers,
 		index: in.Index, depth: 1, next: clock.Never, maxSpan: cfg.MaxSpan,
 	}
 	if cfg.AsyncScheduling && cfg.Stages <= 1 {
@@ -145,7 +147,8 @@ func New(cfg Config, in Setup) *Engine {
 	if old := in.Before; old != nil {
 		old.retired = true
 		r.levels, r.fault = old.levels, old.fault
-		r.gpu.slowdown, r.link, r.gpu.free, r.gpu.remainder = old.gpu.slowdown, old.link, old.gpu.free, old.gpu.remainder
+		r.gpu.slowdown, r.link, r.gpu.free, r.gpu.remainder = old.gpu.slowdown, old.link, old.gpu.free,
+			old.gpu.remainder
 	}
 	return r
 }

@@ -65,7 +65,8 @@ func (it *batchBuilder) sortFirsts() { it.r.sortBySerial(it.current.firsts) }
 // order when they finish.
 func (it *batchBuilder) orderStream() {
 	switch {
-	case it.slow || it.preempted > 0 || it.r.pipe != nil && it.r.pipe.ending() || len(it.current.verified) > 0 || it.mixed && len(it.current.firsts) > 0:
+	case it.slow || it.preempted > 0 || it.r.pipe != nil && it.r.pipe.ending() || len(it.current.verified) > 0 ||
+		it.mixed && len(it.current.firsts) > 0:
 		it.orderByWalking()
 	default:
 		for k, i := range it.current.firsts {

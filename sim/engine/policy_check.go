@@ -127,7 +127,8 @@ func (a policyCheck) Give(i sched.Seq, n int32) {
 	s, missing := a.r.seq(int32(i)), a.batchBuilder.Missing(i)
 	switch {
 	case n < 1 || n > missing || n > a.budget:
-		a.wrong("request %d is given %d tokens, where it misses %d and %d are left", s.rec.Request.ID, n, missing, a.budget)
+		a.wrong("request %d is given %d tokens, where it misses %d and %d are left", s.rec.Request.ID, n, missing,
+			a.budget)
 	case s.given > 0:
 		a.wrong("request %d is given tokens twice", s.rec.Request.ID)
 	case !s.grown:

@@ -93,7 +93,8 @@ func (it *batchBuilder) Path(place int, to []int32) []int32 {
 // describe tells of a request in the queue what does not depend on the cache. d is empty before.
 func (r *Engine) describe(w *waiting, d *sched.Waiting) {
 	q := &w.req
-	d.Request, d.User, d.Session, d.Class, d.Priority, d.Prompt = q.ID, q.User, q.Session, q.Class, q.Priority, q.InputTokens
+	d.Request, d.User, d.Session, d.Class, d.Priority, d.Prompt = q.ID, q.User, q.Session, q.Class, q.Priority,
+		q.InputTokens
 	d.Urgency = w.urgency()
 	d.Answer, d.MaxTokens = r.OutputOf(q), r.declaredOf(q)
 	d.Known = d.Prompt

@@ -98,7 +98,8 @@ func (r *Engine) slowed(first, slope int64, n int) (int64, int64, int) {
 		slow, _ = bits.Div64(hi, lo, 1000)
 	}
 	if slow >= clock.MaxFemtos {
-		r.fault = fmt.Errorf("sim: an iteration of %d fs, made %d/1000 times as long, is too long", first, r.gpu.slowdown)
+		r.fault = fmt.Errorf("sim: an iteration of %d fs, made %d/1000 times as long, is too long", first,
+			r.gpu.slowdown)
 		return first, slope, 1
 	}
 	hi, lo = bits.Mul64(uint64(slope), uint64(r.gpu.slowdown))

@@ -16,10 +16,11 @@ type Transfers struct {
 	leaseEnds pq.Queue[int32] // by instant and order
 	ending    []leaseEnd
 	vacancies []int32
-	outages   pq.Queue[int32] // of links, by instant and order; refs are links that go down, or minus one less one that is back
-	serial    int64
-	uses      []LinkUse // by link, of those that anything went over
-	awaited   int       // loads on their way, and leases: the run does not end before them
+	// of links, by instant and order; refs are links that go down, or minus one less one that is back
+	outages pq.Queue[int32]
+	serial  int64
+	uses    []LinkUse // by link, of those that anything went over
+	awaited int       // loads on their way, and leases: the run does not end before them
 }
 
 // payload is what a transfer carries to or from a replica: a part of a load or, without one, copies for a tier.

@@ -56,7 +56,8 @@ func TestFanout(t *testing.T) {
 	inner := event.Join(full{plain{&log}})
 	f := event.Join(nil, plain{&plainLog}, inner)
 	tell(f)
-	want := []string{"arrived", "finished", "levels", "span", "gap", "preempted", "dropped", "step", "moved", "busy", "state"}
+	want := []string{"arrived", "finished", "levels", "span", "gap", "preempted", "dropped", "step", "moved", "busy",
+		"state"}
 	if !slices.Equal(log, want) {
 		t.Errorf("a full observer is told %v, want %v", log, want)
 	}

@@ -38,7 +38,8 @@ const (
 func (r *historyEntry) empty() bool { return r.young|r.old == 0 }
 
 func (g *evictionHistory) init(most int) {
-	*g = evictionHistory{most: most, entries: make([]historyEntry, 4*batchSize), batch: make([]historyEntry, 0, batchSize)}
+	*g = evictionHistory{most: most, entries: make([]historyEntry, 4*batchSize),
+		batch: make([]historyEntry, 0, batchSize)}
 }
 
 // add enters some of the keys of a group of the index, those that have a bit in ats.

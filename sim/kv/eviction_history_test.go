@@ -19,7 +19,8 @@ func TestGhosts(t *testing.T) {
 		has := func(key uint64) bool { return g.run(key>>runBits)>>(key%runSize)&1 != 0 }
 		var added []uint64
 		for range rapid.IntRange(1, 60).Draw(t, "operations") {
-			group, ats := rapid.Uint64Range(0, keys/groupSize-1).Draw(t, "group"), rapid.Uint8Range(1, 255).Draw(t, "keys of it")
+			group, ats := rapid.Uint64Range(0, keys/groupSize-1).Draw(t, "group"),
+				rapid.Uint8Range(1, 255).Draw(t, "keys of it")
 			spread := group << 7 * (group % 3) // some are of one entry, others of one place
 			g.add(spread, ats)
 			for at := range uint64(groupSize) {

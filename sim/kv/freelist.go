@@ -3,8 +3,9 @@ package kv
 // freeList is the names of free blocks in order of eviction. A block that is taken out of the middle leaves 0 in its
 // place.
 type freeList struct {
-	ring       []int32
-	head, tail int // from the place of the first name to that behind the last, both modulo the length of the ring, a power of two
+	ring []int32
+	// from the place of the first name to that behind the last, both modulo the length of the ring, a power of two
+	head, tail int
 }
 
 func (l *freeList) init(usable int) {

@@ -164,7 +164,8 @@ func TestPool(t *testing.T) {
 		for range usable {
 			s.free = append(s.free, &block{name: nameless})
 		}
-		keyOf := func(text, i int) uint64 { // the first four blocks are those of all texts, runs begin at numbers that collide
+		// the first four blocks are those of all texts, runs begin at numbers that collide
+		keyOf := func(text, i int) uint64 {
 			if i < 4 {
 				text = 0
 			}
@@ -225,7 +226,8 @@ func TestPool(t *testing.T) {
 					q.blocks = append(q.blocks, b)
 				}
 				if len(q.names) != len(q.blocks) || p.Referenced(q.names) != held {
-					t.Fatalf("found %v, %d of them held; want %d and %d", q.names, p.Referenced(q.names), len(q.blocks), held)
+					t.Fatalf("found %v, %d of them held; want %d and %d", q.names, p.Referenced(q.names), len(q.blocks),
+						held)
 				}
 				missing := 0
 				for i := len(q.names); i < asked; i++ {

@@ -148,7 +148,8 @@ func (w *trees) match(t *rapid.T, a *actor) bool {
 		t.Fatalf("the path has %d nodes more", len(path))
 	}
 	from, to := w.slow.Lost(naive.Tokens(a.request, known-1))
-	if lost := w.fast.Lost(&a.prefix, a.request.Text(nil), known-1, common(a.request)); int32(lost)*w.page != int32(to-from) || from != tokens {
+	if lost := w.fast.Lost(&a.prefix, a.request.Text(nil), known-1,
+		common(a.request)); int32(lost)*w.page != int32(to-from) || from != tokens {
 		t.Fatalf("%d blocks behind %d tokens are lost, want the tokens from %d to %d", lost, tokens, from, to)
 	}
 	blocks := int((w.tokens(a) + w.page - 1) / w.page)
@@ -227,7 +228,8 @@ func draw(t *rapid.T, id int64) *workload.Request {
 		s = append(s, workload.Segment{ID: uint64(100*r.Session + r.Turn), Tokens: 5})
 	} else {
 		for range rapid.IntRange(0, 3).Draw(t, "segments") {
-			s = append(s, workload.Segment{ID: rapid.Uint64Range(1, 3).Draw(t, "segment"), Tokens: length.Draw(t, "length")})
+			s = append(s, workload.Segment{ID: rapid.Uint64Range(1, 3).Draw(t, "segment"),
+				Tokens: length.Draw(t, "length")})
 		}
 	}
 	r.Content = &workload.Content{Segments: s}
@@ -244,7 +246,8 @@ func TestRadixTruth(t *testing.T) {
 		var running []*actor
 		for k := range rapid.IntRange(1, 120).Draw(t, "operations") {
 			if len(running) == 0 || rapid.IntRange(0, 3).Draw(t, "new") == 0 {
-				if a := (&actor{request: draw(t, int64(k))}); w.match(t, a) && rapid.IntRange(0, 2).Draw(t, "only looked at") > 0 {
+				if a := (&actor{request: draw(t, int64(k))}); w.match(t, a) &&
+					rapid.IntRange(0, 2).Draw(t, "only looked at") > 0 {
 					w.admit(a)
 					running = append(running, a)
 				}

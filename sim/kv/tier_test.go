@@ -68,8 +68,10 @@ func TestTierTruth(t *testing.T) {
 			}
 			gone, evicted := tier.Put(key)
 			want := plain.Put(key)
-			if evicted != (len(want) > 0) || evicted && gone != want[0] || tier.Len() != plain.Len() || tier.Len() > capacity {
-				t.Fatalf("chunk %d comes, and %d, %v goes of %d; want %v of %d", key, gone, evicted, tier.Len(), want, plain.Len())
+			if evicted != (len(want) > 0) || evicted && gone != want[0] || tier.Len() != plain.Len() ||
+				tier.Len() > capacity {
+				t.Fatalf("chunk %d comes, and %d, %v goes of %d; want %v of %d", key, gone, evicted, tier.Len(), want,
+					plain.Len())
 			}
 		}
 	})

@@ -324,11 +324,13 @@ func (n *Network) Check(at clock.Time) error {
 		k := &n.links[l]
 		if all := k.carried.Add(left[l]).Add(k.spared); all.Cmp(k.begun) != 0 {
 			return fmt.Errorf("sim: broken invariant at %v: of %.0f bytes, link %d has carried %.0f, %.0f are left and %.0f were stopped", at,
-				k.begun.Float64()*1e-12, l, k.carried.Float64()*1e-12, left[l].Float64()*1e-12, k.spared.Float64()*1e-12)
+				k.begun.Float64()*1e-12, l, k.carried.Float64()*1e-12, left[l].Float64()*1e-12,
+				k.spared.Float64()*1e-12)
 		}
 		most := clock.Mul64(uint64(k.widest+int64(k.most)), uint64(n.Busy(at, int32(l))))
 		if k.carried.Cmp(most) > 0 {
-			return fmt.Errorf("sim: broken invariant at %v: link %d of %d bytes per second has carried %.0f in %v", at, l, k.widest,
+			return fmt.Errorf("sim: broken invariant at %v: link %d of %d bytes per second has carried %.0f in %v", at,
+				l, k.widest,
 				k.carried.Float64()*1e-12, n.Busy(at, int32(l)))
 		}
 	}

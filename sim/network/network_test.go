@@ -61,11 +61,14 @@ func TestMaxMinFairness(t *testing.T) {
 		{"a short one in between", []int64{gb}, []begin{{0, 3 * mb, 0, []int32{0}}, {1, mb, 0, []int32{0}}}, "4 3"},
 		// The first two share link 0 half and half; the third has what the second leaves on link 1: 1.5 of 2.
 		{"what is left of the other link", []int64{gb, 2 * gb},
-			[]begin{{0, 5 * mb, 0, []int32{0}}, {0, 5 * mb, 0, []int32{0, 1}}, {0, 15 * mb, 0, []int32{1}}}, "10 10 10"},
+			[]begin{{0, 5 * mb, 0, []int32{0}}, {0, 5 * mb, 0, []int32{0, 1}}, {0, 15 * mb, 0, []int32{1}}},
+			"10 10 10"},
 		// Link 1 lets the second have 0.1; so the first has 0.9.
-		{"a bottleneck elsewhere", []int64{gb, gb / 10}, []begin{{0, 9 * mb, 0, []int32{0}}, {0, mb, 0, []int32{0, 1}}}, "10 10"},
+		{"a bottleneck elsewhere", []int64{gb, gb / 10}, []begin{{0, 9 * mb, 0, []int32{0}}, {0, mb, 0, []int32{0, 1}}},
+			"10 10"},
 		// A third of link 0 each; once the second is through at 3, the others have half of it each.
-		{"three", []int64{3 * gb}, []begin{{0, 9 * mb, 0, []int32{0}}, {0, 3 * mb, 0, []int32{0}}, {0, 9 * mb, 0, []int32{0}}}, "7 3 7"},
+		{"three", []int64{3 * gb}, []begin{{0, 9 * mb, 0, []int32{0}}, {0, 3 * mb, 0, []int32{0}},
+			{0, 9 * mb, 0, []int32{0}}}, "7 3 7"},
 		{"links apart", []int64{gb, gb}, []begin{{0, 3 * mb, 0, []int32{0}}, {0, mb, 0, []int32{1}}}, "3 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -111,7 +114,9 @@ func TestNetworkTruth(t *testing.T) {
 					}
 				}
 				arrived := plain.To(now)
-				if len(gone) != len(arrived) || slices.ContainsFunc(arrived, func(x *naive.Transfer) bool { return !slices.Contains(gone, x) }) {
+				if len(gone) != len(arrived) || slices.ContainsFunc(arrived, func(x *naive.Transfer) bool {
+					return !slices.Contains(gone, x)
+				}) {
 					t.Fatalf("%d transfers arrive at %v, want %d", len(gone), now, len(arrived))
 				}
 				continue

@@ -78,12 +78,14 @@ func TestSGLang(t *testing.T) {
 		t.Errorf("balanced loads: it goes to %d, want 1", k)
 	}
 	if k := v.send(p, prompt(5, 0, "c", "d", "e", "y")); k != 0 {
-		t.Errorf("loads of %d, %d and %d: it goes to %d, want 0", v.ends[0].Outstanding, v.ends[1].Outstanding, v.ends[2].Outstanding, k)
+		t.Errorf("loads of %d, %d and %d: it goes to %d, want 0", v.ends[0].Outstanding, v.ends[1].Outstanding,
+			v.ends[2].Outstanding, k)
 	}
 	p.BalanceRel = 40 // never so unbalanced
 	p.SmallestTree = true
 	if k := v.send(p, prompt(6, 0, "z")); k != 2 {
-		t.Errorf("with trees of %d, %d and %d blocks it goes to %d, want 2", p.known.size(0), p.known.size(1), p.known.size(2), k)
+		t.Errorf("with trees of %d, %d and %d blocks it goes to %d, want 2", p.known.size(0), p.known.size(1),
+			p.known.size(2), k)
 	}
 }
 
@@ -188,7 +190,8 @@ func TestLLMDScores(t *testing.T) {
 	p.BlockTokens, p.TokenLimit = 4, 100
 	r := prompt(0, 8, "a", "b")
 	r.Session = 3
-	p.Scorers = []Weighted{{ActiveScore, 1}, {PrefixScore, 0.1}, {SessionScore, 0.1}, {TokenScore, 0.1}, {NoHitScore, .1}}
+	p.Scorers = []Weighted{{ActiveScore, 1}, {PrefixScore, 0.1}, {SessionScore, 0.1}, {TokenScore, 0.1},
+		{NoHitScore, .1}}
 	if k := p.Route(v, r); k != 0 {
 		t.Fatalf("the idle endpoint is 0, and it goes to %d", k)
 	}
@@ -198,13 +201,15 @@ func TestLLMDScores(t *testing.T) {
 		by   Score
 		want []float64
 	}{
-		{NoHitScore, []float64{.5, .5, .5}},                      // it is not cold
-		{PrefixScore, []float64{.5, 0, 0}},                       // two blocks of four
-		{TokenScore, []float64{1 - .16 - .08, 1 - .16, 1 - .16}}, // 16 tokens in flight at 0, where 8 of its own are known
-		{SessionScore, []float64{1, 0, 0}},                       // where the last one went
+		{NoHitScore, []float64{.5, .5, .5}}, // it is not cold
+		{PrefixScore, []float64{.5, 0, 0}},  // two blocks of four
+		// 16 tokens in flight at 0, where 8 of its own are known
+		{TokenScore, []float64{1 - .16 - .08, 1 - .16, 1 - .16}},
+		{SessionScore, []float64{1, 0, 0}}, // where the last one went
 	} {
 		q := *p // a decision changes nothing
-		q.known, q.prefillLoad, q.sessions = *clonePrefixes(&p.known), prefillLoad{tokens: append([]int64(nil), p.prefillLoad.tokens...)}, map[int32]int32{3: 0}
+		q.known, q.prefillLoad, q.sessions = *clonePrefixes(&p.known),
+			prefillLoad{tokens: append([]int64(nil), p.prefillLoad.tokens...)}, map[int32]int32{3: 0}
 		if got := score(&q, c.by, next); !near(got, c.want) {
 			t.Errorf("second request, %v: %v, want %v", c.by, got, c.want)
 		}
@@ -296,7 +301,8 @@ func TestDynamo(t *testing.T) {
 		t.Errorf("it goes to %d, want 1", k)
 	}
 	for k, want := range []float64{18, 10, 11} {
-		if got := p.costs[k] - 10; got != want { // the guide leaves out the request's own active blocks, which are the same for all
+		// the guide leaves out the request's own active blocks, which are the same for all
+		if got := p.costs[k] - 10; got != want {
 			t.Errorf("worker %d costs %v, want %v", k, got, want)
 		}
 	}
@@ -331,7 +337,8 @@ func TestDynamoSharing(t *testing.T) {
 		t.Errorf("%d active blocks, want a, b, c and one", got)
 	}
 	p.Ended(v, 0, b)
-	if got := p.active; got.of[0].all != 0 || got.of[0].again.Len() != 0 || got.held.Len() != 0 || got.holders.Len() != 0 {
+	if got := p.active; got.of[0].all != 0 || got.of[0].again.Len() != 0 || got.held.Len() != 0 ||
+		got.holders.Len() != 0 {
 		t.Errorf("nothing is left, and there is %+v", got)
 	}
 }

@@ -97,7 +97,8 @@ func DefaultAffinity() Affinity {
 func (p *LLMD) Validate() error {
 	for i, s := range p.Scorers {
 		if s.By >= numberOfScores || !(s.Weight >= 0 && s.Weight <= 1e9) {
-			return fmt.Errorf("scorers[%d]: %v with weight %v is not allowed (want a weight of 0 or more)", i, s.By, s.Weight)
+			return fmt.Errorf("scorers[%d]: %v with weight %v is not allowed (want a weight of 0 or more)", i, s.By,
+				s.Weight)
 		}
 	}
 	a := &p.Affinity
@@ -113,11 +114,13 @@ func (p *LLMD) Validate() error {
 	case !(p.MaxBusyScore >= 0 && p.MaxBusyScore <= 1):
 		return fmt.Errorf("max_busy_score: %v is not allowed (want 0 to 1)", p.MaxBusyScore)
 	case p.TokenLimit < 1 || p.QueueLimit < 1:
-		return fmt.Errorf("token_limit and queue_limit: %d and %d are not allowed (want 1 or more)", p.TokenLimit, p.QueueLimit)
+		return fmt.Errorf("token_limit and queue_limit: %d and %d are not allowed (want 1 or more)", p.TokenLimit,
+			p.QueueLimit)
 	case !(a.Threshold >= 0 && a.Threshold <= 1 && a.Explore >= 0 && a.Explore <= 1):
 		return fmt.Errorf("affinity: %v and %v are not allowed (want 0 to 1)", a.Threshold, a.Explore)
 	case a.Threshold > 0 && (a.MaxPenalty < 0 || a.MaxPenalty > 0 && !(a.PrefillRate > 0)):
-		return fmt.Errorf("affinity: a penalty of %v at %v tokens per second is not allowed", a.MaxPenalty, a.PrefillRate)
+		return fmt.Errorf("affinity: a penalty of %v at %v tokens per second is not allowed", a.MaxPenalty,
+			a.PrefillRate)
 	}
 	return nil
 }

@@ -16,11 +16,13 @@ const (
 	RunningScore                // the same of running ones
 	KVScore                     // 1 − scraped use of the KV cache
 	LoadAwareScore              // ½·(1 − min(q, 128)/128) of scraped waiting requests
-	ActiveScore                 // own outstanding requests: 1 up to the idle threshold, else (max − n)/max of the most that a busy one gets
-	TokenScore                  // 1 − min(1, own uncached prompt tokens without a first token/4194304)
-	PrefixScore                 // part of the prompt's blocks that are taken to be there
-	NoHitScore                  // of prompts that nobody has: order of the last such prompt, the longest ago first; else ½
-	SessionScore                // 1 where the session's last request went
+	// own outstanding requests: 1 up to the idle threshold, else (max − n)/max of the most that a busy one gets
+	ActiveScore
+	TokenScore  // 1 − min(1, own uncached prompt tokens without a first token/4194304)
+	PrefixScore // part of the prompt's blocks that are taken to be there
+	// of prompts that nobody has: order of the last such prompt, the longest ago first; else ½
+	NoHitScore
+	SessionScore // 1 where the session's last request went
 	numberOfScores
 )
 

@@ -40,6 +40,7 @@ func Check(p Router, there Offers) error {
 	want(needs.Sessions, there.Sessions, "it needs sessions, but the traffic has none")
 	want(needs.Users, there.Users, "it needs users, but the traffic has none (want a closed loop)")
 	want(needs.KVUsage, there.KVUsage, "it needs a finite KV cache (set num_gpu_blocks_override)")
-	want(needs.PrefixCaching, there.PrefixCaching, "it needs prefix caching, but the replicas have none (set enable_prefix_caching)")
+	want(needs.PrefixCaching, there.PrefixCaching,
+		"it needs prefix caching, but the replicas have none (set enable_prefix_caching)")
 	return errors.Join(faults...)
 }

@@ -64,7 +64,8 @@ func (p *SGLang) Validate() error {
 	case p.BlockTokens < 1:
 		return fmt.Errorf("block_tokens: %d is not allowed (want 1 or more)", p.BlockTokens)
 	case p.MaxTreeTokens < 0 || p.EvictionInterval < 0:
-		return fmt.Errorf("max_tree_tokens and eviction_interval: %d and %v are not allowed (want 0 or more)", p.MaxTreeTokens, p.EvictionInterval)
+		return fmt.Errorf("max_tree_tokens and eviction_interval: %d and %v are not allowed (want 0 or more)",
+			p.MaxTreeTokens, p.EvictionInterval)
 	}
 	return nil
 }

@@ -9,7 +9,8 @@ type Admission uint8
 const (
 	FullPrompt Admission = iota // all known tokens, although only the first chunk takes its blocks
 	FirstChunk                  // the first chunk
-	FullLength                  // prompt and longest answer, which takes all blocks at once: nobody is ever preempted for them
+	// prompt and longest answer, which takes all blocks at once: nobody is ever preempted for them
+	FullLength
 )
 
 // obstacle says what keeps a waiting request out that would be given so many tokens and take so many
@@ -83,7 +84,8 @@ func needsTokens(policy string, l Limits) error {
 		return fmt.Errorf("policy %s: it loads no KV from elsewhere (want policy vllm)", policy)
 	}
 	if l.Speculative {
-		return fmt.Errorf("policy %s: it gives decoding sequences one token each, and no drafts (want policy vllm)", policy)
+		return fmt.Errorf("policy %s: it gives decoding sequences one token each, and no drafts (want policy vllm)",
+			policy)
 	}
 	return nil
 }

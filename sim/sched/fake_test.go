@@ -192,11 +192,14 @@ func (f *fake) Reserve(s Seq, tokens int32) bool { return true }
 
 // decoding adds a sequence that decodes.
 func (f *fake) decoding(name string, prompt, most, generated int32) {
-	f.running = append(f.running, &fakeSequence{name: name, computed: prompt, Progress: Progress{Prompt: prompt, MaxTokens: most, Generated: generated}})
+	f.running = append(f.running, &fakeSequence{name: name, computed: prompt,
+		Progress: Progress{Prompt: prompt, MaxTokens: most, Generated: generated}})
 }
 
 // wait adds a waiting request.
 func (f *fake) wait(name string, prompt, most int32) *fakeWaiting {
-	f.waiting = append(f.waiting, fakeWaiting{name: name, Waiting: Waiting{Known: prompt, Progress: Progress{Prompt: prompt, MaxTokens: most, Request: int64(len(f.waiting))}}})
+	f.waiting = append(f.waiting, fakeWaiting{name: name,
+		Waiting: Waiting{Known: prompt, Progress: Progress{Prompt: prompt, MaxTokens: most,
+			Request: int64(len(f.waiting))}}})
 	return &f.waiting[len(f.waiting)-1]
 }

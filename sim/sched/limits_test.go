@@ -7,7 +7,8 @@ import (
 
 // TestValidate tells of the engines that policies refuse, and in which words.
 func TestValidate(t *testing.T) {
-	engine := Limits{MaxNumSeqs: 8, MaxNumBatchedTokens: 512, MaxModelLen: 512, BlockSize: 16, NumGPUBlocks: 100, HostBlocks: 10}
+	engine := Limits{MaxNumSeqs: 8, MaxNumBatchedTokens: 512, MaxModelLen: 512, BlockSize: 16, NumGPUBlocks: 100,
+		HostBlocks: 10}
 	with := func(change func(l *Limits)) Limits {
 		l := engine
 		change(&l)

@@ -89,7 +89,8 @@ func (p *MLFQ) Schedule(v View) {
 	p.update(v)
 	next, waits := p.best(v)
 	served := 0
-	if n := len(p.rank); decodes && p.fits(n) && (!waits || n == 0 || p.jobs[p.rank[n-1]].level <= next.level) && v.DecodeFirst() {
+	if n := len(p.rank); decodes && p.fits(n) && (!waits || n == 0 || p.jobs[p.rank[n-1]].level <= next.level) &&
+		v.DecodeFirst() {
 		p.repeats = p.steady(next, waits)
 		for _, i := range p.rank {
 			p.jobs[i].since = clock.Never

@@ -72,7 +72,8 @@ func TestOrdersByHand(t *testing.T) {
 // Ageing must not overflow where keys are large.
 func TestAgedSaturates(t *testing.T) {
 	late := int64(clock.MaxRun)
-	for _, o := range []Aged{{SJF{Size{PerPrompt: 1_000_000}}, clock.Hour}, {LJF{Size{PerPrompt: 1_000_000}}, clock.Hour}} {
+	for _, o := range []Aged{{SJF{Size{PerPrompt: 1_000_000}}, clock.Hour},
+		{LJF{Size{PerPrompt: 1_000_000}}, clock.Hour}} {
 		small, large := o.Key(asked(0, late, 1, 1)), o.Key(asked(1, late, math.MaxInt32, 1))
 		if _, longest := o.Order.(LJF); longest != (large < small) {
 			t.Errorf("%T: keys %d of a short and %d of a long prompt", o.Order, small, large)
@@ -106,7 +107,8 @@ func TestPrediction(t *testing.T) {
 	if w := asked(1, 0, 1, truth); z.Answer(w) == other.Answer(w) {
 		t.Error("two seeds predict the same")
 	}
-	if w := asked(1, 0, 1, 1); z.Answer(w) < 1 || (Size{PerAnswer: 1, Error: 10}).Answer(asked(2, 0, 1, math.MaxInt32)) < 1 {
+	if w := asked(1, 0, 1, 1); z.Answer(w) < 1 ||
+		(Size{PerAnswer: 1, Error: 10}).Answer(asked(2, 0, 1, math.MaxInt32)) < 1 {
 		t.Error("an answer is predicted to be shorter than a token")
 	}
 }

@@ -57,7 +57,8 @@ func (p *SGLang) Validate(l Limits) error {
 	case l.Speculative || l.Connector:
 		return needsTokens("sglang", l)
 	case p.ChunkedPrefillSize < 0 || p.ChunkedPrefillSize > 0 && p.ChunkedPrefillSize < p.page:
-		return fmt.Errorf("chunked_prefill_size: %d is not allowed (want 0, or page_size %d or more)", p.ChunkedPrefillSize, p.page)
+		return fmt.Errorf("chunked_prefill_size: %d is not allowed (want 0, or page_size %d or more)",
+			p.ChunkedPrefillSize, p.page)
 	case l.MaxNumBatchedTokens < int(p.page):
 		return fmt.Errorf("max_num_batched_tokens: %d is less than page_size %d", l.MaxNumBatchedTokens, p.page)
 	case p.ChunkedPrefillSize == 0 && l.MaxNumBatchedTokens < int(l.MaxModelLen):

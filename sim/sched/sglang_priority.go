@@ -34,7 +34,8 @@ func (a *pass) lesser(w Waiting) []Seq {
 	var list []candidate
 	for s := a.v.First(); s != None; s = a.v.Next(s) {
 		p := a.v.Progress(s)
-		if s != a.unfinished && expected(p) > 0 && !slices.Contains(a.batch, s) && int32(p.Priority)-int32(w.Priority) > a.PreemptionThreshold {
+		if s != a.unfinished && expected(p) > 0 && !slices.Contains(a.batch, s) &&
+			int32(p.Priority)-int32(w.Priority) > a.PreemptionThreshold {
 			u := a.v.Urgency(s)
 			u.Key = int64(p.Priority)
 			list = append(list, candidate{s, u})

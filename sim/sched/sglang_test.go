@@ -10,7 +10,8 @@ func newSGLang(t *testing.T, p SGLang) *SGLang {
 	if p.MaxPrefillTokens == 0 {
 		p.MaxPrefillTokens = 16384
 	}
-	if err := p.Validate(Limits{MaxNumSeqs: 100, MaxNumBatchedTokens: 100_000, MaxModelLen: 100_000, BlockSize: 1}); err != nil {
+	if err := p.Validate(Limits{MaxNumSeqs: 100, MaxNumBatchedTokens: 100_000, MaxModelLen: 100_000,
+		BlockSize: 1}); err != nil {
 		t.Fatal(err)
 	}
 	return &p

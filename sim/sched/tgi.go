@@ -35,7 +35,8 @@ var _ Scheduler = (*TGI)(nil)
 func (p *TGI) Validate(l Limits) error {
 	faults := []error{needsPages("tgi", l), needsTokens("tgi", l)}
 	if !(p.WaitingServedRatio >= 0) {
-		faults = append(faults, fmt.Errorf("waiting_served_ratio: %v is not allowed (want 0 or more)", p.WaitingServedRatio))
+		faults = append(faults, fmt.Errorf("waiting_served_ratio: %v is not allowed (want 0 or more)",
+			p.WaitingServedRatio))
 	}
 	if p.MaxWaitingTokens < 0 {
 		faults = append(faults, fmt.Errorf("max_waiting_tokens: %d is negative", p.MaxWaitingTokens))

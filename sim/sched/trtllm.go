@@ -70,7 +70,8 @@ func (p *TRTLLM) Validate(l Limits) error {
 	case !p.ChunkedContext && l.MaxNumBatchedTokens < int(l.MaxModelLen):
 		return needsWholePrompts("trtllm without enable_chunked_prefill", l)
 	case p.ChunkedContext && (p.ChunkUnit < 1 || int(p.ChunkUnit) > l.MaxNumBatchedTokens):
-		return fmt.Errorf("chunk unit: %d is not allowed (want 1 to max_num_tokens %d)", p.ChunkUnit, l.MaxNumBatchedTokens)
+		return fmt.Errorf("chunk unit: %d is not allowed (want 1 to max_num_tokens %d)", p.ChunkUnit,
+			l.MaxNumBatchedTokens)
 	case p.Chunking == EqualProgress && l.Ordered:
 		return errors.New("chunking policy: EQUAL_PROGRESS does not go with an order of the queue")
 	}

@@ -15,7 +15,8 @@ func TestTRTLLMChunking(t *testing.T) {
 		v.wait("X", 1000, 100)
 		v.wait("Y", 300, 100)
 		p := &TRTLLM{ChunkedContext: true, Chunking: c.chunking, ChunkUnit: 64}
-		if err := p.Validate(Limits{MaxNumSeqs: 8, MaxNumBatchedTokens: 512, MaxModelLen: 2000, BlockSize: 64}); err != nil {
+		if err := p.Validate(Limits{MaxNumSeqs: 8, MaxNumBatchedTokens: 512, MaxModelLen: 2000,
+			BlockSize: 64}); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range c.want {

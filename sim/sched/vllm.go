@@ -171,7 +171,8 @@ func (p *VLLM) capped(tokens int32) int32 {
 // Repeats implements [Scheduler]. While free blocks dwindle a blocked head stays blocked, unless
 // what it waits for is just being generated, or the loss of cached blocks changes what it asks for.
 func (p *VLLM) Repeats(v View) int {
-	if w, ok := v.Waiting(0); ok && (w.Live || w.Cached+w.Loadable > 0 && (p.Admission == FirstChunk || p.DisableChunkedPrefill)) {
+	if w, ok := v.Waiting(0); ok && (w.Live || w.Cached+w.Loadable > 0 &&
+		(p.Admission == FirstChunk || p.DisableChunkedPrefill)) {
 		return 1
 	}
 	return forever

@@ -117,7 +117,8 @@ func (p Policy) DrawTiers(t *rapid.T) Case {
 	c.config.PrefixCaching = true
 	d.connector(&c.config, c.step())
 	if n := c.config.Connector; len(n.Tiers) == 0 {
-		n.Tiers = []engine.Tier{{Name: "alone", Chunks: 100, BytesPerSecond: n.Links[0], Persistent: d.once("persistent", 2)}}
+		n.Tiers = []engine.Tier{{Name: "alone", Chunks: 100, BytesPerSecond: n.Links[0],
+			Persistent: d.once("persistent", 2)}}
 	}
 	longest := d.one("longest text", 8, 40, 120)
 	for i := range c.requests {
@@ -127,7 +128,8 @@ func (p Policy) DrawTiers(t *rapid.T) Case {
 		r := &c.requests[i]
 		k := d.of("text", 3)
 		r.InputTokens = int32(longest - k)
-		r.Content = &workload.Content{Segments: []workload.Segment{{ID: workload.SegmentID(fmt.Sprint("text ", k)), Tokens: r.InputTokens}}}
+		r.Content = &workload.Content{Segments: []workload.Segment{{ID: workload.SegmentID(fmt.Sprint("text ", k)),
+			Tokens: r.InputTokens}}}
 	}
 	d.pool(&c)
 	if err := c.concede(); err != nil || c.config.Connector == nil {

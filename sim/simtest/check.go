@@ -64,19 +64,28 @@ func (c *checker) iterations() {
 			c.want(it.Wait == 0, "first iteration: wait %d, want 0", it.Wait)
 		}
 		host := int64(c.cfg.CPUStep) * clock.FemtosPerPico
-		c.want(it.Femtos >= host+int64(it.SwappedBlocks)*c.cfg.HostFemtosPerBlock || c.cfg.AsyncScheduling && it.Femtos >= host || c.cfg.Stages > 1,
+		c.want(it.Femtos >= host+int64(it.SwappedBlocks)*c.cfg.HostFemtosPerBlock || c.cfg.AsyncScheduling &&
+			it.Femtos >= host || c.cfg.Stages > 1,
 			"iteration %d: shorter than the host needs for it: %+v", i, it)
-		c.want(it.HostFemtos >= 0 && it.SwapFemtos >= 0 && it.HostFemtos+it.SwapFemtos <= it.Femtos, "iteration %d: shorter than its parts: %+v", i, it)
-		c.want(it.SwappedBlocks == 0 || c.cfg.HostBlocks > 0, "iteration %d: %d blocks moved without host memory", i, it.SwappedBlocks)
+		c.want(it.HostFemtos >= 0 && it.SwapFemtos >= 0 && it.HostFemtos+it.SwapFemtos <= it.Femtos,
+			"iteration %d: shorter than its parts: %+v", i, it)
+		c.want(it.SwappedBlocks == 0 || c.cfg.HostBlocks > 0, "iteration %d: %d blocks moved without host memory", i,
+			it.SwappedBlocks)
 		tokens := it.Decodes + it.Drafts + it.PrefillTokens + it.RecomputedTokens
-		c.want(it.Drafts <= it.Decodes*int(c.cfg.Speculative.Tokens), "iteration %d: %d drafts of %d sequences", i, it.Drafts, it.Decodes)
-		c.want(0 <= it.Discarded && it.Discarded <= it.Accepted && it.Accepted <= it.Drafts, "iteration %d: drafts: %+v", i, it)
+		c.want(it.Drafts <= it.Decodes*int(c.cfg.Speculative.Tokens), "iteration %d: %d drafts of %d sequences", i,
+			it.Drafts, it.Decodes)
+		c.want(0 <= it.Discarded && it.Discarded <= it.Accepted && it.Accepted <= it.Drafts,
+			"iteration %d: drafts: %+v", i, it)
 		c.want(tokens >= 1, "iteration %d: empty: %+v", i, it)
-		c.want(tokens <= c.cfg.MaxNumBatchedTokens, "iteration %d: %d tokens exceed the budget %d", i, tokens, c.cfg.MaxNumBatchedTokens)
+		c.want(tokens <= c.cfg.MaxNumBatchedTokens, "iteration %d: %d tokens exceed the budget %d", i, tokens,
+			c.cfg.MaxNumBatchedTokens)
 		c.want(it.Gaps <= it.Decodes, "iteration %d: %d gaps of %d decodes", i, it.Gaps, it.Decodes)
-		c.want(it.Decodes+it.FirstTokens <= c.cfg.MaxNumSeqs, "iteration %d: %d tokens produced exceed %d seats", i, it.Decodes+it.FirstTokens, c.cfg.MaxNumSeqs)
-		c.want(it.UsedBlocks <= c.cfg.UsableBlocks(), "iteration %d: %d blocks used of %d", i, it.UsedBlocks, c.cfg.UsableBlocks())
-		c.want(it.EmptyBlocks <= max(it.UsedBlocks, -1) && (it.EmptyBlocks >= 0 || it.UsedBlocks < 0), "iteration %d: %d empty blocks of %d", i, it.EmptyBlocks, it.UsedBlocks)
+		c.want(it.Decodes+it.FirstTokens <= c.cfg.MaxNumSeqs, "iteration %d: %d tokens produced exceed %d seats", i,
+			it.Decodes+it.FirstTokens, c.cfg.MaxNumSeqs)
+		c.want(it.UsedBlocks <= c.cfg.UsableBlocks(), "iteration %d: %d blocks used of %d", i, it.UsedBlocks,
+			c.cfg.UsableBlocks())
+		c.want(it.EmptyBlocks <= max(it.UsedBlocks, -1) && (it.EmptyBlocks >= 0 || it.UsedBlocks < 0),
+			"iteration %d: %d empty blocks of %d", i, it.EmptyBlocks, it.UsedBlocks)
 		known = known && it.UsedBlocks >= 0
 		blocks = blocks.Add(clock.Mul64(uint64(max(0, it.UsedBlocks)), uint64(it.Femtos)))
 		last = this
@@ -87,7 +96,8 @@ func (c *checker) iterations() {
 			c.step(i, s, c.t.Iterations[i])
 		}
 	}
-	c.want(len(c.t.Steps) == 0 || len(c.t.Steps) == len(c.t.Iterations), "%d steps, but %d iterations", len(c.t.Steps), len(c.t.Iterations))
+	c.want(len(c.t.Steps) == 0 || len(c.t.Steps) == len(c.t.Iterations), "%d steps, but %d iterations", len(c.t.Steps),
+		len(c.t.Iterations))
 }
 
 // step compares an iteration in detail with its sum.
@@ -103,10 +113,13 @@ func (c *checker) step(i int, s Step, it Iteration) {
 		}
 		c.want(sh.Emits || !sh.Ends, "step %d: request %d ends without a token", i, sh.Request)
 	}
-	c.want(int(produced) == it.Decodes+it.FirstTokens+it.Accepted-it.Discarded && int(drafts) == it.Drafts, "step %d: produces %d tokens of %d drafts, iteration %+v", i, produced, drafts, it)
-	c.want(int(tokens) == it.Decodes+it.Drafts+it.PrefillTokens+it.RecomputedTokens, "step %d: %d tokens, iteration %+v", i, tokens, it)
+	c.want(int(produced) == it.Decodes+it.FirstTokens+it.Accepted-it.Discarded && int(drafts) == it.Drafts,
+		"step %d: produces %d tokens of %d drafts, iteration %+v", i, produced, drafts, it)
+	c.want(int(tokens) == it.Decodes+it.Drafts+it.PrefillTokens+it.RecomputedTokens,
+		"step %d: %d tokens, iteration %+v", i, tokens, it)
 	c.want(emits == it.Decodes+it.FirstTokens, "step %d: %d tokens produced, iteration %+v", i, emits, it)
-	c.want(it.UsedBlocks < 0 || s.FreeBlocks+it.UsedBlocks == c.cfg.UsableBlocks(), "step %d: %d free and %d used blocks of %d",
+	c.want(it.UsedBlocks < 0 || s.FreeBlocks+it.UsedBlocks == c.cfg.UsableBlocks(),
+		"step %d: %d free and %d used blocks of %d",
 		i, s.FreeBlocks, it.UsedBlocks, c.cfg.UsableBlocks())
 }
 
@@ -134,7 +147,8 @@ func (c *checker) record(rec *event.Record) {
 	var ok bool
 	switch rec.Outcome {
 	case event.Completed:
-		ok = fits && rec.Tokens == answer && rec.ClientLast >= rec.LastToken && rec.ClientFirst != clock.Never && rec.LastToken != clock.Never
+		ok = fits && rec.Tokens == answer && rec.ClientLast >= rec.LastToken && rec.ClientFirst != clock.Never &&
+			rec.LastToken != clock.Never
 		if !c.cfg.AsyncScheduling || answer == declared {
 			ok = ok && rec.LastToken == rec.Released
 		}
@@ -150,18 +164,25 @@ func (c *checker) record(rec *event.Record) {
 			(rec.Outcome == event.Cancelled) == (rec.Ending == workload.Cancelled) &&
 			rec.ClientLast == clock.Never && (rec.LastToken != clock.Never) == (fits && rec.Tokens == answer)
 	case event.Failed:
-		ok = fits && c.cfg.Connector != nil && c.cfg.Connector.FailLost && rec.Ending == workload.Disconnected && rec.Tokens < answer &&
+		ok = fits && c.cfg.Connector != nil && c.cfg.Connector.FailLost && rec.Ending == workload.Disconnected &&
+			rec.Tokens < answer &&
 			rec.Queued != clock.Never && rec.LastToken == clock.Never && rec.ClientLast == clock.Never
 	}
 	c.departure(rec)
-	c.want((rec.Refusal != event.NotRefused) == (rec.Outcome == event.Rejected), "request %d: %v, refused because %v", r.ID, rec.Outcome, rec.Refusal)
+	c.want((rec.Refusal != event.NotRefused) == (rec.Outcome == event.Rejected), "request %d: %v, refused because %v",
+		r.ID, rec.Outcome, rec.Refusal)
 	c.want(ok, "request %d: %v with record %+v", r.ID, rec.Outcome, rec)
-	c.want((rec.FirstToken != clock.Never) == (rec.Tokens > 0), "request %d: first token at %v of %d", r.ID, rec.FirstToken, rec.Tokens)
-	c.want(rec.Ending.GaveUp() || (rec.ClientFirst != clock.Never) == (rec.Tokens > 0), "request %d: client's first token at %v of %d", r.ID, rec.ClientFirst, rec.Tokens)
-	c.want(rec.CachedTokens%c.cfg.BlockSize == 0 && rec.CachedTokens < r.InputTokens, "request %d: %d cached tokens of %d", r.ID, rec.CachedTokens, r.InputTokens)
-	c.want(rec.Preemptions > 0 || rec.RecomputedTokens == 0, "request %d: %d tokens recomputed without preemption", r.ID, rec.RecomputedTokens)
+	c.want((rec.FirstToken != clock.Never) == (rec.Tokens > 0), "request %d: first token at %v of %d", r.ID,
+		rec.FirstToken, rec.Tokens)
+	c.want(rec.Ending.GaveUp() || (rec.ClientFirst != clock.Never) == (rec.Tokens > 0),
+		"request %d: client's first token at %v of %d", r.ID, rec.ClientFirst, rec.Tokens)
+	c.want(rec.CachedTokens%c.cfg.BlockSize == 0 && rec.CachedTokens < r.InputTokens,
+		"request %d: %d cached tokens of %d", r.ID, rec.CachedTokens, r.InputTokens)
+	c.want(rec.Preemptions > 0 || rec.RecomputedTokens == 0, "request %d: %d tokens recomputed without preemption",
+		r.ID, rec.RecomputedTokens)
 
-	c.want(rec.Queued == clock.Never || rec.Queued == visible, "request %d: queued at %v, want %v", r.ID, rec.Queued, visible)
+	c.want(rec.Queued == clock.Never || rec.Queued == visible, "request %d: queued at %v, want %v", r.ID, rec.Queued,
+		visible)
 	last := r.Arrival
 	for i, at := range []clock.Time{rec.Queued, rec.Scheduled, rec.FirstToken, rec.LastToken, rec.Released} {
 		if at != clock.Never {
@@ -212,7 +233,8 @@ func (c *checker) tokens() {
 			misses += int(rec.Request.InputTokens - rec.CachedTokens - rec.LoadedTokens - rec.PulledTokens)
 			later += int(rec.LaterCachedTokens)
 			decodes += int(rec.Tokens) - 1
-			if answer, declared := naive.OutputLengths(c.cfg, &rec.Request); c.cfg.AsyncScheduling && answer < declared {
+			if answer, declared := naive.OutputLengths(c.cfg, &rec.Request); c.cfg.AsyncScheduling &&
+				answer < declared {
 				unforeseen++
 			}
 		case rec.Scheduled != clock.Never:
@@ -223,17 +245,24 @@ func (c *checker) tokens() {
 	c.want(recomputed == again, "tokens: %d recomputed in iterations, %d in records", recomputed, again)
 	c.want(preempted == len(c.t.Preemptions), "preemptions: %d, but %d in records", len(c.t.Preemptions), preempted)
 	opened := emitted - gaps // sequences that produced a token
-	c.want(started <= opened && opened <= started+dropped, "gaps: %d of %d tokens of %d sequences", gaps, produced, started)
+	c.want(started <= opened && opened <= started+dropped, "gaps: %d of %d tokens of %d sequences", gaps, produced,
+		started)
 	if cancelled == 0 {
-		c.want(dropped <= unforeseen, "tokens: %d dropped, but nobody left and %d answers ended unforeseen", dropped, unforeseen)
-		c.want(dropped > 0 || inSpans == firstToLast, "gaps: they sum to %d, but from first to last tokens it is %d", inSpans, firstToLast)
-		c.want(unforeseen > 0 || prefilled+decoded == misses-later+decodes+dropped, "tokens: %d computed, but requests need %d and %d were dropped",
+		c.want(dropped <= unforeseen, "tokens: %d dropped, but nobody left and %d answers ended unforeseen", dropped,
+			unforeseen)
+		c.want(dropped > 0 || inSpans == firstToLast, "gaps: they sum to %d, but from first to last tokens it is %d",
+			inSpans, firstToLast)
+		c.want(unforeseen > 0 || prefilled+decoded == misses-later+decodes+dropped,
+			"tokens: %d computed, but requests need %d and %d were dropped",
 			prefilled+decoded, misses-later+decodes, dropped)
 		if preempted == 0 {
 			c.want(later == 0, "tokens: %d found after preemptions, but there were none", later)
 			c.want(prefilled == misses, "tokens: %d prefilled, but prompts miss %d", prefilled, misses)
-			c.want(computed == misses+recomputed+decodes+dropped+rejected, "tokens: %d computed, prompts miss %d, %d recomputed, %d decoded, %d rejected", computed, misses, recomputed, decodes, rejected)
-			c.want(decoded == decodes+dropped, "tokens: %d decoded, but answers need %d and %d were dropped", decoded, decodes, dropped)
+			c.want(computed == misses+recomputed+decodes+dropped+rejected,
+				"tokens: %d computed, prompts miss %d, %d recomputed, %d decoded, %d rejected", computed, misses,
+				recomputed, decodes, rejected)
+			c.want(decoded == decodes+dropped, "tokens: %d decoded, but answers need %d and %d were dropped", decoded,
+				decodes, dropped)
 		}
 	}
 }
@@ -244,10 +273,13 @@ func (c *checker) levels() {
 	last := LevelChange{}
 	for _, ch := range c.t.Changes {
 		l := ch.Levels
-		c.want(l.Decoding >= 0 && l.Decoding <= l.Running && l.Running <= c.cfg.MaxNumSeqs && l.Waiting >= 0 && l.Running+l.Waiting <= l.System,
+		c.want(l.Decoding >= 0 && l.Decoding <= l.Running && l.Running <= c.cfg.MaxNumSeqs && l.Waiting >= 0 &&
+			l.Running+l.Waiting <= l.System,
 			"levels at %v: %+v", ch.At, l)
-		c.want(l.Waiting > 0 || l.Blocked == sched.NotBlocked, "levels at %v: blocked by %v, but nobody waits", ch.At, l.Blocked)
-		c.want(c.cfg.MaxQueuedRequests == 0 || l.Waiting+l.Running <= c.cfg.MaxQueuedRequests, "levels at %v: %+v, but %d are allowed",
+		c.want(l.Waiting > 0 || l.Blocked == sched.NotBlocked, "levels at %v: blocked by %v, but nobody waits", ch.At,
+			l.Blocked)
+		c.want(c.cfg.MaxQueuedRequests == 0 || l.Waiting+l.Running <= c.cfg.MaxQueuedRequests,
+			"levels at %v: %+v, but %d are allowed",
 			ch.At, l, c.cfg.MaxQueuedRequests)
 		d := ch.At.Sub(last.At)
 		system.add(last.Levels.System, d)
@@ -333,7 +365,8 @@ func (c *checker) departure(rec *event.Record) {
 	atOnce := rec.Refusal == event.NeverFits && rec.Released == r.Arrival // before anything can be settled
 	missed := func(after clock.Duration, at clock.Time) bool { return after > 0 && settled(after) <= at && !atOnce }
 	if !rec.Ending.GaveUp() {
-		c.want(rec.Left == clock.Never && !missed(client.FirstTimeout, started) && !missed(client.Timeout, complete) && !missed(client.Cancel, complete),
+		c.want(rec.Left == clock.Never && !missed(client.FirstTimeout, started) && !missed(client.Timeout, complete) &&
+			!missed(client.Cancel, complete),
 			"request %d: stayed till the end with client %+v and record %+v", r.ID, client, rec)
 		return
 	}
@@ -345,7 +378,8 @@ func (c *checker) departure(rec *event.Record) {
 		after, awaited = client.FirstTimeout, started
 	}
 	gone, told := settled(after), r.Arrival.Add(after+c.cfg.NetworkIn)
-	ok := missed(after, awaited) && rec.Left == r.Arrival.Add(after) && rec.Released >= gone && (rec.ClientFirst != clock.Never) == (started < gone)
+	ok := missed(after, awaited) && rec.Left == r.Arrival.Add(after) && rec.Released >= gone &&
+		(rec.ClientFirst != clock.Never) == (started < gone)
 	for _, earlier := range []clock.Duration{client.Timeout, client.Cancel, client.FirstTimeout} {
 		ok = ok && (earlier == 0 || earlier >= after || earlier == client.FirstTimeout && !missed(earlier, started))
 	}

@@ -23,13 +23,16 @@ func (c *checker) pipeline() {
 		c.want(len(passages) == len(left), "iteration %d: passages %s of %d stages", i, it.Passages, len(left))
 		for k, p := range passages {
 			enter := naive.Moment{At: clock.Time(p[0]), Femtos: p[1]}
-			c.want(naive.Later(enter, left[k]) == enter && naive.Later(enter, before) == enter && p[1] >= 0 && p[1] < clock.FemtosPerPico && p[2] >= 0,
-				"iteration %d: passage %d of %s, after %v, and %v in the stage before", i, k, it.Passages, left[k], before)
+			c.want(naive.Later(enter, left[k]) == enter && naive.Later(enter, before) == enter && p[1] >= 0 &&
+				p[1] < clock.FemtosPerPico && p[2] >= 0,
+				"iteration %d: passage %d of %s, after %v, and %v in the stage before", i, k, it.Passages, left[k],
+				before)
 			left[k] = enter.Plus(p[2])
 			before = left[k]
 		}
 		end := clock.Progression{Start: it.Start, Remainder: it.Remainder, First: it.Femtos, N: 1}
-		c.want(before == naive.Moment{At: end.End(1), Femtos: end.EndRemainder(1)}, "iteration %d: ends at %v and leaves the last stage at %v", i, end.End(1), before)
+		c.want(before == naive.Moment{At: end.End(1), Femtos: end.EndRemainder(1)},
+			"iteration %d: ends at %v and leaves the last stage at %v", i, end.End(1), before)
 		whole.add(c.cfg.Stages, clock.Duration(it.Femtos))
 		worked.add(1, clock.Duration(it.Worked))
 	}

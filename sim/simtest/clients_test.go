@@ -18,8 +18,10 @@ func (d drawer) clientSpec() workload.ClientSpec {
 		return clock.Duration(d.between(name, 1, 200)) * 2 * clock.Millisecond
 	}
 	s := workload.ClientSpec{
-		Timeout: some("timeout"), Retries: int32(d.between("retries", 0, 3)), RetryOn: workload.Retryable, Silent: d.once("silent", 4),
-		Backoff: workload.Backoff{Base: some("base"), Cap: clock.Second, Factor: 2, Jitter: []string{"none", "full", "equal", "openai"}[d.of("jitter", 4)]},
+		Timeout: some("timeout"), Retries: int32(d.between("retries", 0, 3)), RetryOn: workload.Retryable,
+		Silent: d.once("silent", 4),
+		Backoff: workload.Backoff{Base: some("base"), Cap: clock.Second, Factor: 2,
+			Jitter: []string{"none", "full", "equal", "openai"}[d.of("jitter", 4)]},
 	}
 	if d.once("first", 2) {
 		s.FirstTimeout = s.Timeout/2 + 1

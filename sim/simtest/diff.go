@@ -110,7 +110,8 @@ func compare[T comparable](what string, a, b []T, at func(T) clock.Time) differe
 		case i >= len(a):
 			return difference{at(b[i]), fmt.Sprintf("%s %d: none, other %+v", what, i, b[i])}
 		case a[i] != b[i]:
-			return difference{min(at(a[i]), at(b[i])), fmt.Sprintf("%s %d: %s\n in %+v", what, i, fields(a[i], b[i]), a[i])}
+			return difference{min(at(a[i]), at(b[i])),
+				fmt.Sprintf("%s %d: %s\n in %+v", what, i, fields(a[i], b[i]), a[i])}
 		}
 	}
 	return difference{}
@@ -119,7 +120,8 @@ func compare[T comparable](what string, a, b []T, at func(T) clock.Time) differe
 func compareSteps(a, b *Recorder) difference {
 	for i := range min(len(a.Steps), len(b.Steps), len(a.Iterations)) {
 		x, y := a.Steps[i], b.Steps[i]
-		if !slices.Equal(x.Scheduled, y.Scheduled) || !slices.Equal(x.Preempted, y.Preempted) || !slices.Equal(x.SwappedOut, y.SwappedOut) || x.FreeBlocks != y.FreeBlocks {
+		if !slices.Equal(x.Scheduled, y.Scheduled) || !slices.Equal(x.Preempted, y.Preempted) ||
+			!slices.Equal(x.SwappedOut, y.SwappedOut) || x.FreeBlocks != y.FreeBlocks {
 			return difference{a.Iterations[i].Start, fmt.Sprintf("step %d: %+v\n other %+v", i, x, y)}
 		}
 	}

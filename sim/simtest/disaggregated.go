@@ -53,7 +53,8 @@ func VerifyDisaggregated(t testing.TB, p Policy) {
 			f.Replicas[i] = config(i)
 			f.Replicas[i].MaxSpan = rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "max span")
 		}
-		w := &disaggregatedRecorder{lifecycleRecorder: newLifecycleRecorder(n), prompts: newRecordingRouter(), answers: newRecordingRouter()}
+		w := &disaggregatedRecorder{lifecycleRecorder: newLifecycleRecorder(n), prompts: newRecordingRouter(),
+			answers: newRecordingRouter()}
 		f.Routers, f.Disaggregation.Decoders = []route.Router{w.prompts}, []route.Router{w.answers}
 		src := c.Source()
 		e, err := sim.NewFleet(f, src, w)
@@ -61,8 +62,10 @@ func VerifyDisaggregated(t testing.TB, p Policy) {
 			err = e.Run(context.Background())
 		}
 		describe := func() string {
-			return fmt.Sprintf("%+v\n%+v\ntiers %+v, pull %d, fails %v, block of %d bytes\n%v", *f.Disaggregation, f.Lifecycle, f.Replicas[0].Connector.Tiers,
-				f.Replicas[0].Connector.PullPercent, f.Replicas[0].Connector.FailLost, f.Replicas[0].Connector.BlockBytes, c)
+			return fmt.Sprintf("%+v\n%+v\ntiers %+v, pull %d, fails %v, block of %d bytes\n%v", *f.Disaggregation,
+				f.Lifecycle, f.Replicas[0].Connector.Tiers,
+				f.Replicas[0].Connector.PullPercent, f.Replicas[0].Connector.FailLost,
+				f.Replicas[0].Connector.BlockBytes, c)
 		}
 		if err != nil {
 			t.Fatalf("%v\n%v", err, describe())
@@ -74,7 +77,8 @@ func VerifyDisaggregated(t testing.TB, p Policy) {
 		for i := range w.Records {
 			rec := &w.Records[i]
 			if asked := src.list[src.origin[src.sent[rec.Request.ID]]].OutputTokens; rec.Request.OutputTokens != asked {
-				t.Fatalf("request %d: asks for %d tokens, and not for %d\n%v", rec.Request.ID, rec.Request.OutputTokens, asked, describe())
+				t.Fatalf("request %d: asks for %d tokens, and not for %d\n%v", rec.Request.ID, rec.Request.OutputTokens,
+					asked, describe())
 			}
 			if rec.HandedOver {
 				seen["handed over, "+rec.Outcome.String()]++
@@ -99,7 +103,8 @@ func (d drawer) disaggregated(c *Case) (f sim.Fleet) {
 	prefills, decodes := d.between("prefills", 1, 3), d.between("decodes", 1, 3)
 	x := &sim.Disaggregation{
 		Prefills: prefills, Hop: 1 + some("hop", 3), Latency: clock.Duration(d.one("latency", 0, 0, 1, 9)) * step / 4,
-		Layers: int64(d.one("layers", 0, 4)), MinTokens: int32(d.one("min tokens", 0, 0, 20)), MaxBacklog: int64(d.one("backlog", 0, 0, 200)),
+		Layers: int64(d.one("layers", 0, 4)), MinTokens: int32(d.one("min tokens", 0, 0, 20)),
+		MaxBacklog: int64(d.one("backlog", 0, 0, 200)),
 	}
 	if d.once("lease", 2) {
 		x.Lease = 1 + some("lease", 40)
@@ -123,7 +128,8 @@ func (d drawer) disaggregated(c *Case) (f sim.Fleet) {
 	}
 	f.Disaggregation, f.Lifecycle = x, d.lifecycle(prefills+decodes, nil, step)
 	for i := range f.Lifecycle.Failures {
-		if k := &f.Lifecycle.Failures[i]; k.Replica == prefills && k.Kind <= sim.Drain { // somebody has to be left to answer
+		// somebody has to be left to answer
+		if k := &f.Lifecycle.Failures[i]; k.Replica == prefills && k.Kind <= sim.Drain {
 			k.For++
 		}
 	}
@@ -150,7 +156,8 @@ func newRecordingRouter() *recordingRouter {
 }
 
 // compare describes how the lives of replicas differ from those of naive engines that are sent the same.
-func (w *disaggregatedRecorder) compare(f *sim.Fleet, src *Requests, config func(int) engine.Config, seen map[string]int) string {
+func (w *disaggregatedRecorder) compare(f *sim.Fleet, src *Requests, config func(int) engine.Config,
+	seen map[string]int) string {
 	d := naive.NewDisaggregated(*f.Disaggregation)
 	tiers := make([][]*naive.Tier, len(f.Replicas))
 	for i := range f.Replicas {
@@ -211,7 +218,8 @@ func (w *disaggregatedRecorder) story(d *naive.Disaggregated, f *sim.Fleet, i in
 	l.recording.Records = slices.DeleteFunc(l.recording.Records, func(rec event.Record) bool {
 		id := rec.Request.ID
 		at := w.sentTo(p)[id]
-		gone[id] = gone[id] || rec.Outcome == event.Failed && rec.Released == at && (at == l.crash || at < l.ready || unreachable(f.Lifecycle, i, at))
+		gone[id] = gone[id] || rec.Outcome == event.Failed && rec.Released == at &&
+			(at == l.crash || at < l.ready || unreachable(f.Lifecycle, i, at))
 		return gone[id] || p.Prefills() && rec.HandedOver // and ended at the router
 	})
 	l.recording.Arrivals = slices.DeleteFunc(l.recording.Arrivals, func(a Arrival) bool { return gone[a.Request.ID] })

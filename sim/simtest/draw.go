@@ -47,7 +47,8 @@ func (d drawer) config() (c engine.Config) {
 	c.AppendUnkeyed = d.once("append unkeyed", 3)
 	c.AsyncScheduling = d.once("async", 2)
 	if d.once("windowed layers", 5) {
-		c.Window = engine.Window{Blocks: d.between("window", 1, 6), Layers: d.between("windowed", 1, 5), FullLayers: d.between("full", 1, 3)}
+		c.Window = engine.Window{Blocks: d.between("window", 1, 6), Layers: d.between("windowed", 1, 5),
+			FullLayers: d.between("full", 1, 3)}
 	}
 	if d.once("radix", 2) && c.PrefixCaching {
 		c.Radix = true
@@ -88,9 +89,11 @@ func (d drawer) connector(c *engine.Config, step clock.Duration) {
 	if c.PrefixCaching && !d.once("no tiers", 4) {
 		for range d.between("tiers", 1, 3) {
 			p.Tiers = append(p.Tiers, engine.Tier{
-				Name: fmt.Sprint("tier ", len(p.Tiers)), Chunks: d.one("chunks", 1, 3, 10, 40, 1000), Eviction: kv.Eviction(d.of("eviction", 2)),
+				Name: fmt.Sprint("tier ", len(p.Tiers)), Chunks: d.one("chunks", 1, 3, 10, 40, 1000),
+				Eviction:       kv.Eviction(d.of("eviction", 2)),
 				BytesPerSecond: bandwidth("bandwidth"), Latency: latency(),
-				WriteBack: d.once("write back", 2) && (p.ChunkBlocks < 2 || len(p.Tiers) > 0), Persistent: d.once("persistent", 2),
+				WriteBack:  d.once("write back", 2) && (p.ChunkBlocks < 2 || len(p.Tiers) > 0),
+				Persistent: d.once("persistent", 2),
 			})
 		}
 	}
@@ -159,7 +162,8 @@ func (d drawer) timer(c *engine.Config) clock.Duration {
 		c.Timer = Affine{Base: int64(step) * clock.FemtosPerPico}
 	case 1: // of the order of picoseconds, so that the remainder matters; some iterations may take no time
 		step = 2
-		c.Timer = Affine{Base: int64(d.between("femtos", 0, 2000)), PerSeq: 333, PerContext: int64(d.between("context", 0, 3))}
+		c.Timer = Affine{Base: int64(d.between("femtos", 0, 2000)), PerSeq: 333,
+			PerContext: int64(d.between("context", 0, 3))}
 	case 2:
 		step = 10 * clock.Microsecond
 		c.Timer = d.affine()

@@ -40,7 +40,8 @@ func (d drawer) client(step clock.Duration) *workload.Client {
 		}
 		return max(1, step*clock.Duration(d.between(name, 0, 80))/4)
 	}
-	c := &workload.Client{FirstTimeout: limit("first timeout", 2), Cancel: limit("cancel", 4), Silent: d.once("silent", 4)}
+	c := &workload.Client{FirstTimeout: limit("first timeout", 2), Cancel: limit("cancel", 4),
+		Silent: d.once("silent", 4)}
 	if c.Timeout = limit("timeout", 2); *c == (workload.Client{}) {
 		c.Timeout = limit("timeout", 1)
 	}
@@ -89,7 +90,8 @@ func (w *writer) request() (r workload.Request) {
 	switch w.of("content", 4) {
 	case 0: // unique
 	case 1: // of a group with a shared prefix
-		w.own(&r, workload.Segment{ID: workload.SegmentID(fmt.Sprint("group ", w.of("group", 2))), Tokens: w.length("shared", w.longIn)})
+		w.own(&r, workload.Segment{ID: workload.SegmentID(fmt.Sprint("group ", w.of("group", 2))),
+			Tokens: w.length("shared", w.longIn)})
 	case 2: // one of few prompts
 		k := w.of("prompt", 3)
 		r.InputTokens = max(1, int32(w.longIn-k))

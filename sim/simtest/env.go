@@ -107,8 +107,9 @@ func (e *Env) config(args *arguments) {
 		return int64(args.duration(key, otherwise)) * clock.FemtosPerPico
 	}
 	e.cfg = engine.Config{
-		Scheduler:           e.policy.New(e.knobs),
-		Timer:               Affine{Base: int64(e.step) * clock.FemtosPerPico, PerSeq: femtos("row", 0), PerToken: femtos("token", 0)},
+		Scheduler: e.policy.New(e.knobs),
+		Timer: Affine{Base: int64(e.step) * clock.FemtosPerPico, PerSeq: femtos("row", 0),
+			PerToken: femtos("token", 0)},
 		MaxNumSeqs:          args.int("seqs", 16),
 		MaxNumBatchedTokens: args.int("budget", 8192),
 		MaxModelLen:         int32(args.int("max-model-len", 8192)),
@@ -209,7 +210,8 @@ func client(args *arguments, sent clock.Time) *workload.Client {
 		}
 		return max(0, at.Sub(sent))
 	}
-	c := workload.Client{Timeout: limit("leaves"), FirstTimeout: limit("first-by"), Cancel: limit("cancels"), Silent: args.flag("silent")}
+	c := workload.Client{Timeout: limit("leaves"), FirstTimeout: limit("first-by"), Cancel: limit("cancels"),
+		Silent: args.flag("silent")}
 	if c == (workload.Client{}) {
 		return nil
 	}

@@ -11,7 +11,8 @@ import (
 // that it may ask, so that an engine that answers otherwise than the naive one behaves otherwise.
 // After so many disruptions it only makes sure that every request is served.
 var FuzzPolicy = Policy{"chaos", func(k *Knobs) sched.Scheduler {
-	return &fuzzPolicy{seed: uint64(k.Int("seed", 1, 1, 1<<30)), left: k.Int("disruptions", 20, 0, 60), calmness: k.Int("calmness", 2, 1, 4)}
+	return &fuzzPolicy{seed: uint64(k.Int("seed", 1, 1, 1<<30)), left: k.Int("disruptions", 20, 0, 60),
+		calmness: k.Int("calmness", 2, 1, 4)}
 }}
 
 type fuzzPolicy struct {
@@ -83,12 +84,15 @@ func (c *fuzzPolicy) Schedule(v sched.View) {
 // see asks everything that may be asked, and folds the answers.
 func (c *fuzzPolicy) see(v sched.View) uint64 {
 	d := digest{c.seed}
-	d.add(int64(v.Now()), int64(v.Budget()), int64(v.Seats()), int64(v.RunningLen()), int64(v.Decoding()), v.Context(), int64(v.Blocks()),
-		int64(v.FreeBlocks()), int64(v.LargestFree()), int64(v.Booked()), v.DecodeSteps(), v.Departures(), v.Remaining(5), v.Remaining(1<<30),
+	d.add(int64(v.Now()), int64(v.Budget()), int64(v.Seats()), int64(v.RunningLen()), int64(v.Decoding()), v.Context(),
+		int64(v.Blocks()),
+		int64(v.FreeBlocks()), int64(v.LargestFree()), int64(v.Booked()), v.DecodeSteps(), v.Departures(),
+		v.Remaining(5), v.Remaining(1<<30),
 		int64(v.BlocksFor(17)))
 	for s := v.First(); s != sched.None; s = v.Next(s) {
 		p, u := v.Progress(s), v.Urgency(s)
-		d.add(p.Request, int64(p.Prompt), int64(p.Generated), int64(p.MaxTokens), int64(p.Priority), u.Key, u.Arrival, u.Request, int64(v.Missing(s)))
+		d.add(p.Request, int64(p.Prompt), int64(p.Generated), int64(p.MaxTokens), int64(p.Priority), u.Key, u.Arrival,
+			u.Request, int64(v.Missing(s)))
 	}
 	for s := v.Last(); s != sched.None; s = v.Prev(s) {
 		d.add(v.Urgency(s).Request)
@@ -102,7 +106,8 @@ func (c *fuzzPolicy) see(v sched.View) uint64 {
 		if begins, ok := v.Beginning(i, 4); ok && begins == first {
 			d.add(2)
 		}
-		d.add(w.Request, int64(len(v.Path(i, nil))), int64(w.Known), int64(w.Cached), int64(w.Computed), int64(w.Loadable), int64(w.Held), int64(w.Generated), w.Urgency.Key)
+		d.add(w.Request, int64(len(v.Path(i, nil))), int64(w.Known), int64(w.Cached), int64(w.Computed),
+			int64(w.Loadable), int64(w.Held), int64(w.Generated), w.Urgency.Key)
 		if w.Preempted {
 			d.add(1)
 		}

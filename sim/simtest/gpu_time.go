@@ -12,7 +12,8 @@ func (c *checker) gpuTime() {
 	var lost, lostOf int
 	sharers, carry := int64(0), int64(0)
 	for i, it := range c.t.Iterations {
-		tokens := int64(it.Decodes + it.Drafts + it.PrefillTokens + it.RecomputedTokens + it.PaddedRows + it.PaddedTokens)
+		tokens := int64(it.Decodes + it.Drafts + it.PrefillTokens + it.RecomputedTokens + it.PaddedRows +
+			it.PaddedTokens)
 		if tokens != sharers {
 			sharers, carry = tokens, 0
 		}
@@ -29,7 +30,8 @@ func (c *checker) gpuTime() {
 		in.Drafts += each * int64(rejected)
 		in.Prefill += each * int64(it.PrefillTokens-it.LostTokens+it.Decodes+it.Drafts-rejected)
 		lost += it.LostTokens
-		c.want(0 <= it.LostTokens && it.LostTokens <= it.PrefillTokens, "iteration %d: %d of %d tokens had been lost", i, it.LostTokens, it.PrefillTokens)
+		c.want(0 <= it.LostTokens && it.LostTokens <= it.PrefillTokens, "iteration %d: %d of %d tokens had been lost",
+			i, it.LostTokens, it.PrefillTokens)
 	}
 	for i := range c.t.Records {
 		rec := &c.t.Records[i]
@@ -38,7 +40,8 @@ func (c *checker) gpuTime() {
 		of.Lost += rec.GPU.Lost
 		of.Drafts += rec.GPU.Drafts
 		lostOf += int(rec.LostTokens)
-		c.want(rec.Scheduled != clock.Never || rec.GPU == event.GPUTime{}, "request %d: it was never scheduled, and took %+v", rec.Request.ID, rec.GPU)
+		c.want(rec.Scheduled != clock.Never || rec.GPU == event.GPUTime{},
+			"request %d: it was never scheduled, and took %+v", rec.Request.ID, rec.GPU)
 	}
 	c.want(in == of, "GPU time: %+v in iterations, %+v of requests", in, of)
 	c.want(lost == lostOf, "tokens: %d lost by the cache in iterations, %d in records", lost, lostOf)

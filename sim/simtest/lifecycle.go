@@ -56,7 +56,8 @@ func verifyLifecycle(t testing.TB, draw func(*rapid.T) Case, router func(route.I
 			cfg.Check = true
 			return cfg
 		}
-		spy := &recordingRouter{Bound: route.Bind(router(route.Identity{Seed: 5, Of: 1})), sent: make(map[int64]clock.Time)}
+		spy := &recordingRouter{Bound: route.Bind(router(route.Identity{Seed: 5, Of: 1})),
+			sent: make(map[int64]clock.Time)}
 		f := sim.Fleet{Routers: []route.Router{spy}, Lifecycle: lives}
 		for range replicas {
 			f.Replicas = append(f.Replicas, lives.Renew(0))
@@ -161,8 +162,10 @@ func (d drawer) lifecycle(replicas int, together []int, step clock.Duration) *si
 	}
 	if d.once("autoscaler", 2) {
 		l.Scalers = []sim.Scaler{{
-			Policy: &randomAutoscaler{step: step/4 + 1 + some("turn", 10), seed: uint64(d.between("mood", 0, 1000)), most: groups},
-			Last:   replicas - 1, Most: groups, Initial: d.between("initial", 0, groups), Scrape: step/4 + 1 + some("scrape", 10), Metric: autoscale.Metric(d.of("metric", 4)),
+			Policy: &randomAutoscaler{step: step/4 + 1 + some("turn", 10), seed: uint64(d.between("mood", 0, 1000)),
+				most: groups},
+			Last: replicas - 1, Most: groups, Initial: d.between("initial", 0, groups),
+			Scrape: step/4 + 1 + some("scrape", 10), Metric: autoscale.Metric(d.of("metric", 4)),
 		}}
 	}
 	return l
@@ -223,12 +226,15 @@ func checkConserved(t *Recorder, src *Requests) error {
 		c.want(open[rec.Request.ID], "request %d: ended twice, or was never sent", rec.Request.ID)
 		delete(open, rec.Request.ID)
 		e := told[rec.Request.ID]
-		c.want(e.How == rec.Ending && e.Again == rec.Again && (rec.Outcome == event.Failed) == (rec.Ending == workload.Disconnected),
+		c.want(e.How == rec.Ending && e.Again == rec.Again &&
+			(rec.Outcome == event.Failed) == (rec.Ending == workload.Disconnected),
 			"request %d: told %+v, record %+v", rec.Request.ID, e, rec)
-		c.want(e.How == workload.Answered || e.Tokens <= rec.Tokens, "request %d: told %+v, record %+v", rec.Request.ID, e, rec)
+		c.want(e.How == workload.Answered || e.Tokens <= rec.Tokens, "request %d: told %+v, record %+v", rec.Request.ID,
+			e, rec)
 		delivered += int(rec.Tokens)
 	}
-	c.want(len(open) == 0 && len(told) == len(t.Records), "%d of %d requests have not ended, and %d are done", len(open), len(t.Arrivals), len(told))
+	c.want(len(open) == 0 && len(told) == len(t.Records), "%d of %d requests have not ended, and %d are done",
+		len(open), len(t.Arrivals), len(told))
 	for _, d := range t.Drops {
 		dropped += d.Tokens
 	}
@@ -311,23 +317,28 @@ func (t *lifecycleRecorder) ReplicaState(at clock.Time, i int, s event.State) {
 
 // compare describes how a life differs from that of the naive engine, which is sent the same requests when the
 // router sent them, and finds in tiers that persist what the lives before have left there.
-func (l *replicaLife) compare(c *Case, replica int, lives *sim.Lifecycle, src *Requests, sent map[int64]clock.Time, tiers []*naive.Tier) string {
+func (l *replicaLife) compare(c *Case, replica int, lives *sim.Lifecycle, src *Requests, sent map[int64]clock.Time,
+	tiers []*naive.Tier) string {
 	if l.drain != clock.Never && lives.Grace > 0 {
 		l.crash = min(l.crash, l.drain.Add(lives.Grace))
 	}
-	life, dark := naive.Lifetime{Crash: l.crash, Tiers: tiers, Slow: slowness(lives, replica)}, losesLink(lives, replica)
+	life, dark := naive.Lifetime{Crash: l.crash, Tiers: tiers, Slow: slowness(lives, replica)},
+		losesLink(lives, replica)
 	if dark && slices.ContainsFunc(c.requests, func(r workload.Request) bool { return r.Client != nil }) {
 		return "" // clients who would have stayed leave
 	}
 	unsent := make(map[int64]bool) // what failed on the way
 	for i := range l.recording.Records {
 		rec := &l.recording.Records[i]
-		if (rec.Outcome == event.Failed || rec.Released == l.crash) && rec.Queued == clock.Never && rec.Released == sent[rec.Request.ID] {
+		if (rec.Outcome == event.Failed || rec.Released == l.crash) && rec.Queued == clock.Never &&
+			rec.Released == sent[rec.Request.ID] {
 			unsent[rec.Request.ID] = true
 		}
 	}
 	l.recording.Arrivals = slices.DeleteFunc(l.recording.Arrivals, func(a Arrival) bool { return unsent[a.Request.ID] })
-	l.recording.Records = slices.DeleteFunc(l.recording.Records, func(r event.Record) bool { return unsent[r.Request.ID] })
+	l.recording.Records = slices.DeleteFunc(l.recording.Records, func(r event.Record) bool {
+		return unsent[r.Request.ID]
+	})
 	again, alone := newReplay(l.recording.Arrivals, src), new(StepRecorder)
 	again.sent = sent
 	if err := naive.RunLifetime(c.Config(), again, alone, life); err != nil {
@@ -348,7 +359,9 @@ func slowness(lives *sim.Lifecycle, replica int) (list []naive.Slowdown) {
 
 // losesLink says that a replica loses its link at some time.
 func losesLink(lives *sim.Lifecycle, replica int) bool {
-	return slices.ContainsFunc(lives.Failures, func(f sim.Failure) bool { return f.Kind == sim.LinkLoss && concerns(lives, &f, replica) })
+	return slices.ContainsFunc(lives.Failures, func(f sim.Failure) bool {
+		return f.Kind == sim.LinkLoss && concerns(lives, &f, replica)
+	})
 }
 
 // concerns says that a failure is of a replica, or of one that lives together with it.

@@ -51,7 +51,8 @@ func VerifyLockstep(t testing.TB, p Policy, router func() route.Router) {
 			}
 			for k := range a {
 				if a[k].Start != b[k].Start || a[k].End != b[k].End {
-					t.Fatalf("iteration %d of rank 0 is from %v to %v, that of rank %d from %v to %v\n%v", k, a[k].Start, a[k].End, i, b[k].Start, b[k].End, c)
+					t.Fatalf("iteration %d of rank 0 is from %v to %v, that of rank %d from %v to %v\n%v", k,
+						a[k].Start, a[k].End, i, b[k].Start, b[k].End, c)
 				}
 			}
 		}
@@ -65,10 +66,12 @@ func VerifyLockstep(t testing.TB, p Policy, router func() route.Router) {
 			}
 			worked := working(first[i].Iterations)
 			if len(worked) != len(reference.Iterations) {
-				t.Fatalf("rank %d has %d iterations with work, the naive engine %d\n%v", i, len(worked), len(reference.Iterations), c)
+				t.Fatalf("rank %d has %d iterations with work, the naive engine %d\n%v", i, len(worked),
+					len(reference.Iterations), c)
 			}
 			for k, it := range worked {
-				if n := &reference.Iterations[k]; it.Start != n.Start || it.End != n.End || it.Decodes != n.Decodes || it.PrefillTokens != n.PrefillTokens {
+				if n := &reference.Iterations[k]; it.Start != n.Start || it.End != n.End || it.Decodes != n.Decodes ||
+					it.PrefillTokens != n.PrefillTokens {
 					t.Fatalf("iteration %d of rank %d is %+v, naive %+v\n%v", k, i, it, n, c)
 				}
 			}
@@ -170,14 +173,16 @@ func VerifyLockstepLifecycle(t testing.TB, p Policy, router func() route.Router)
 			}
 			for i := range first {
 				if d := Diff(&first[i], &obs.parts[i]); alone && d != "" {
-					t.Fatalf("rank %d stepped singly and in spans of %d: %s\n%v of %d\n%+v\n%v", i, maxSpan, d, ranks, ranks[0], lives, c)
+					t.Fatalf("rank %d stepped singly and in spans of %d: %s\n%v of %d\n%+v\n%v", i, maxSpan, d, ranks,
+						ranks[0], lives, c)
 				}
 			}
 		}
 		for i := range first {
 			a, b := first[i/ranks[0]*ranks[0]].Iterations, first[i].Iterations
 			if !slices.EqualFunc(a, b, func(x, y Iteration) bool { return x.Start == y.Start && x.End == y.End }) {
-				t.Fatalf("rank %d does not iterate with its group: %d and %d iterations\n%v\n%+v\n%v", i, len(a), len(b), ranks, lives, c)
+				t.Fatalf("rank %d does not iterate with its group: %d and %d iterations\n%v\n%+v\n%v", i, len(a),
+					len(b), ranks, lives, c)
 			}
 		}
 	})
@@ -223,7 +228,8 @@ func (p Policy) DrawPipeline(t *rapid.T) Case {
 	d := drawer{t}
 	cfg := &c.config
 	cfg.Stages = d.between("stages", 2, 6)
-	cfg.HostBlocks, cfg.Radix, cfg.Contiguous, cfg.Connector, cfg.Speculative = 0, false, false, nil, engine.Speculative{}
+	cfg.HostBlocks, cfg.Radix, cfg.Contiguous, cfg.Connector, cfg.Speculative = 0, false, false, nil,
+		engine.Speculative{}
 	if _, fair := cfg.Order.(sched.Fair); fair {
 		cfg.Order = sched.ByPriority{}
 	}

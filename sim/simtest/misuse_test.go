@@ -55,14 +55,16 @@ func TestRefuses(t *testing.T) {
 		}
 		cfg.Scheduler = does{test.does, test.repeats}
 		two := []workload.Request{{InputTokens: 4, OutputTokens: 4}, {InputTokens: 5, OutputTokens: 4}}
-		if err := naive.Run(cfg, NewRequests(two), &Recorder{}); err == nil || !strings.Contains(err.Error(), test.want) {
+		if err := naive.Run(cfg, NewRequests(two), &Recorder{}); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("naive: want an error with %q, got %v", test.want, err)
 		}
 		if test.repeats > 1 {
 			continue
 		}
 		cfg.Check = true
-		if err := runEngine(cfg, NewRequests(two), &Recorder{}); err == nil || !strings.Contains(err.Error(), test.want) {
+		if err := runEngine(cfg, NewRequests(two), &Recorder{}); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("engine: want an error with %q, got %v", test.want, err)
 		}
 	}

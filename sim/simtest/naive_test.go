@@ -61,7 +61,8 @@ func TestNaiveByHand(t *testing.T) {
 		3: {8 * ms, 13 * ms, never, never, never, never, 33 * ms},
 	}
 	for _, rec := range tape.Records {
-		got := instants{rec.Queued, rec.Scheduled, rec.FirstToken, rec.ClientFirst, rec.LastToken, rec.ClientLast, rec.Released}
+		got := instants{rec.Queued, rec.Scheduled, rec.FirstToken, rec.ClientFirst, rec.LastToken, rec.ClientLast,
+			rec.Released}
 		if got != want[rec.Request.ID] {
 			t.Errorf("request %d: %v, want %v", rec.Request.ID, got, want[rec.Request.ID])
 		}

@@ -48,7 +48,8 @@ func queueOrder(k *Knobs) sched.Order {
 
 func size(k *Knobs) sched.Size {
 	return sched.Size{
-		PerPrompt: int64(k.Int("per-prompt", 0, 0, 2)), PerAnswer: int64(k.Int("per-answer", 1, 1, 3)), Error: k.Float("error", 0, .2, 1),
+		PerPrompt: int64(k.Int("per-prompt", 0, 0, 2)), PerAnswer: int64(k.Int("per-answer", 1, 1, 3)),
+		Error: k.Float("error", 0, .2, 1),
 	}
 }
 

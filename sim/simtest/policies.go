@@ -30,7 +30,8 @@ func Policies() []Policy {
 		}},
 		{"vllm-variants", func(k *Knobs) sched.Scheduler {
 			p := vllm(k)
-			p.Victim = sched.Victim(k.Choice("victim", "last-admitted", "least-urgent", "most-remaining", "least-progress", "longest"))
+			p.Victim = sched.Victim(k.Choice("victim", "last-admitted", "least-urgent", "most-remaining",
+				"least-progress", "longest"))
 			if p.Swap = k.Flag("swap"); k.Flag("full-length") {
 				p.Admission = sched.FullLength
 			}
@@ -60,7 +61,8 @@ func Policies() []Policy {
 		}},
 		{"trtllm", func(k *Knobs) sched.Scheduler {
 			return &sched.TRTLLM{
-				Capacity:       sched.Capacity(k.Choice("capacity", "guaranteed-no-evict", "max-utilization", "static-batch")),
+				Capacity: sched.Capacity(k.Choice("capacity", "guaranteed-no-evict", "max-utilization",
+					"static-batch")),
 				ChunkedContext: k.Flag("chunked"),
 				Chunking:       sched.Chunking(k.Choice("chunking", "first-come-first-served", "equal-progress")),
 				ChunkUnit:      int32(k.Int("unit", 64, 1, 20)),
@@ -86,7 +88,8 @@ func vllm(k *Knobs) sched.VLLM {
 
 // starvation is the longest of some times, random or given; 0 for none.
 func starvation(k *Knobs) (longest clock.Duration) {
-	for _, d := range k.Durations("starvation", clock.Picosecond, 20*clock.Microsecond, 100*clock.Microsecond, 100*clock.Millisecond, clock.Second) {
+	for _, d := range k.Durations("starvation", clock.Picosecond, 20*clock.Microsecond, 100*clock.Microsecond,
+		100*clock.Millisecond, clock.Second) {
 		longest = max(longest, d)
 	}
 	return longest
@@ -104,7 +107,8 @@ func sglang(k *Knobs) sched.Scheduler {
 	if k.Flag("whole-prompts") {
 		p.ChunkedPrefillSize, p.MixedChunk = 0, false
 	}
-	if preempts, threshold := k.Flag("preempt"), k.Int("preempt-threshold", 10, 0, 2); preempts && p.QueueOrder == sched.FirstCome {
+	if preempts, threshold := k.Flag("preempt"), k.Int("preempt-threshold", 10, 0, 2); preempts &&
+		p.QueueOrder == sched.FirstCome {
 		p.PreemptByPriority, p.PreemptionThreshold = true, int32(threshold)
 	}
 	return p

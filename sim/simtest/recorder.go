@@ -152,10 +152,12 @@ func (t *Recorder) Span(s *event.Span) {
 		it := Iteration{
 			Start: tail.Start, End: tail.End(1), Remainder: tail.Remainder, Femtos: tail.First,
 			Decodes: s.Decodes, Gaps: s.Gaps, FirstTokens: s.FirstTokens,
-			PrefillTokens: s.PrefillTokens, RecomputedTokens: s.RecomputedTokens, LostTokens: s.LostTokens, Carry: s.CarryAfter(k),
+			PrefillTokens: s.PrefillTokens, RecomputedTokens: s.RecomputedTokens, LostTokens: s.LostTokens,
+			Carry:  s.CarryAfter(k),
 			Drafts: s.Drafts, Accepted: s.Accepted, Discarded: s.Discarded,
 			Context: s.Context + int64(k)*int64(s.Decodes), Shared: s.Shared, UsedBlocks: -1, EmptyBlocks: -1,
-			PaddedRows: s.PaddedRows, PaddedTokens: s.PaddedTokens, PaddedContext: s.PaddedContext + int64(k)*int64(s.PaddedRows),
+			PaddedRows: s.PaddedRows, PaddedTokens: s.PaddedTokens,
+			PaddedContext: s.PaddedContext + int64(k)*int64(s.PaddedRows),
 			SwappedBlocks: s.SwappedBlocks, SwapFemtos: s.SwapFemtos, HostFemtos: s.HostFemtos + int64(k)*s.HostSlope,
 		}
 		if s.Passages != nil {
@@ -214,7 +216,8 @@ func (t *Recorder) Finished(rec *event.Record) {
 
 // Step implements [event.StepObserver].
 func (t *StepRecorder) Step(s *event.Step) {
-	t.Steps = append(t.Steps, Step{slices.Clone(s.Scheduled), slices.Clone(s.Preempted), slices.Clone(s.SwappedOut), s.FreeBlocks})
+	t.Steps = append(t.Steps, Step{slices.Clone(s.Scheduled), slices.Clone(s.Preempted), slices.Clone(s.SwappedOut),
+		s.FreeBlocks})
 }
 
 // settleLinks leaves the last change of each instant and link, if it is one. How long copies go on when all else has
@@ -225,7 +228,9 @@ func (t *Recorder) settleLinks() {
 		end = max(end, t.Iterations[n-1].End)
 	}
 	t.Links = slices.DeleteFunc(t.Links, func(c LinkChange) bool { return c.At >= end })
-	slices.SortStableFunc(t.Links, func(a, b LinkChange) int { return cmp.Or(cmp.Compare(a.Tier, b.Tier), cmp.Compare(a.At, b.At)) })
+	slices.SortStableFunc(t.Links, func(a, b LinkChange) int {
+		return cmp.Or(cmp.Compare(a.Tier, b.Tier), cmp.Compare(a.At, b.At))
+	})
 	var links []LinkChange
 	for i, c := range t.Links {
 		if i+1 < len(t.Links) && t.Links[i+1].At == c.At && t.Links[i+1].Tier == c.Tier {

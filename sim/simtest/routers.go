@@ -18,13 +18,17 @@ func Routers() []Router {
 		{"round-robin", func(route.Identity) route.Router { return new(route.RoundRobin) }},
 		{"random", func(id route.Identity) route.Router { return &route.Random{ID: id} }},
 		{"power-of-two", func(id route.Identity) route.Router { return &route.PowerOfTwo{ID: id} }},
-		{"power-of-two-scraped", func(id route.Identity) route.Router { return &route.PowerOfTwo{ID: id, Scraped: true} }},
+		{"power-of-two-scraped", func(id route.Identity) route.Router {
+			return &route.PowerOfTwo{ID: id, Scraped: true}
+		}},
 		{"least-requests", func(id route.Identity) route.Router { return &route.LeastRequests{ID: id} }},
 		{"least-tokens", func(id route.Identity) route.Router { return &route.LeastTokens{ID: id} }},
 		{"least-tokens-uncached", func(id route.Identity) route.Router {
 			return &route.LeastTokens{ID: id, Answer: 10, Uncached: true}
 		}},
-		{"least-queue", func(id route.Identity) route.Router { return &route.LeastQueue{ID: id, Running: true, Local: true} }},
+		{"least-queue", func(id route.Identity) route.Router {
+			return &route.LeastQueue{ID: id, Running: true, Local: true}
+		}},
 		{"least-kv", func(id route.Identity) route.Router { return &route.LeastKV{ID: id} }},
 		{"session", func(route.Identity) route.Router { return new(route.Session) }},
 		{"bounded-hash", func(route.Identity) route.Router { return route.NewBoundedHash() }},
@@ -54,7 +58,8 @@ func Routers() []Router {
 			p := route.NewLLMD()
 			p.ID, p.Precise = id, true
 			p.Affinity = route.Affinity{Threshold: 0.5, Explore: 0.1, MaxPenalty: clock.Second, PrefillRate: 20}
-			p.Scorers = []route.Weighted{{By: route.TokenScore, Weight: 1}, {By: route.NoHitScore, Weight: 1}, {By: route.SessionScore, Weight: 1}}
+			p.Scorers = []route.Weighted{{By: route.TokenScore, Weight: 1}, {By: route.NoHitScore, Weight: 1},
+				{By: route.SessionScore, Weight: 1}}
 			p.Picker, p.TokenLimit = route.WeightedRandom, 100
 			return p
 		}},

@@ -14,7 +14,8 @@ import (
 // headings are those of the columns of a table of steps. Of the optional ones those are printed that
 // are not empty throughout.
 var (
-	headings = [...]string{"step", "begins", "ends", "scheduled", "sampled", "finished", "preempted", "hit", "free", "held", "swapped", "padded"}
+	headings = [...]string{"step", "begins", "ends", "scheduled", "sampled", "finished", "preempted", "hit", "free",
+		"held", "swapped", "padded"}
 	optional = [...]bool{1: true, 2: true, 6: true, 7: true, 8: true, 9: true, 10: true, 11: true}
 )
 
@@ -146,7 +147,8 @@ func (k *bookkeeper) row(i int) (r row) {
 			k.computed[id] = 0
 		}
 	}
-	for c, list := range [...][]string{3: scheduled, 4: sampled, 5: finished, 6: preempted, 7: hit, 9: held, 10: swapped} {
+	for c, list := range [...][]string{3: scheduled, 4: sampled, 5: finished, 6: preempted, 7: hit, 9: held,
+		10: swapped} {
 		if c != 8 {
 			r[c] = strings.Join(list, " ")
 		}

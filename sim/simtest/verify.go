@@ -37,7 +37,8 @@ func verify(t testing.TB, draw func(t *rapid.T) Case) {
 		reference, told := c.runNaive(t, nil)
 		count(seen, &reference.Recorder)
 		// Of a radix tree a look at the queue refreshes what it finds; and the witness knows V1 alone.
-		if v, ok := c.policy.New(c.knobs).(*sched.VLLM); ok && !c.config.Radix && c.config.Connector == nil && !v.Swap && v.Admission != sched.FullLength {
+		if v, ok := c.policy.New(c.knobs).(*sched.VLLM); ok && !c.config.Radix && c.config.Connector == nil &&
+			!v.Swap && v.Admission != sched.FullLength {
 			witness, _ := c.runNaive(t, naive.VLLMReference(v))
 			if d := Diff(&reference.Recorder, &witness.Recorder); d != "" {
 				t.Fatalf("policy and witness differ: %s\n%v", d, c)
@@ -74,7 +75,8 @@ func (c *Case) runNaive(t *rapid.T, other sched.Scheduler) (*StepRecorder, []End
 }
 
 // compare runs a case on the real engine, and demands that it is the same as on the naive one.
-func (c *Case) compare(t *rapid.T, how string, naive *Recorder, told []Ended, obs event.Observer, tape *Recorder, maxSpan int) {
+func (c *Case) compare(t *rapid.T, how string, naive *Recorder, told []Ended, obs event.Observer, tape *Recorder,
+	maxSpan int) {
 	cfg, src := c.Config(), c.Source()
 	cfg.MaxSpan, cfg.Check = maxSpan, true
 	e, err := sim.New(cfg, src, obs)

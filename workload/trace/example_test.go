@@ -32,7 +32,8 @@ func ExampleOpen() {
 
 // A fault says where it is, what was found and what is wanted.
 func ExampleOpen_fault() {
-	r, _ := trace.Open(strings.NewReader("TIMESTAMP,ContextTokens,GeneratedTokens\nnoon,10,5\n"), "azure.csv", trace.Options{})
+	r, _ := trace.Open(strings.NewReader("TIMESTAMP,ContextTokens,GeneratedTokens\nnoon,10,5\n"), "azure.csv",
+		trace.Options{})
 	_, err := r.Next()
 	fmt.Println(err)
 	// Output: azure.csv:2: TIME: "noon" is not a timestamp (want 2006-01-02 15:04:05[.fraction][zone])

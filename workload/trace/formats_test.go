@@ -30,7 +30,8 @@ var examples = map[string]struct{ text, rows string }{
 		"0 206 272 s1.0 ChatGPT Conversation log; 2 447 23 GPT-4 API log; 2 447 23 GPT-4 API log; 11 7 8 s1.1 ChatGPT Conversation log",
 	},
 	"mooncake": {
-		`{"timestamp": 0, "input_length": 1100, "output_length": 5, "hash_ids": [7, 8, 9]}` + "\n" + `{"timestamp": 1500, "input_length": 100, "output_length": 5, "hash_ids": [10]}`,
+		`{"timestamp": 0, "input_length": 1100, "output_length": 5, "hash_ids": [7, 8, 9]}` + "\n" +
+			`{"timestamp": 1500, "input_length": 100, "output_length": 5, "hash_ids": [10]}`,
 		"0 1100 5 b2; 1.5 100 5",
 	},
 	"bailian": {
@@ -40,9 +41,11 @@ var examples = map[string]struct{ text, rows string }{
 {"chat_id": 9, "parent_chat_id": 8, "timestamp": 3, "input_length": 49, "output_length": 1, "type": "text", "turn": 3, "hash_ids": [54, 55, 56]}`,
 		"0.738 33 531 s1.0 text b2; 0.75 15 53 s2.0 search; 2.5 49 83 s1.1 text b3; 3 49 1 s1.2 text b3",
 	},
-	"vidur":            {"num_prefill_tokens,num_decode_tokens,num_total_tokens,pd_ratio\n3772,54,3826,69.8\n2015,156,2171,12.9\n", "0 3772 54; 0 2015 156"},
-	"vidur with times": {"arrived_at,num_prefill_tokens,num_decode_tokens\n0.25,3772,54\n1e0,2015,156\n", "0.25 3772 54; 1 2015 156"},
-	"splitwise":        {"request_id,request_type,application_id,arrival_timestamp,batch_size,prompt_size,token_size\n0,2,0,0.5,1,100,20\n1,2,7,0.75,1,90,2\n", "0.5 100 20 0; 0.75 90 2 7"},
+	"vidur": {"num_prefill_tokens,num_decode_tokens,num_total_tokens,pd_ratio\n3772,54,3826,69.8\n2015,156,2171,12.9\n",
+		"0 3772 54; 0 2015 156"},
+	"vidur with times": {"arrived_at,num_prefill_tokens,num_decode_tokens\n0.25,3772,54\n1e0,2015,156\n",
+		"0.25 3772 54; 1 2015 156"},
+	"splitwise": {"request_id,request_type,application_id,arrival_timestamp,batch_size,prompt_size,token_size\n0,2,0,0.5,1,100,20\n1,2,7,0.75,1,90,2\n", "0.5 100 20 0; 0.75 90 2 7"},
 	"llmservingsim": {
 		`{"input_toks":34,"output_toks":70,"arrival_time_ns":46926808,"input_tok_ids":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,5,6],"output_tok_ids":[11,12]}
 {"session_id": "a", "arrival_time_ns": 50000000, "sub_requests": [{"input_toks": 10, "output_toks": 20, "tool_duration_ns": 1500000000}, {"input_toks": 40, "output_toks": 5, "tool_duration_ns": 7}, {"input_toks": 50, "output_toks": 6}]}
@@ -98,14 +101,16 @@ func TestFormats(t *testing.T) {
 				continue
 			}
 			rows, err := readAll(f)
-			if got := show(rows, f.Classes()); err != nil || got != x.rows || f.Format() != format || len(f.Warnings()) > 0 {
+			if got := show(rows, f.Classes()); err != nil || got != x.rows || f.Format() != format ||
+				len(f.Warnings()) > 0 {
 				t.Errorf("%s, told as %s: %v %v\n got %s\nwant %s", name, f.Format(), err, f.Warnings(), got, x.rows)
 			}
 			if timeless := strings.Contains(name, "without times") || name == "vidur"; f.Timeless() != timeless {
 				t.Errorf("%s: timeless is %v", name, f.Timeless())
 			}
 			c := f.Counts()
-			if sum := c.Accepted + c.Dropped[ZeroOut]; sum != c.Rows || format == "burstgpt" && (c.Dropped[ZeroOut] != 2 || c.Noted[Total] != 1) {
+			if sum := c.Accepted + c.Dropped[ZeroOut]; sum != c.Rows || format == "burstgpt" &&
+				(c.Dropped[ZeroOut] != 2 || c.Noted[Total] != 1) {
 				t.Errorf("%s: %+v", name, c)
 			}
 		}
@@ -130,10 +135,13 @@ func TestFormatFaults(t *testing.T) {
 		{burst + "2024-05-12 00:00:00,1,2\n", `t:3: FIELDS: "2024-05-12 00:00:00,1,2" has 3 columns (want 6)`},
 		{burst + chat, `t:3: FIELDS`},
 		{chat + strings.Replace(chat, "-1", "77", 1), `t:2: PARENT: "77" is an unknown chat`},
-		{chat + strings.Replace(chat, "[54, 55]", "[54]", 1), `t:2: HASHLEN: "[54]" has 1 ids (want 3 ids for 33 tokens in blocks of 16; they would fit blocks of 64 or 128`},
-		{chat + `{"timestamp": 1, "input_length": 3}`, `t:2: FIELDS: "{\"timestamp\": 1, \"input_length\": 3}" has no chat_id`},
+		{chat + strings.Replace(chat, "[54, 55]", "[54]", 1),
+			`t:2: HASHLEN: "[54]" has 1 ids (want 3 ids for 33 tokens in blocks of 16; they would fit blocks of 64 or 128`},
+		{chat + `{"timestamp": 1, "input_length": 3}`,
+			`t:2: FIELDS: "{\"timestamp\": 1, \"input_length\": 3}" has no chat_id`},
 		{chat + burst, `t:2: JSON: "Timestamp,Model`},
-		{sim + `{"arrival_time_ns":6,"session_id":1,"sub_requests":[{"input_toks":1}]}`, `t:2: FIELDS: "{\"input_toks\":1}" has no output_toks`},
+		{sim + `{"arrival_time_ns":6,"session_id":1,"sub_requests":[{"input_toks":1}]}`,
+			`t:2: FIELDS: "{\"input_toks\":1}" has no output_toks`},
 		{sim + `{"arrival_time_ns":6,"session_id":1,"sub_requests":[{"input_toks":1,"output_toks":1},{"input_toks":1,"output_toks":0}]}`, `t:2: RANGE`},
 		{sim + `{"arrival_time_ns":6,"session_id":1,"sub_requests":[]}`, `t:2: FIELDS`},
 		{sim + `{"arrival_time_ns":6,"sub_requests":[{"input_toks":1,"output_toks":1}]}`, `has no session_id`},
@@ -143,9 +151,11 @@ func TestFormatFaults(t *testing.T) {
 		{"arrival_timestamp,batch_size,prompt_size,token_size\n1,4,1,1\n", `t:2: RANGE: "4" is a batch`},
 		{"{\n\"input_lens\": [1, 2],\n\"output_lens\": [3}", `t:3: JSON: "}" is unexpected here (want ',')`},
 		{"{\"input_lens\": [1, 2],\n\"output_lens\": [3, 4], \"errors\": [\"", `t: the file is cut short in line 2`},
-		{`{"input_lens": [1, 2], "output_lens": [3]}`, `t: FIELDS: 2 input_lens, 1 output_lens and 0 start_times differ in length`},
+		{`{"input_lens": [1, 2], "output_lens": [3]}`,
+			`t: FIELDS: 2 input_lens, 1 output_lens and 0 start_times differ in length`},
 		{`{"input_lens": [1, 2.5], "output_lens": [3, 4]}`, `t:1: INT: "2.5"`},
-		{`{"completed": 1, "total_input_tokens": 5, "total_output_tokens": 5}`, `only totals and no requests (want a result saved with --save-detailed)`},
+		{`{"completed": 1, "total_input_tokens": 5, "total_output_tokens": 5}`,
+			`only totals and no requests (want a result saved with --save-detailed)`},
 		{"[{\"start_time\": 1, \"end_time\": 2, \"info\": {\"input_tokens\": 4, \"output_tokens\": 1}},\n {\"end_time\": 2, \"info\": {}}]", `t:2: FIELDS: "" has no start_time`},
 		{`[1, 2]`, `t: FIELDS: "[1, 2]" is the list of no known format`},
 		{"0,0.12,0.9377,Gamma,1.137,7.209\n", `is a rate file of a ServeGen client (want the directory`},
@@ -166,7 +176,8 @@ func TestFormatFaults(t *testing.T) {
 // TestFormatFixes: mode fix mends what has a remedy.
 func TestFormatFixes(t *testing.T) {
 	rows, f, err := read(t, "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,GPT-5,1,1,2,API log\n4,ChatGPT,1,1,2,Batch log\n", Options{Mode: Fix})
-	if err != nil || len(rows) != 2 || f.Counts().Fixed[Class] != 2 || f.Counts().Fixed[Order] != 1 || !slices.Contains(f.Classes(), "GPT-5 API log") {
+	if err != nil || len(rows) != 2 || f.Counts().Fixed[Class] != 2 || f.Counts().Fixed[Order] != 1 ||
+		!slices.Contains(f.Classes(), "GPT-5 API log") {
 		t.Errorf("burstgpt: %v, %+v, %q", err, f.Counts(), f.Classes())
 	}
 	rows, f, err = read(t, `{"chat_id": 3, "parent_chat_id": 1, "timestamp": 0.7, "input_length": 33, "output_length": 5, "hash_ids": [54, 55]}`, Options{Mode: Fix})
@@ -179,7 +190,8 @@ func TestFormatFixes(t *testing.T) {
 func TestBlockSize(t *testing.T) {
 	var b strings.Builder
 	for i := range 50 {
-		fmt.Fprintf(&b, `{"timestamp": %d, "input_length": %d, "output_length": 5, "hash_ids": [%d, %d]}`+"\n", i, 100+i%20, 2*i, 2*i+1)
+		fmt.Fprintf(&b, `{"timestamp": %d, "input_length": %d, "output_length": 5, "hash_ids": [%d, %d]}`+"\n", i,
+			100+i%20, 2*i, 2*i+1)
 	}
 	_, f, err := read(t, b.String(), Options{Mode: Fix})
 	if err != nil || fmt.Sprint(f.Warnings()) != "[t: the block ids fit blocks of 64 tokens instead of 512]" {
@@ -197,7 +209,8 @@ func TestSlice(t *testing.T) {
 	for day := range int64(110) {
 		fmt.Fprintf(&b, "%d,ChatGPT,%d,1,%d,API log\n", 19440110+day*86400, day+1, day+2)
 	}
-	if _, _, err := read(t, b.String(), Options{}); err == nil || !strings.Contains(err.Error(), "t:103: TIME") || !strings.Contains(err.Error(), "more than 100 days") {
+	if _, _, err := read(t, b.String(), Options{}); err == nil || !strings.Contains(err.Error(), "t:103: TIME") ||
+		!strings.Contains(err.Error(), "more than 100 days") {
 		t.Errorf("the whole: %v", err)
 	}
 	for _, mode := range []Mode{Strict, Fix} {
@@ -207,7 +220,8 @@ func TestSlice(t *testing.T) {
 		}
 		f.Slice(90*clock.Day+clock.Hour, 0)
 		rows, err := readAll(f)
-		if err != nil || len(rows) != 19 || rows[0].Arrival != clock.Time(23*clock.Hour) || rows[0].InputTokens != 92 || f.Counts().Outside != 91 {
+		if err != nil || len(rows) != 19 || rows[0].Arrival != clock.Time(23*clock.Hour) || rows[0].InputTokens != 92 ||
+			f.Counts().Outside != 91 {
 			t.Errorf("%s: the end: %v, %d rows, %+v", mode, err, len(rows), f.Counts())
 		}
 		f, _ = Open(strings.NewReader(b.String()), "t", Options{Mode: mode})
@@ -289,13 +303,15 @@ func TestServeGen(t *testing.T) {
 	}
 	again, _ := generate(1)
 	other, _ := generate(2)
-	if show(rows[:100], f.Classes()) != show(again[:100], f.Classes()) || show(rows[:100], f.Classes()) == show(other[:100], f.Classes()) {
+	if show(rows[:100], f.Classes()) != show(again[:100], f.Classes()) ||
+		show(rows[:100], f.Classes()) == show(other[:100], f.Classes()) {
 		t.Error("the seed does not decide")
 	}
 	for name, c := range map[string]struct{ file, text, want string }{
-		"columns":     {"chunk-3-trace.csv", "0,1\n", `dir/chunk-3-trace.csv:1: FIELDS`},
-		"law":         {"chunk-3-trace.csv", "0,1,1,Pareto,1,1\n", `dir/chunk-3-trace.csv:1: CLASS: "Pareto"`},
-		"shape":       {"chunk-3-trace.csv", "\n0,1,1,Gamma,0,1\n", `dir/chunk-3-trace.csv:2: RANGE: "0" is not a shape`},
+		"columns": {"chunk-3-trace.csv", "0,1\n", `dir/chunk-3-trace.csv:1: FIELDS`},
+		"law":     {"chunk-3-trace.csv", "0,1,1,Pareto,1,1\n", `dir/chunk-3-trace.csv:1: CLASS: "Pareto"`},
+		"shape": {"chunk-3-trace.csv", "\n0,1,1,Gamma,0,1\n",
+			`dir/chunk-3-trace.csv:2: RANGE: "0" is not a shape`},
 		"order":       {"chunk-3-trace.csv", "0,1,1,Gamma,1,1\n0,1,1,Gamma,1,1\n", `:2: ORDER`},
 		"nothing":     {"chunk-3-trace.csv", "", `EMPTY`},
 		"probability": {"chunk-3-dataset.json", `{"0": {"input_tokens": "{5: 2}"}}`, `JSON: "5: 2" is unexpected here`},
@@ -354,9 +370,11 @@ func TestConversation(t *testing.T) {
 // TestFarApart: mode fix sorts rows from before the first one read, but not when that makes the trace too long.
 func TestFarApart(t *testing.T) {
 	const head = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
-	for earliest, want := range map[string]string{"5000000": "", "2700000": "t: TIME: a row is more than 100 days after the earliest"} {
+	for earliest, want := range map[string]string{"5000000": "",
+		"2700000": "t: TIME: a row is more than 100 days after the earliest"} {
 		rows, _, err := read(t, head+"11000000,ChatGPT,1,1,2,API log\n"+earliest+",ChatGPT,1,1,2,API log\n12000000,ChatGPT,1,1,2,API log\n", Options{Mode: Fix})
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || err == nil && rows[2].Arrival != clock.Time(7000000*clock.Second) {
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || err == nil &&
+			rows[2].Arrival != clock.Time(7000000*clock.Second) {
 			t.Errorf("%s: %v", earliest, err)
 		}
 	}
@@ -364,7 +382,8 @@ func TestFarApart(t *testing.T) {
 
 // TestLongPrompt: a prompt that is longer than what serves to tell the format is passed over.
 func TestLongPrompt(t *testing.T) {
-	text := `[{"start_time": 1, "end_time": 2, "request": "` + strings.Repeat(`a\"]`, peekBytes) + `", "info": {"input_tokens": 7, "output_tokens": 9}, "error": null}]`
+	text := `[{"start_time": 1, "end_time": 2, "request": "` + strings.Repeat(`a\"]`,
+		peekBytes) + `", "info": {"input_tokens": 7, "output_tokens": 9}, "error": null}]`
 	f, err := Open(strings.NewReader(text), "t", Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,8 @@ import (
 // accounted for.
 func fuzz(t *testing.T, text, format string) {
 	for _, o := range []Options{
-		{Format: format}, {Format: format, Mode: Skip, MaxBadFraction: 1, ZeroOutput: OneToken}, {Format: format, Mode: Fix, CheckChains: true},
+		{Format: format}, {Format: format, Mode: Skip, MaxBadFraction: 1, ZeroOutput: OneToken},
+		{Format: format, Mode: Fix, CheckChains: true},
 	} {
 		f, err := Open(strings.NewReader(text), "fuzz", o)
 		if err != nil {
@@ -27,7 +28,8 @@ func fuzz(t *testing.T, text, format string) {
 			r, err := f.Next()
 			if err != nil {
 				var row *RowError
-				if err != io.EOF && o.Mode == Strict && !errors.As(err, &row) && !strings.Contains(err.Error(), "fuzz: ") {
+				if err != io.EOF && o.Mode == Strict && !errors.As(err, &row) &&
+					!strings.Contains(err.Error(), "fuzz: ") {
 					t.Errorf("error without a place: %v", err)
 				}
 				c := f.Counts()
@@ -46,7 +48,8 @@ func fuzz(t *testing.T, text, format string) {
 					bad = true
 				}
 			}
-			if bad || r.ID != n || r.Arrival < last || r.InputTokens < 1 || r.OutputTokens < 1 || r.Content.Tokens() > int64(r.InputTokens) {
+			if bad || r.ID != n || r.Arrival < last || r.InputTokens < 1 || r.OutputTokens < 1 ||
+				r.Content.Tokens() > int64(r.InputTokens) {
 				t.Fatalf("row %d: %+v after %v", n, r, last)
 			}
 			last = r.Arrival
@@ -124,9 +127,11 @@ func FuzzDocuments(f *testing.F) {
 func FuzzServeGen(f *testing.F) {
 	dir := clients()
 	f.Add(string(dir["chunk-12-trace.csv"].Data[:80]), string(dir["chunk-3-dataset.json"].Data))
-	f.Add("0,1,1,Weibull,0.5,1\n1e3,0.1,1,Gamma,1e-2,1\n", `{"0": {"input_tokens": "{5: 1, 7: 1e-3}", "output_tokens": "{6: 0.5}"}}`)
+	f.Add("0,1,1,Weibull,0.5,1\n1e3,0.1,1,Gamma,1e-2,1\n",
+		`{"0": {"input_tokens": "{5: 1, 7: 1e-3}", "output_tokens": "{6: 0.5}"}}`)
 	f.Fuzz(func(t *testing.T, rates, lengths string) {
-		file, err := OpenServeGen(fstest.MapFS{"chunk-1-trace.csv": {Data: []byte(rates)}, "chunk-1-dataset.json": {Data: []byte(lengths)}}, "fuzz", Options{Mode: Skip, MaxBadFraction: 1})
+		file, err := OpenServeGen(fstest.MapFS{"chunk-1-trace.csv": {Data: []byte(rates)},
+			"chunk-1-dataset.json": {Data: []byte(lengths)}}, "fuzz", Options{Mode: Skip, MaxBadFraction: 1})
 		if err != nil {
 			return
 		}

@@ -6,7 +6,8 @@ func inferencePerfFormat() format {
 	return format{
 		Format: Format{"inference-perf", "JSON: a list of requests with start_time (s), info.input_tokens, " +
 			"info.output_tokens, error", "https://github.com/kubernetes-sigs/inference-perf"},
-		need:     [][]string{{"start_time", "end_time", "info"}, {"start_time", "end_time"}}, // long prompts may precede info
+		// long prompts may precede info
+		need:     [][]string{{"start_time", "end_time", "info"}, {"start_time", "end_time"}},
 		absolute: true,
 		failures: true,
 		whole:    readInferencePerf,

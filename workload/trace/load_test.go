@@ -26,12 +26,15 @@ func TestFilter(t *testing.T) {
 	if inputs(rows) != "[1 3 5]" || s.Stats().Rate() != 0.5 || fmt.Sprint(s.Applied()) != "[filter: class a, 3 rows]" {
 		t.Errorf("%s, %v, %q", inputs(rows), s.Stats().Rate(), s.Applied())
 	}
-	rows, s = play(t, memory(classedTrace), Load{From: 2 * clock.Second, To: 5 * clock.Second, Classes: []string{"b", "a"}, Loop: 2, Limit: 5})
+	rows, s = play(t, memory(classedTrace),
+		Load{From: 2 * clock.Second, To: 5 * clock.Second, Classes: []string{"b", "a"}, Loop: 2, Limit: 5})
 	if inputs(rows) != "[2 3 4 2 3]" || fmt.Sprint(s.Applied()) != "[slice: from 2s to 5s, 3 rows filter: class b, a, 3 rows loop: 2 passes of 3s limit: the first 5 rows]" {
 		t.Errorf("%s, %q", inputs(rows), s.Applied())
 	}
-	for text, want := range map[string]string{classedTrace: `"c" is not a class of this trace (want a, b)`, "arrival_s,input_tokens,output_tokens\n1,1,1\n": "it has no classes"} {
-		if _, err := Replay(memory(text), Load{Classes: []string{"c"}}); err == nil || !strings.Contains(err.Error(), want) {
+	for text, want := range map[string]string{classedTrace: `"c" is not a class of this trace (want a, b)`,
+		"arrival_s,input_tokens,output_tokens\n1,1,1\n": "it has no classes"} {
+		if _, err := Replay(memory(text), Load{Classes: []string{"c"}}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -72,7 +75,8 @@ func TestLoop(t *testing.T) {
 	if n := int64(len(rows)); math.Abs(float64(n-s.Expected())) > 400 || len(s.Applied()) != 4 {
 		t.Errorf("%d rows, expected %d: %q", n, s.Expected(), s.Applied())
 	}
-	if _, err := Replay(synthetic(t, 1000, 0, true), Load{Loop: 1 << 30}); err == nil || !strings.Contains(err.Error(), "too many") {
+	if _, err := Replay(synthetic(t, 1000, 0, true), Load{Loop: 1 << 30}); err == nil ||
+		!strings.Contains(err.Error(), "too many") {
 		t.Errorf("endless: %v", err)
 	}
 }
@@ -92,7 +96,8 @@ func TestTimeless(t *testing.T) {
 		sum, squares = sum+g, squares+g*g
 	}
 	n := float64(len(rows) - 1)
-	if cv := math.Sqrt(n*squares/sum/sum - 1); len(rows) != 10000 || math.Abs(n/sum-10) > 0.5 || math.Abs(cv-1) > 0.05 || s.Rate() != 10 {
+	if cv := math.Sqrt(n*squares/sum/sum - 1); len(rows) != 10000 || math.Abs(n/sum-10) > 0.5 ||
+		math.Abs(cv-1) > 0.05 || s.Rate() != 10 {
 		t.Errorf("%d rows at %v per second, CV %v", len(rows), n/sum, cv)
 	}
 	for _, c := range []struct {

@@ -14,7 +14,8 @@ func mooncakeFormat() format {
 		need: [][]string{{"timestamp", "input_length", "output_length", "hash_ids"}},
 		not:  []string{"chat_id"},
 		objects: func(f *File) layout {
-			return &mooncake{newRequestReader(f, "timestamp", "input_length", "output_length", inMillis), newBlocks(f, "mooncake", 512)}
+			return &mooncake{newRequestReader(f, "timestamp", "input_length", "output_length", inMillis),
+				newBlocks(f, "mooncake", 512)}
 		},
 	}
 }

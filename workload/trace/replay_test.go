@@ -91,14 +91,17 @@ func TestReplayPlain(t *testing.T) {
 		t.Errorf("rate %v and %v, %+v", s.Rate(), rate(rows), s.Stats())
 	}
 	part, s := play(t, open, Load{From: 20 * clock.Second, To: 40 * clock.Second})
-	if got := fmt.Sprint(s.Applied()); got != fmt.Sprintf("[slice: from 20s to 40s, %d rows]", len(part)) || s.File().Counts().Accepted != int64(len(part)) {
+	if got := fmt.Sprint(s.Applied()); got != fmt.Sprintf("[slice: from 20s to 40s, %d rows]", len(part)) ||
+		s.File().Counts().Accepted != int64(len(part)) {
 		t.Error(got)
 	}
 	i := slices.IndexFunc(rows, func(r workload.Request) bool { return r.Arrival >= clock.Time(20*clock.Second) })
-	if part[0].Arrival != rows[i].Arrival-clock.Time(20*clock.Second) || part[0].InputTokens != rows[i].InputTokens || part[len(part)-1].Arrival >= clock.Time(20*clock.Second) {
+	if part[0].Arrival != rows[i].Arrival-clock.Time(20*clock.Second) || part[0].InputTokens != rows[i].InputTokens ||
+		part[len(part)-1].Arrival >= clock.Time(20*clock.Second) {
 		t.Errorf("slice begins with %+v", part[0])
 	}
-	if few, _ := play(t, open, Load{Duration: 10 * clock.Second}); len(few) < 50 || few[len(few)-1].Arrival >= clock.Time(10*clock.Second) {
+	if few, _ := play(t, open, Load{Duration: 10 * clock.Second}); len(few) < 50 ||
+		few[len(few)-1].Arrival >= clock.Time(10*clock.Second) {
 		t.Errorf("%d rows in 10 s", len(few))
 	}
 }
@@ -149,7 +152,8 @@ func TestSuperpose(t *testing.T) {
 	if math.Abs(rate(rows)/rate(base)-2.5) > 0.1 || math.Abs(s.Rate()/rate(base)-2.5) > 1e-9 {
 		t.Errorf("rate %.3f, nominal %.3f, want %.3f", rate(rows), s.Rate(), 2.5*rate(base))
 	}
-	if len(s.Applied()) != 1 || !strings.HasPrefix(s.Applied()[0], "superpose: 2 copies and 0.5 of the sessions of another, shifted evenly over ") {
+	if len(s.Applied()) != 1 || !strings.HasPrefix(s.Applied()[0],
+		"superpose: 2 copies and 0.5 of the sessions of another, shifted evenly over ") {
 		t.Errorf("%q", s.Applied())
 	}
 	perCopy, lengths := map[int32]int{}, map[int32]int64{}
@@ -233,7 +237,8 @@ func TestSpeedupLimitCap(t *testing.T) {
 				t.Fatalf("%s: %+v", policy, r)
 			}
 		}
-		if a := s.Applied(); !strings.Contains(a[len(a)-1], "cap: at most 500 tokens, ") || strings.Contains(a[0], " 0 rows") {
+		if a := s.Applied(); !strings.Contains(a[len(a)-1], "cap: at most 500 tokens, ") ||
+			strings.Contains(a[0], " 0 rows") {
 			t.Errorf("%q", a)
 		}
 	}
@@ -288,11 +293,13 @@ func (c counted) Close() error {
 
 // TestClosing: whatever ends a replay, the trace is closed as often as it was opened.
 func TestClosing(t *testing.T) {
-	for _, l := range []Load{{}, {Limit: 1}, {Duration: 2 * clock.Second}, {To: 2 * clock.Second}, {Scale: 2}, {Scale: 0.5, Speedup: 2, Limit: 1}, {Scale: 500}, {Loop: 3}, {Loop: 3, Limit: 4}} {
+	for _, l := range []Load{{}, {Limit: 1}, {Duration: 2 * clock.Second}, {To: 2 * clock.Second}, {Scale: 2},
+		{Scale: 0.5, Speedup: 2, Limit: 1}, {Scale: 500}, {Loop: 3}, {Loop: 3, Limit: 4}} {
 		opened, closed := 0, 0
 		open := func() (*File, error) {
 			opened++
-			return Open(counted{strings.NewReader("arrival_s,input_tokens,output_tokens\n1,2,3\n2,2,3\n3,2,3\n"), &closed}, "t", Options{})
+			return Open(counted{strings.NewReader("arrival_s,input_tokens,output_tokens\n1,2,3\n2,2,3\n3,2,3\n"),
+				&closed}, "t", Options{})
 		}
 		if s, err := Replay(open, l); err == nil {
 			for _, ok := s.Peek(); ok; _, ok = s.Peek() {
@@ -346,7 +353,8 @@ func TestMooncakeReplay(t *testing.T) {
 	byBlock, byToken := float64(hits)/float64(blocks), float64(hits*512)/float64(tokens)
 	t.Logf("infinite cache: %.4f of the blocks, %.4f of the tokens", byBlock, byToken)
 	if math.Abs(byBlock-0.3664) > 0.0005 || math.Abs(byToken-0.3736) > 0.0005 {
-		t.Errorf("infinite cache hits %.4f of the blocks and %.4f of the tokens, want 0.3664 and 0.3736", byBlock, byToken)
+		t.Errorf("infinite cache hits %.4f of the blocks and %.4f of the tokens, want 0.3664 and 0.3736", byBlock,
+			byToken)
 	}
 }
 
@@ -387,7 +395,8 @@ func TestImpatientConversation(t *testing.T) {
 		busy = append(busy, r)
 		sent = append(sent, fmt.Sprintf("%v:%d.%d", r.Arrival.Seconds(), r.InputTokens, r.Attempt()))
 	}
-	if got, want := strings.Join(sent, " "), "1:10.0 3:22.0 13:10.1 15:22.1 24:40.0 36:40.1"; got != want || replay.Overlapping() != 0 {
+	if got, want := strings.Join(sent, " "), "1:10.0 3:22.0 13:10.1 15:22.1 24:40.0 36:40.1"; got != want ||
+		replay.Overlapping() != 0 {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -85,10 +85,12 @@ func TestAzureRules(t *testing.T) {
 	if got := f.Counts().Dropped; !maps.Equal(got, want) {
 		t.Errorf("dropped %v, want %v", got, want)
 	}
-	if len(rows) != 2 || rows[0].Arrival != 0 || rows[1].Arrival != clock.Time(7319410*clock.Microsecond) || rows[1].InputTokens != 20 || rows[1].ID != 1 {
+	if len(rows) != 2 || rows[0].Arrival != 0 || rows[1].Arrival != clock.Time(7319410*clock.Microsecond) ||
+		rows[1].InputTokens != 20 || rows[1].ID != 1 {
 		t.Errorf("rows %+v", rows)
 	}
-	if _, _, err = read(t, badAzure, Options{Mode: Skip}); err == nil || !strings.Contains(err.Error(), "9 of 11 rows break a rule: 82 % (want at most 1 %)") {
+	if _, _, err = read(t, badAzure, Options{Mode: Skip}); err == nil ||
+		!strings.Contains(err.Error(), "9 of 11 rows break a rule: 82 % (want at most 1 %)") {
 		t.Errorf("too many bad rows: %v", err)
 	}
 }
@@ -132,7 +134,8 @@ func TestMooncakeRules(t *testing.T) {
 	}
 	lines := strings.SplitAfter(badMooncake, "\n")
 	rows, f, err = read(t, lines[0]+lines[1]+lines[2], Options{Mode: Fix})
-	if err != nil || len(rows) != 3 || rows[1].Content != nil || f.Counts().Fixed[HashLen] != 1 || f.Counts().Fixed[HashDup] != 1 {
+	if err != nil || len(rows) != 3 || rows[1].Content != nil || f.Counts().Fixed[HashLen] != 1 ||
+		f.Counts().Fixed[HashDup] != 1 {
 		t.Errorf("fixed: %v, %+v", err, f.Counts())
 	}
 	for i, want := range map[int]string{
@@ -147,7 +150,8 @@ func TestMooncakeRules(t *testing.T) {
 	}
 	chain := `{"timestamp": 0, "input_length": 600, "output_length": 5, "hash_ids": [0, 1]}
 {"timestamp": 0, "input_length": 600, "output_length": 5, "hash_ids": [1, 2]}`
-	if _, _, err := read(t, chain, Options{CheckChains: true}); err == nil || !strings.Contains(err.Error(), "HASHCHAIN") {
+	if _, _, err := read(t, chain, Options{CheckChains: true}); err == nil ||
+		!strings.Contains(err.Error(), "HASHCHAIN") {
 		t.Errorf("broken chain: %v", err)
 	}
 }
@@ -188,10 +192,12 @@ func TestOwn(t *testing.T) {
 		t.Errorf("format %s, classes %q", f.Format(), f.Classes())
 	}
 	last := rows[3]
-	if rows[2].Arrival != clock.Time(2*clock.Second+1) || last.Session != 1 || last.Turn != 2 || rows[0].Priority != -1 || rows[1].Class != 2 {
+	if rows[2].Arrival != clock.Time(2*clock.Second+1) || last.Session != 1 || last.Turn != 2 ||
+		rows[0].Priority != -1 || rows[1].Class != 2 {
 		t.Errorf("rows %+v", rows)
 	}
-	if s := last.Content.Segments; s[2].ID != workload.AnswerID(1, 0) || s[4].ID != workload.AnswerID(1, 1) || s[0].ID != workload.SegmentID("sys") {
+	if s := last.Content.Segments; s[2].ID != workload.AnswerID(1, 0) || s[4].ID != workload.AnswerID(1, 1) ||
+		s[0].ID != workload.SegmentID("sys") {
 		t.Errorf("content %+v", s)
 	}
 	if rows[4].Content.Segments[0].ID != 255 || rows[4].Session != 0 {
@@ -261,7 +267,8 @@ func TestChainedRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rows) != 3 || len(rows[0].Then) != 2 || rows[0].Then[0].Wait != 1500*clock.Millisecond || rows[0].Then[1].InputTokens != 22 || rows[2].Turn != 3 {
+	if len(rows) != 3 || len(rows[0].Then) != 2 || rows[0].Then[0].Wait != 1500*clock.Millisecond ||
+		rows[0].Then[1].InputTokens != 22 || rows[2].Turn != 3 {
 		t.Fatalf("%+v", rows)
 	}
 	if got, want := rows[0].Then[1].Content.Segments[4].ID, workload.AnswerID(rows[0].Session, 1); got != want {
@@ -278,17 +285,20 @@ func TestChainedRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, _, err := file(b.String())
-	if err != nil || fmt.Sprint(len(again), again[0].Request.Session) != fmt.Sprint(len(rows), rows[0].Request.Session) {
+	if err != nil || fmt.Sprint(len(again), again[0].Request.Session) != fmt.Sprint(len(rows),
+		rows[0].Request.Session) {
 		t.Fatalf("%v: %+v", err, again)
 	}
 	for i := range rows {
 		x, y := rows[i], again[i]
 		for k := range x.Then {
-			if fmt.Sprint(x.Then[k].Content) != fmt.Sprint(y.Then[k].Content) || x.Then[k].Wait != y.Then[k].Wait || x.Then[k].OutputTokens != y.Then[k].OutputTokens {
+			if fmt.Sprint(x.Then[k].Content) != fmt.Sprint(y.Then[k].Content) || x.Then[k].Wait != y.Then[k].Wait ||
+				x.Then[k].OutputTokens != y.Then[k].OutputTokens {
 				t.Errorf("row %d, turn %d: %+v, was %+v", i, k, y.Then[k], x.Then[k])
 			}
 		}
-		if fmt.Sprint(x.Content) != fmt.Sprint(y.Content) || len(x.Then) != len(y.Then) || x.Class != y.Class || x.Priority != y.Priority {
+		if fmt.Sprint(x.Content) != fmt.Sprint(y.Content) || len(x.Then) != len(y.Then) || x.Class != y.Class ||
+			x.Priority != y.Priority {
 			t.Errorf("row %d: %+v, was %+v", i, y, x)
 		}
 	}
@@ -367,26 +377,31 @@ func TestDetection(t *testing.T) {
 	}{
 		"byte order mark": {"\ufeff" + azure, Options{}, 1, ""},
 		"gzip members":    {zipped.String(), Options{}, 2, ""},
-		"spaces":          {" timestamp , CONTEXTTOKENS,GeneratedTokens\n2023-11-16 18:15:46 , 374, 44 \n", Options{}, 1, ""},
-		"forced":          {azure, Options{Format: "azure"}, 1, ""},
-		"forced wrongly":  {azure, Options{Format: "clifftop"}, 0, "is not the header of format clifftop"},
-		"empty":           {"", Options{}, 0, "t: EMPTY: the trace is empty"},
-		"blank":           {"\n \r\n", Options{}, 0, "EMPTY"},
-		"header only":     {"TIMESTAMP,ContextTokens,GeneratedTokens\n", Options{}, 0, "t: EMPTY: no rows (want one or more)"},
-		"unknown header":  {"a,b\n1,2\n", Options{}, 0, "no known format (want arrival_s"},
-		"unknown object":  {`{"chat_id": 1, "timestamp": 1, "input_length": 1, "output_length": 2, "hash_ids": [1]}`, Options{}, 0, "no known format"},
-		"bad mode":        {azure, Options{Mode: "lax"}, 0, `mode "lax" is not known`},
-		"cut gzip":        {zipped.String()[:zipped.Len()-20], Options{}, 1, "cut short after 1 rows"},
+		"spaces": {" timestamp , CONTEXTTOKENS,GeneratedTokens\n2023-11-16 18:15:46 , 374, 44 \n", Options{},
+			1, ""},
+		"forced":         {azure, Options{Format: "azure"}, 1, ""},
+		"forced wrongly": {azure, Options{Format: "clifftop"}, 0, "is not the header of format clifftop"},
+		"empty":          {"", Options{}, 0, "t: EMPTY: the trace is empty"},
+		"blank":          {"\n \r\n", Options{}, 0, "EMPTY"},
+		"header only": {"TIMESTAMP,ContextTokens,GeneratedTokens\n", Options{}, 0,
+			"t: EMPTY: no rows (want one or more)"},
+		"unknown header": {"a,b\n1,2\n", Options{}, 0, "no known format (want arrival_s"},
+		"unknown object": {`{"chat_id": 1, "timestamp": 1, "input_length": 1, "output_length": 2, "hash_ids": [1]}`,
+			Options{}, 0, "no known format"},
+		"bad mode": {azure, Options{Mode: "lax"}, 0, `mode "lax" is not known`},
+		"cut gzip": {zipped.String()[:zipped.Len()-20], Options{}, 1, "cut short after 1 rows"},
 	} {
 		rows, f, err := read(t, c.text, c.o)
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) || len(rows) != c.rows {
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) ||
+			len(rows) != c.rows {
 			t.Errorf("%s: %d rows, %v, want %d, %s", name, len(rows), err, c.rows, c.want)
 		}
 		if f != nil && len(f.Warnings()) > 0 {
 			t.Errorf("%s: %q", name, f.Warnings())
 		}
 	}
-	_, f, err := read(t, "TIMESTAMP,Region,ContextTokens,GeneratedTokens\n2024-10-15T12:00:00.112Z,1,893,207\n", Options{})
+	_, f, err := read(t, "TIMESTAMP,Region,ContextTokens,GeneratedTokens\n2024-10-15T12:00:00.112Z,1,893,207\n",
+		Options{})
 	if err != nil || fmt.Sprint(f.Warnings()) != `[t: column "region" is not used]` {
 		t.Errorf("extra column: %v", err)
 	}
@@ -422,7 +437,8 @@ func TestSorting(t *testing.T) {
 		fmt.Fprintf(&b, "%d,1,1\n", i+100)
 	}
 	b.WriteString("5,1,1\n")
-	if _, _, err := read(t, b.String(), Options{Mode: Fix}); err == nil || !strings.Contains(err.Error(), "more than 10000 rows out of order") {
+	if _, _, err := read(t, b.String(), Options{Mode: Fix}); err == nil ||
+		!strings.Contains(err.Error(), "more than 10000 rows out of order") {
 		t.Errorf("far out of order: %v", err)
 	}
 }
@@ -430,7 +446,8 @@ func TestSorting(t *testing.T) {
 // TestStamps compares with package time.
 func TestStamps(t *testing.T) {
 	var s stamps
-	for at := time.Date(1899, 12, 30, 23, 59, 58, 120_000_000, time.UTC); at.Year() < 2110; at = at.Add(13*24*time.Hour + 7*time.Hour + 61*time.Second) {
+	for at := time.Date(1899, 12, 30, 23, 59, 58, 120_000_000,
+		time.UTC); at.Year() < 2110; at = at.Add(13*24*time.Hour + 7*time.Hour + 61*time.Second) {
 		for _, form := range []string{"2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.0000Z07:00"} {
 			got, ok := s.read([]byte(at.Format(form)))
 			if !ok || got.seconds != at.Unix() || got.ps != int64(at.Nanosecond())*1000 {
@@ -439,14 +456,17 @@ func TestStamps(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]int64{
-		"2024-05-12 00:00:00+00:00": 0, "2024-05-12 00:00:00-01:30": 5400, "2024-05-12T00:00:00+0200": -7200, "2024-05-12 00:00:00+02": -7200,
+		"2024-05-12 00:00:00+00:00": 0, "2024-05-12 00:00:00-01:30": 5400, "2024-05-12T00:00:00+0200": -7200,
+		"2024-05-12 00:00:00+02": -7200,
 	} {
 		if got, ok := s.read([]byte(text)); !ok || got.seconds-1715472000 != want {
 			t.Errorf("%s: %d, %v", text, got.seconds-1715472000, ok)
 		}
 	}
-	for _, text := range []string{"2023-02-29 00:00:00", "2023-13-01 00:00:00", "2023-00-01 00:00:00", "2023-01-01 24:00:00", "2023-01-01 00:00:60",
-		"2023-01-01 00:00:00.", "2023-01-01 00:00:00+1", "2023-01-01 00:00:00x", "2023-1-01 00:00:000", "2023/01/01 00:00:00", "2023-01-01"} {
+	for _, text := range []string{"2023-02-29 00:00:00", "2023-13-01 00:00:00", "2023-00-01 00:00:00",
+		"2023-01-01 24:00:00", "2023-01-01 00:00:60",
+		"2023-01-01 00:00:00.", "2023-01-01 00:00:00+1", "2023-01-01 00:00:00x", "2023-1-01 00:00:000",
+		"2023/01/01 00:00:00", "2023-01-01"} {
 		if _, ok := s.read([]byte(text)); ok {
 			t.Errorf("%s is accepted", text)
 		}
@@ -454,12 +474,14 @@ func TestStamps(t *testing.T) {
 }
 
 func TestLongLines(t *testing.T) {
-	text := "arrival_s,input_tokens,output_tokens,content\n0,100000,3,a:1" + strings.Repeat("|b:1", 50000) + "\n1,2,3,\n"
+	text := "arrival_s,input_tokens,output_tokens,content\n0,100000,3,a:1" + strings.Repeat("|b:1",
+		50000) + "\n1,2,3,\n"
 	rows, _, err := read(t, text, Options{})
 	if err != nil || len(rows) != 2 || len(rows[0].Content.Segments) != 50001 {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}
-	if _, _, err := read(t, "arrival_s,input_tokens,output_tokens\n"+strings.Repeat("1", maxLine+1), Options{}); err == nil || !strings.Contains(err.Error(), "line 2 is longer") {
+	if _, _, err := read(t, "arrival_s,input_tokens,output_tokens\n"+strings.Repeat("1", maxLine+1),
+		Options{}); err == nil || !strings.Contains(err.Error(), "line 2 is longer") {
 		t.Errorf("endless line: %v", err)
 	}
 }
@@ -548,11 +570,13 @@ func TestPublicTraces(t *testing.T) {
 			t.Errorf("%s: %v", c.file, err)
 			continue
 		}
-		t.Logf("%s: %d rows, %.3f/s, input %.2f, output %.2f, tick %v", c.file, s.Rows, s.Rate(), s.MeanInput, s.MeanOutput, s.Quantum)
+		t.Logf("%s: %d rows, %.3f/s, input %.2f, output %.2f, tick %v", c.file, s.Rows, s.Rate(), s.MeanInput,
+			s.MeanOutput, s.Quantum)
 		near := func(got, want float64) bool {
 			return want == 0 || got > want*0.999 && got < want*1.001 || want == 149 && got > 148.5
 		}
-		if c.rows > 0 && s.Rows != c.rows || !near(s.Rate(), c.rate) || !near(s.MeanInput, c.in) || !near(s.MeanOutput, c.out) || s.Quantised() != c.quantised {
+		if c.rows > 0 && s.Rows != c.rows || !near(s.Rate(), c.rate) || !near(s.MeanInput, c.in) ||
+			!near(s.MeanOutput, c.out) || s.Quantised() != c.quantised {
 			t.Errorf("%s: %+v, rate %.4f", c.file, s, s.Rate())
 		}
 	}
@@ -569,7 +593,8 @@ func TestQuoted(t *testing.T) {
 		strings.Repeat("\xff", 41):    `"` + strings.Repeat(`\xff`, 10) + `…"`,
 		strings.Repeat("\x01", 40):    `"` + strings.Repeat(`\x01`, 10) + `…"`,
 	} {
-		if got := (&RowError{Name: "t", Line: 1, Value: v, Problem: "is odd"}).Error(); got != "t:1: : "+want+" is odd" {
+		if got := (&RowError{Name: "t", Line: 1, Value: v,
+			Problem: "is odd"}).Error(); got != "t:1: : "+want+" is odd" {
 			t.Errorf("%q: %s, want %s", v, got, want)
 		}
 	}

@@ -23,7 +23,8 @@ type leastQueue struct {
 
 func (o *leastQueue) Router(id route.Identity) route.Router {
 	return &route.LeastQueue{
-		ID: id, Running: optional.Value(o.Running), Local: optional.Value(o.Local), Random: optional.Value(o.Ties) == "random",
+		ID: id, Running: optional.Value(o.Running), Local: optional.Value(o.Local),
+		Random: optional.Value(o.Ties) == "random",
 	}
 }
 

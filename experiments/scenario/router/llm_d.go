@@ -55,7 +55,8 @@ func (o *llmD) Router(id route.Identity) route.Router {
 		p.Picker = route.WeightedRandom
 	}
 	if a := o.Affinity; a != nil {
-		p.Affinity = route.Affinity{Threshold: a.Threshold, Explore: a.Explore, MaxPenalty: a.MaxPenalty.Clock(), PrefillRate: a.PrefillRate}
+		p.Affinity = route.Affinity{Threshold: a.Threshold, Explore: a.Explore, MaxPenalty: a.MaxPenalty.Clock(),
+			PrefillRate: a.PrefillRate}
 	}
 	set(&p.Precise, o.Precise)
 	set32(&p.BlockTokens, o.BlockTokens)

@@ -198,7 +198,8 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 				decider, _ := v.Addr().Interface().(Variants).Variants()
 				problem = fmt.Sprintf("this key needs %s", decider)
 				if w := n.Get(decider); w != nil && w.Kind == Text {
-					problem = fmt.Sprintf("this key is not allowed with %s %s (want %s)", decider, w.Text, OneOf(allowed))
+					problem = fmt.Sprintf("this key is not allowed with %s %s (want %s)", decider, w.Text,
+						OneOf(allowed))
 				}
 			}
 			free := slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return n.Get(s) != nil })
@@ -311,7 +312,8 @@ func (d *Decoder) text(n *Node, key string, v reflect.Value, tag reflect.StructT
 	case n.Kind != Text:
 		d.Wrong(n, key, "a text")
 	case len(names) > 0 && !slices.Contains(names, n.Text):
-		d.Fault(n.At, key, fmt.Sprintf("%q is not known (want %s)", Short(n.Text), OneOf(names)), DidYouMean(n.Text, names))
+		d.Fault(n.At, key, fmt.Sprintf("%q is not known (want %s)", Short(n.Text), OneOf(names)),
+			DidYouMean(n.Text, names))
 	case n.Text == "" && tag.Get("empty") == "":
 		d.Fault(n.At, key, "the text is empty", "")
 	default:

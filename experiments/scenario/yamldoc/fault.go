@@ -43,7 +43,8 @@ func (f *Fault) Unwrap() error { return f.Cause }
 func (f *Fault) Error() string {
 	var b strings.Builder
 	for _, part := range []string{f.Where, f.Key} {
-		if said := part == f.Key && (f.Where == "--"+f.Key || strings.HasSuffix(f.Where, " "+f.Key)); part != "" && !said {
+		if said := part == f.Key && (f.Where == "--"+f.Key || strings.HasSuffix(f.Where, " "+f.Key)); part != "" &&
+			!said {
 			b.WriteString(part)
 			b.WriteString(": ")
 		}

@@ -130,7 +130,8 @@ func Short(s string) string {
 func Parse(origin string, data []byte, flag bool) (n *Node, err error) {
 	r := reader{origin: origin, flag: flag}
 	if len(data) > MaxBytes {
-		return nil, Faults{{Where: origin, Problem: fmt.Sprintf("the file is too long (want at most %d bytes)", MaxBytes)}}
+		return nil, Faults{{Where: origin,
+			Problem: fmt.Sprintf("the file is too long (want at most %d bytes)", MaxBytes)}}
 	}
 	// The parser is a library for arbitrary YAML; a slip in it must not end the program.
 	defer func() {
@@ -147,7 +148,8 @@ func Parse(origin string, data []byte, flag bool) (n *Node, err error) {
 		return nil, Faults{{Where: origin, Problem: "this is not text (want YAML in UTF-8)"}}
 	}
 	if n := bytes.Count(data, []byte("[")) + bytes.Count(data, []byte("{")); n > maxBrackets {
-		return nil, Faults{{Where: origin, Problem: fmt.Sprintf("the file has %d opening brackets (want at most %d)", n, maxBrackets)}}
+		return nil, Faults{{Where: origin,
+			Problem: fmt.Sprintf("the file has %d opening brackets (want at most %d)", n, maxBrackets)}}
 	}
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if err != nil {

@@ -39,7 +39,8 @@ var (
 var columns = []column{
 	{"paid GPU hours", paid, hours}, {"idle GPU hours", idle, hours}, {"most replicas", highest, hours},
 	{"ready replicas", ready, layout.Digits}, {"starting replicas", starting, layout.Digits},
-	{"good requests", attainment, percent}, {"TTFT p95, s", ttftP95, layout.Digits}, {"TTFT p99, s", ttftP99, layout.Digits},
+	{"good requests", attainment, percent}, {"TTFT p95, s", ttftP95, layout.Digits},
+	{"TTFT p99, s", ttftP99, layout.Digits},
 	{"$ per million good tokens", price, layout.Digits},
 }
 
@@ -119,7 +120,8 @@ const quarters = 96
 
 // course is the picture of a day, with the first seed.
 func course(r *results) *chart.Lines {
-	replicas := chart.Panel{Title: "Ready replicas", X: chart.Scale{Unit: chart.Whole, Max: 24}, Y: chart.Scale{Title: "number, mean of 15 minutes", Unit: chart.Whole}}
+	replicas := chart.Panel{Title: "Ready replicas", X: chart.Scale{Unit: chart.Whole, Max: 24},
+		Y: chart.Scale{Title: "number, mean of 15 minutes", Unit: chart.Whole}}
 	ttft := chart.Panel{
 		Title: "Time to first token", X: chart.Scale{Title: "hour of the day", Unit: chart.Whole, Max: 24},
 		Y: chart.Scale{Title: "mean of 15 minutes", Unit: chart.Milliseconds, Log: true},
@@ -130,8 +132,13 @@ func course(r *results) *chart.Lines {
 		for q := range quarters {
 			from, to := float64(q)*900, float64(q+1)*900
 			at := (from + to) / 2 / 3600
-			n.Points = append(n.Points, chart.Point{X: at, Y: over(series, from, to, func(p *report.SeriesPoint) (*float64, float64) { return p.ReplicasReady, p.EndS - p.StartS })})
-			if y := over(series, from, to, func(p *report.SeriesPoint) (*float64, float64) { return p.TTFTMeanMs, float64(p.Arrivals) }); !math.IsNaN(y) {
+			n.Points = append(n.Points, chart.Point{X: at,
+				Y: over(series, from, to, func(p *report.SeriesPoint) (*float64, float64) {
+					return p.ReplicasReady, p.EndS - p.StartS
+				})})
+			if y := over(series, from, to, func(p *report.SeriesPoint) (*float64, float64) {
+				return p.TTFTMeanMs, float64(p.Arrivals)
+			}); !math.IsNaN(y) {
 				first.Points = append(first.Points, chart.Point{X: at, Y: y})
 			}
 		}

@@ -119,7 +119,8 @@ func peakOf(day string) float64 {
 func (x *study) smallest(ctx context.Context, rate float64, least int) (int, error) {
 	for n := least; n <= most; n++ {
 		s, err := x.scenario.With(
-			set("workload.arrivals", fmt.Sprintf("{process: poisson, rate: %g}", rate)), set("deployment.replicas", strconv.Itoa(n)),
+			set("workload.arrivals", fmt.Sprintf("{process: poisson, rate: %g}", rate)),
+			set("deployment.replicas", strconv.Itoa(n)),
 			set("lifecycle", "null"), set("run.duration", "2h"), set("run.seed", strconv.Itoa(chosenOn)))
 		if err != nil {
 			return 0, err
@@ -145,7 +146,8 @@ func (x *study) with(f fleet, day string, seed uint64, more ...scenario.Setting)
 		settings = append(settings, set("deployment.replicas", strconv.Itoa(x.peak[day])))
 	default:
 		// At midnight the fleet has the size for the mean load, so that the day does not start with a queue.
-		settings = append(settings, set("lifecycle.autoscale", fmt.Sprintf("{%s, max: %d, initial: %d}", f.autoscale, most, x.mean[day])))
+		settings = append(settings, set("lifecycle.autoscale",
+			fmt.Sprintf("{%s, max: %d, initial: %d}", f.autoscale, most, x.mean[day])))
 	}
 	if f.cold != "" {
 		settings = append(settings, set("lifecycle.cold_start.mean", f.cold))
@@ -160,7 +162,8 @@ type outcome struct {
 }
 
 // run simulates fleets on a day with all seeds. The results are by fleet and seed.
-func (x *study) run(ctx context.Context, list []fleet, day string, seeds []uint64, more ...scenario.Setting) ([][]outcome, error) {
+func (x *study) run(ctx context.Context, list []fleet, day string, seeds []uint64,
+	more ...scenario.Setting) ([][]outcome, error) {
 	results := make([][]outcome, len(list))
 	for i := range results {
 		results[i] = make([]outcome, len(seeds))

@@ -42,9 +42,12 @@ func TestMorning(t *testing.T) {
 			{"and save more than a quarter of the GPU hours", of(concurrent, paid) < .75*of(peak, paid)},
 			{"the queue does not tell", good(waiting) < .85},
 			{"and costs more", of(waiting, paid) > 1.2*of(concurrent, paid)},
-			{"who lets replicas go at once pays less, and for it in latency", of(serverless, paid) < of(concurrent, paid) && good(serverless) < good(concurrent)},
-			{"the sooner replicas start, the better", good(quick) > good(concurrent) && good(concurrent) > good(slow)+.01},
-			{"the tails have the same order", p99(peak) < p99(concurrent) && p99(concurrent) < p99(waiting) && p99(waiting) < p99(fixed)},
+			{"who lets replicas go at once pays less, and for it in latency",
+				of(serverless, paid) < of(concurrent, paid) && good(serverless) < good(concurrent)},
+			{"the sooner replicas start, the better", good(quick) > good(concurrent) &&
+				good(concurrent) > good(slow)+.01},
+			{"the tails have the same order", p99(peak) < p99(concurrent) && p99(concurrent) < p99(waiting) &&
+				p99(waiting) < p99(fixed)},
 		} {
 			if !c.holds {
 				t.Errorf("seed %d: %s: not so", seed, c.says)
@@ -52,7 +55,8 @@ func TestMorning(t *testing.T) {
 		}
 		if t.Failed() {
 			for i, f := range list {
-				t.Logf("%s %s: %.4f good, %.1f GPU hours, TTFT p99 %.1f s", f.name, f.cold, good(i), of(i, paid), p99(i))
+				t.Logf("%s %s: %.4f good, %.1f GPU hours, TTFT p99 %.1f s", f.name, f.cold, good(i), of(i, paid),
+					p99(i))
 			}
 		}
 	}

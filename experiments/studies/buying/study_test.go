@@ -28,7 +28,8 @@ func TestOutcomes(t *testing.T) {
 			t.Errorf("%s: %s", names[i], p.Answer())
 			continue
 		}
-		if len(p.Candidates) > 1 && (len(p.Why) < 2 || !strings.Contains(p.Why[1], want.loser) || !strings.Contains(p.Why[1], "times as much")) {
+		if len(p.Candidates) > 1 && (len(p.Why) < 2 || !strings.Contains(p.Why[1], want.loser) ||
+			!strings.Contains(p.Why[1], "times as much")) {
 			t.Errorf("%s is not explained: %q", names[i], p.Why)
 		}
 		if len(p.Candidates) == 1 && (len(p.Refused) == 0 || !strings.Contains(p.Refused[0].Name, want.loser)) {

@@ -90,7 +90,8 @@ func preempt() *cliff {
 }
 
 func retries() *cliff {
-	told, bounded, short := "clients.cancel_on_timeout=true", "clients.retry_budget=0.1", "engine.max_num_queued_reqs=96"
+	told, bounded, short := "clients.cancel_on_timeout=true", "clients.retry_budget=0.1",
+		"engine.max_num_queued_reqs=96"
 	return &cliff{
 		name: "retries", unit: "output tokens/s received by clients",
 		measure: func(s *report.Summary) float64 { return *s.Throughput.SuccessfulOutputTokensPerS }, copies: 1,
@@ -98,7 +99,9 @@ func retries() *cliff {
 		thinks:  "{distribution: fixed, mean: 1s}",
 		subject: "useful output",
 		cause:   "Received by clients", causeTitle: "Fraction of output tokens in complete outputs",
-		also: &column{"base, all output", func(s *report.Summary) float64 { return *s.Throughput.OutputTokensPerS }, 0, false},
+		also: &column{"base, all output", func(s *report.Summary) float64 {
+			return *s.Throughput.OutputTokensPerS
+		}, 0, false},
 		controls: []variant{
 			set("all cures", told, bounded, short),
 			set("server told", told),

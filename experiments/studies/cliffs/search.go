@@ -138,7 +138,8 @@ func (c *cliff) table(list []candidate, most int) string {
 		for i, a := range c.search.axes {
 			fmt.Fprintf(&b, "%s %g  ", a.name, k.values[i])
 		}
-		fmt.Fprintf(&b, "→ %.0f  rms %.1f %%, worst %+.1f %%, holds %v\n", k.throughput, 100*k.distance, 100*k.worst, k.holds)
+		fmt.Fprintf(&b, "→ %.0f  rms %.1f %%, worst %+.1f %%, holds %v\n", k.throughput, 100*k.distance, 100*k.worst,
+			k.holds)
 	}
 	return b.String()
 }

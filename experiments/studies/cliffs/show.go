@@ -52,7 +52,9 @@ func columns() []column {
 		gpuTime("GPU time: cancelled", func(g *report.GPUSeconds) *float64 { return g.Cancelled }),
 		{"Busy", func(s *report.Summary) float64 { return value(s.System.BusyFraction) }, 0, false},
 		{"Waiting: KV", func(s *report.Summary) float64 { return value(s.System.GapByCause.KV) }, 0, false},
-		{"Waiting: token budget", func(s *report.Summary) float64 { return value(s.System.GapByCause.TokenBudget) }, 0, false},
+		{"Waiting: token budget", func(s *report.Summary) float64 {
+			return value(s.System.GapByCause.TokenBudget)
+		}, 0, false},
 		{"Waiting: seats", func(s *report.Summary) float64 { return value(s.System.GapByCause.Seats) }, 0, false},
 	}
 }
@@ -114,7 +116,8 @@ func predicted(base, control *runs, users int) (rule, seen float64) {
 func (f *findings) write(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## %s: %s\n\n", f.name, f.scenario.Name)
 	if n := f.search.size(); n > 1 {
-		fmt.Fprintf(b, "%d traffics were tried with seed %d: %v. [%s.yaml](%s.yaml) has the chosen one.\n", n, chosenOn, f.search, f.name, f.name)
+		fmt.Fprintf(b, "%d traffics were tried with seed %d: %v. [%s.yaml](%s.yaml) has the chosen one.\n", n, chosenOn,
+			f.search, f.name, f.name)
 	} else {
 		fmt.Fprintf(b, "There was no search. [%s.yaml](%s.yaml) has the traffic.\n", f.name, f.name)
 	}
@@ -127,11 +130,13 @@ func (f *findings) write(b *strings.Builder) {
 
 // throughputs writes the throughput of the base and of the controls, with the published ones.
 func (f *findings) throughputs(b *strings.Builder) {
-	fmt.Fprintf(b, "\n**%s**, with 95 %% confidence intervals over the seeds %v\n\n| users |", strings.ToUpper(f.unit[:1])+f.unit[1:], f.base.seeds)
+	fmt.Fprintf(b, "\n**%s**, with 95 %% confidence intervals over the seeds %v\n\n| users |",
+		strings.ToUpper(f.unit[:1])+f.unit[1:], f.base.seeds)
 	for _, u := range users {
 		fmt.Fprintf(b, " %.0f |", float64(u)*f.copies)
 	}
-	fmt.Fprintf(b, " %.0f minus %.0f users |\n|---|%s\n", after*f.copies, before*f.copies, strings.Repeat("---:|", len(users)+1))
+	fmt.Fprintf(b, " %.0f minus %.0f users |\n|---|%s\n", after*f.copies, before*f.copies,
+		strings.Repeat("---:|", len(users)+1))
 	if f.published != nil {
 		b.WriteString("| published |")
 		for _, x := range f.published {
@@ -236,7 +241,8 @@ func (f *findings) diagnoses(b *strings.Builder) {
 			b.WriteString("* no collapse\n")
 		}
 		if c.FirstLimit != nil {
-			fmt.Fprintf(b, "* first limit: %s, from %g: %s\n", c.FirstLimit.Resource, c.FirstLimit.Value, c.FirstLimit.Evidence)
+			fmt.Fprintf(b, "* first limit: %s, from %g: %s\n", c.FirstLimit.Resource, c.FirstLimit.Value,
+				c.FirstLimit.Evidence)
 		}
 		for _, s := range c.Signs {
 			fmt.Fprintf(b, "* %s at %g: %s\n", s.Code, s.Value, s.Evidence)
@@ -290,7 +296,8 @@ func (f *findings) picture() *plot.Figure {
 	if f.published != nil {
 		q := plot.OverlayLine{Name: "published", Quoted: true}
 		for i, u := range users {
-			q.Points = append(q.Points, plot.OverlayPoint{Load: float64(u) * f.copies, Value: f.published[i] / f.scaled()})
+			q.Points = append(q.Points, plot.OverlayPoint{Load: float64(u) * f.copies,
+				Value: f.published[i] / f.scaled()})
 		}
 		main.Lines = append(main.Lines, q)
 		if f.scaled() != 1 {
@@ -336,7 +343,8 @@ func (r *runs) line(of func(users int) []float64) plot.OverlayLine {
 	l := plot.OverlayLine{Name: r.name}
 	for _, u := range r.users {
 		x := estimate(of(u))
-		l.Points = append(l.Points, plot.OverlayPoint{Load: float64(u) * r.cliff.copies, Value: x.mean, Low: x.low, High: x.high})
+		l.Points = append(l.Points, plot.OverlayPoint{Load: float64(u) * r.cliff.copies, Value: x.mean, Low: x.low,
+			High: x.high})
 	}
 	return l
 }
@@ -358,5 +366,6 @@ func (f *findings) title() string {
 	if subject == "" {
 		subject = "throughput"
 	}
-	return fmt.Sprintf("From %.0f to %.0f users %s %s; with %s it %s", before*f.copies, after*f.copies, subject, part(f.base), f.controls[0].name, part(f.controls[0]))
+	return fmt.Sprintf("From %.0f to %.0f users %s %s; with %s it %s", before*f.copies, after*f.copies, subject,
+		part(f.base), f.controls[0].name, part(f.controls[0]))
 }

@@ -94,7 +94,8 @@ type runs struct {
 func (c *cliff) run(ctx context.Context, variants []variant, users []int, seeds []uint64) ([]*runs, error) {
 	list := make([]*runs, len(variants))
 	for i, v := range variants {
-		list[i] = &runs{variant: v, cliff: c, users: users, seeds: seeds, summaries: make([][]*report.Summary, len(users))}
+		list[i] = &runs{variant: v, cliff: c, users: users, seeds: seeds,
+			summaries: make([][]*report.Summary, len(users))}
 		for k := range users {
 			list[i].summaries[k] = make([]*report.Summary, len(seeds))
 		}

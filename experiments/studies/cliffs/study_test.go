@@ -44,7 +44,8 @@ func pair(t *testing.T, c *cliff) (base, control *runs) {
 func fallsAndDoesNot(t *testing.T, base, control *runs) {
 	t.Helper()
 	if d := base.change(before, after); !base.falls(before, after) {
-		t.Errorf("from %d to %d users throughput changes by %.0f (%.0f to %.0f), want a fall", before, after, d.mean, d.low, d.high)
+		t.Errorf("from %d to %d users throughput changes by %.0f (%.0f to %.0f), want a fall", before, after, d.mean,
+			d.low, d.high)
 	}
 	if d := control.change(before, after); control.falls(before, after) {
 		t.Errorf("with %s it falls too, by %.0f (%.0f to %.0f)", control.name, -d.mean, -d.high, -d.low)
@@ -99,20 +100,24 @@ func TestLiteral(t *testing.T) {
 		t.Errorf("with %s throughput changes by %.0f (%.0f to %.0f), want a rise", control.name, d.mean, d.low, d.high)
 	}
 	hits := func(r *runs, users int) float64 { return r.mean(users, columns()[0].of) }
-	if full := 5600. / 6400; math.Abs(hits(base, 10)-full) > .001 || hits(base, 200) > .001 || math.Abs(hits(control, 200)-full) > .01 {
+	if full := 5600. / 6400; math.Abs(hits(base, 10)-full) > .001 || hits(base, 200) > .001 ||
+		math.Abs(hits(control, 200)-full) > .01 {
 		t.Errorf("of prompt tokens are found at 10 users %.3f, at 200 %.3f, and %.3f with %s; a document is %.3f of a prompt",
 			hits(base, 10), hits(base, 200), hits(control, 200), control.name, full)
 	}
-	if b := base.curve(); !hasSign(b, "prefix_thrash") || !hasSign(b, "busy_but_flat") || hasSign(control.curve(), "prefix_thrash") {
+	if b := base.curve(); !hasSign(b, "prefix_thrash") || !hasSign(b, "busy_but_flat") ||
+		hasSign(control.curve(), "prefix_thrash") {
 		t.Errorf("signs of the base %+v, of the control %+v", b.Signs, control.curve().Signs)
 	}
 	if rule, seen := predicted(base, control, after); rule > seen || seen > .5 {
 		t.Errorf("the base has %.2f of the control's throughput, the rule says no less than %.2f", seen, rule)
 	}
-	if lost, more := spent(t, base, "GPU time: lost cache"), spent(t, control, "GPU time: lost cache"); lost < .6 || more > .1 {
+	if lost, more := spent(t, base, "GPU time: lost cache"), spent(t, control, "GPU time: lost cache"); lost < .6 ||
+		more > .1 {
 		t.Errorf("%.3f of the GPU's time goes into what the cache has lost, %.3f with %s", lost, more, control.name)
 	}
-	if blocks, more := *base.at(10)[0].System.KVBlocks, *control.at(10)[0].System.KVBlocks; math.Abs(float64(more)/float64(blocks)-4) > .001 {
+	if blocks, more := *base.at(10)[0].System.KVBlocks,
+		*control.at(10)[0].System.KVBlocks; math.Abs(float64(more)/float64(blocks)-4) > .001 {
 		t.Errorf("the control's pool has %d blocks, the base's %d", more, blocks)
 	}
 }
@@ -122,7 +127,8 @@ func TestLiteral(t *testing.T) {
 func TestLiteralKnee(t *testing.T) {
 	c := find(t, "literal")
 	const document, prompt, answer = 5600., 6400., 180.
-	for _, v := range []variant{baseline, set("FP8", "deployment.kv_cache_dtype=fp8"), set("half", "engine.num_gpu_blocks_override=14170")} {
+	for _, v := range []variant{baseline, set("FP8", "deployment.kv_cache_dtype=fp8"),
+		set("half", "engine.num_gpu_blocks_override=14170")} {
 		one, err := c.run(context.Background(), []variant{v}, []int{1}, []uint64{2})
 		if err != nil {
 			t.Fatal(err)
@@ -136,7 +142,8 @@ func TestLiteralKnee(t *testing.T) {
 		}
 		for u, want := range map[int][2]float64{below: {.99, 1}, beyond: {0, .9}} {
 			if hit := *r[0].at(u)[0].System.PrefixHitRate / (document / prompt); hit < want[0] || hit > want[1]+1e-9 {
-				t.Errorf("%s: %.0f users fit; at %d %.3f of the documents' tokens are found, want %v", v.name, fits, u, hit, want)
+				t.Errorf("%s: %.0f users fit; at %d %.3f of the documents' tokens are found, want %v", v.name, fits, u,
+					hit, want)
 			}
 		}
 		if v.name != baseline.name {
@@ -150,7 +157,8 @@ func TestLiteralKnee(t *testing.T) {
 		}
 		law := 10 * (prompt + answer) / (11 + *alone/1e3)
 		if x := estimate(few[0].throughput(10)); law < x.low*.98 || law > x.high*1.02 {
-			t.Errorf("ten users have %.0f tokens/s (%.0f to %.0f), alone with a GPU each they would have %.0f", x.mean, x.low, x.high, law)
+			t.Errorf("ten users have %.0f tokens/s (%.0f to %.0f), alone with a GPU each they would have %.0f", x.mean,
+				x.low, x.high, law)
 		}
 	}
 }
@@ -229,14 +237,16 @@ func TestRetries(t *testing.T) {
 	if useful[3] > .02*useful[2] || output[3] < .98*output[2] || useful[0] < .98*output[0] {
 		t.Errorf("clients receive %.0f tokens/s of %.0f", useful, output)
 	}
-	if lost, more := spent(t, base, "GPU time: cancelled"), spent(t, control, "GPU time: cancelled"); lost < .9 || more > .05 {
+	if lost, more := spent(t, base, "GPU time: cancelled"), spent(t, control, "GPU time: cancelled"); lost < .9 ||
+		more > .05 {
 		t.Errorf("%.3f of the GPU's time is lost, %.3f with %s", lost, more, control.name)
 	}
 	if x := means(control); x[3] < .8*x[2] {
 		t.Errorf("with %s clients receive %.0f tokens/s", control.name, x)
 	}
 	b := base.curve()
-	if k := b.UsefulCollapse; b.Collapse != nil || k == nil || k.Value != after || k.FallFraction < .98 || !hasSign(b, "clients_leave") {
+	if k := b.UsefulCollapse; b.Collapse != nil || k == nil || k.Value != after || k.FallFraction < .98 ||
+		!hasSign(b, "clients_leave") {
 		t.Errorf("a sweep says of the base: collapse %+v, of what is useful %+v, signs %+v", b.Collapse, k, b.Signs)
 	}
 }
@@ -282,8 +292,11 @@ func TestWhole(t *testing.T) {
 			t.Errorf("%s: throughput falls with %d of %d sets of constants", c.name, n, len(f.varied))
 		}
 		if c.name == "literal" {
-			if i := slices.IndexFunc(f.controls, func(r *runs) bool { return r.name == "no prefix cache" }); math.Abs(means(f.controls[i])[3]/means(f.base)[3]-1) > .02 {
-				t.Errorf("without a cache 200 users have %.0f tokens/s, with one that thrashes %.0f", means(f.controls[i])[3], means(f.base)[3])
+			if i := slices.IndexFunc(f.controls, func(r *runs) bool {
+				return r.name == "no prefix cache"
+			}); math.Abs(means(f.controls[i])[3]/means(f.base)[3]-1) > .02 {
+				t.Errorf("without a cache 200 users have %.0f tokens/s, with one that thrashes %.0f",
+					means(f.controls[i])[3], means(f.base)[3])
 			}
 		}
 		p, err := paper.New(t.TempDir(), "cliffs", paper.Meaning)
@@ -327,7 +340,8 @@ func TestSearch(t *testing.T) {
 			}
 		}
 		if len(seen) != c.search.size() || chosen != 1 {
-			t.Errorf("%s: %d of %d traffics differ, %d of them are the scenario's", c.name, len(seen), c.search.size(), chosen)
+			t.Errorf("%s: %d of %d traffics differ, %d of them are the scenario's", c.name, len(seen), c.search.size(),
+				chosen)
 		}
 	}
 	c := &cliff{published: []float64{1, 2, 4}, shape: true}
@@ -335,7 +349,8 @@ func TestSearch(t *testing.T) {
 		t.Errorf("the same shape is %g away, %g at worst", rms, worst)
 	}
 	c.shape = false
-	if rms, worst := c.distance([]float64{1.1, 2, 4}); math.Abs(rms-math.Log(1.1)/math.Sqrt(3)) > 1e-12 || math.Abs(worst-.1) > 1e-12 {
+	if rms, worst := c.distance([]float64{1.1, 2, 4}); math.Abs(rms-math.Log(1.1)/math.Sqrt(3)) > 1e-12 ||
+		math.Abs(worst-.1) > 1e-12 {
 		t.Errorf("10 %% more at one of three is %g away, %g at worst", rms, worst)
 	}
 }

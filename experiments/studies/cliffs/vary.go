@@ -51,7 +51,8 @@ func (c *cliff) variations(dir string) ([]variant, error) {
 		set("step times of a roofline", "step_time=roofline"),
 		set("95 % of the GPU's memory", "engine.gpu_memory_utilization=0.95"),
 		set("KV blocks of 64 tokens", "engine.block_size=64"),
-		set("half the token budget", fmt.Sprintf("engine.max_num_batched_tokens=%d", c.scenario.Engine.MaxNumBatchedTokens/2)),
+		set("half the token budget", fmt.Sprintf("engine.max_num_batched_tokens=%d",
+			c.scenario.Engine.MaxNumBatchedTokens/2)),
 		set("other think times: "+c.thinks, "workload.arrivals.think_time="+c.thinks),
 	), nil
 }

@@ -29,7 +29,8 @@ var layouts = []struct {
 // divided returns the pools of a split: this number of prefill GPUs, of four.
 func divided(prompts int) scenario.Setting {
 	return scenario.Setting{Key: "pools", Value: fmt.Sprintf(
-		"[{name: prefill, role: prefill, replicas: %d}, {name: decode, role: decode, replicas: %d}]", prompts, 4-prompts)}
+		"[{name: prefill, role: prefill, replicas: %d}, {name: decode, role: decode, replicas: %d}]", prompts,
+		4-prompts)}
 }
 
 // objectives are limits that nine of ten requests must meet.
@@ -58,7 +59,8 @@ func readTraffics() ([]*traffic, error) {
 
 // with is the scenario of the traffic with an objective and a layout.
 func (t *traffic) with(layout, objective int, more ...scenario.Setting) (*scenario.Scenario, error) {
-	return t.scenario.With(append([]scenario.Setting{layouts[layout].set, {Key: "slo", Value: objectives[objective].slo}}, more...)...)
+	return t.scenario.With(append([]scenario.Setting{layouts[layout].set,
+		{Key: "slo", Value: objectives[objective].slo}}, more...)...)
 }
 
 // run finds the capacities.
@@ -73,7 +75,8 @@ func (t *traffic) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c, err := sweep.Capacity(ctx, s, sweep.CapacityOptions{Over: "rate", Precision: 0.1, Replications: 4, Requests: 1200, Jobs: 1})
+		c, err := sweep.Capacity(ctx, s,
+			sweep.CapacityOptions{Over: "rate", Precision: 0.1, Replications: 4, Requests: 1200, Jobs: 1})
 		if err != nil {
 			return fmt.Errorf("%s, %s: %w", layouts[i].name, objectives[k].name, err)
 		}

@@ -54,12 +54,18 @@ func (x *study) tables(b *strings.Builder, runs [][][]*course) {
 	fmt.Fprintf(b, "\n## One of four is lost\n\nFour replicas saturate at %s requests/s; loads are fractions of this rate. One replica is lost at %.0f s. If it must start again, it is back %.0f s later. Means over %d seeds.\n",
 		layout.Digits(4*x.saturation), lost, outage, len(seeds))
 	for _, c := range []cell{
-		{"Time after the loss until 95 % of the requests get a first token within 2 s again, and until the end", recoveries},
-		{"Requests in the five minutes after the loss that get a first token within 2 s", share(func(c *course) float64 { return c.goodIn(lost, lost+outage) })},
+		{"Time after the loss until 95 % of the requests get a first token within 2 s again, and until the end",
+			recoveries},
+		{"Requests in the five minutes after the loss that get a first token within 2 s",
+			share(func(c *course) float64 {
+				return c.goodIn(lost, lost+outage)
+			})},
 		{"99th percentile of the time to first token of those requests, from the first attempt on", tails},
 		{"Requests of the whole run that got no output", share((*course).unserved)},
 		{"Attempts per request", func(runs []*course) string {
-			return layout.Digits(mean(runs, func(c *course) float64 { return float64(c.Requests.Attempts) / float64(c.Requests.Offered) }))
+			return layout.Digits(mean(runs, func(c *course) float64 {
+				return float64(c.Requests.Attempts) / float64(c.Requests.Offered)
+			}))
 		}},
 	} {
 		fmt.Fprintf(b, "\n%s:\n\n| failure |", c.title)
@@ -90,7 +96,8 @@ var spans = []struct {
 	name     string
 	from, to float64
 }{
-	{"before", 600, lostCache - 30}, {"during the outage", lostCache + 30, back - 30}, {"after its return", back + 30, back + 210}, {"at the end", 1560, 1740},
+	{"before", 600, lostCache - 30}, {"during the outage", lostCache + 30, back - 30},
+	{"after its return", back + 30, back + 210}, {"at the end", 1560, 1740},
 }
 
 // cacheTable writes the fraction of prompt tokens that no cache had.
@@ -103,7 +110,9 @@ func cacheTable(b *strings.Builder, talks [][]*course) {
 	for i, name := range routers {
 		fmt.Fprintf(b, "| %s |", name)
 		for _, s := range spans {
-			fmt.Fprintf(b, " %s |", layout.Percent(mean(talks[i], func(c *course) float64 { return c.missed(s.from, s.to) })))
+			fmt.Fprintf(b, " %s |", layout.Percent(mean(talks[i], func(c *course) float64 {
+				return c.missed(s.from, s.to)
+			})))
 		}
 		b.WriteString("\n")
 	}
@@ -119,15 +128,21 @@ const (
 func recovery(runs [][][]*course) *chart.Lines {
 	panel := func(title string, load float64, names ...[2]string) chart.Panel {
 		p := chart.Panel{
-			Title: title, X: chart.Scale{Title: "minutes", Unit: chart.Whole, Max: 30}, Y: chart.Scale{Title: "requests with a first token within 2 s, by send time", Unit: chart.Fraction, Max: 1.04},
-			Rules: []chart.Rule{{At: lost / 60, Vertical: true, Name: "lost"}, {At: (lost + outage) / 60, Vertical: true, Name: "back"}},
+			Title: title, X: chart.Scale{Title: "minutes", Unit: chart.Whole, Max: 30},
+			Y: chart.Scale{Title: "requests with a first token within 2 s, by send time", Unit: chart.Fraction,
+				Max: 1.04},
+			Rules: []chart.Rule{{At: lost / 60, Vertical: true, Name: "lost"},
+				{At: (lost + outage) / 60, Vertical: true, Name: "back"}},
 		}
 		for _, n := range names {
-			c := runs[slices.IndexFunc(systems, func(s system) bool { return s.name == n[0] })][slices.Index(loads, load)][0]
+			c := runs[slices.IndexFunc(systems, func(s system) bool {
+				return s.name == n[0]
+			})][slices.Index(loads, load)][0]
 			l := chart.Line{Name: n[1]}
 			for _, q := range c.parts {
 				if q.to <= c.parts[len(c.parts)-1].to-unfinished {
-					l.Points = append(l.Points, chart.Point{X: (q.from + q.to) / 120, Y: float64(q.good) / float64(q.sent)})
+					l.Points = append(l.Points,
+						chart.Point{X: (q.from + q.to) / 120, Y: float64(q.good) / float64(q.sent)})
 				}
 			}
 			p.Lines = append(p.Lines, l)
@@ -138,8 +153,11 @@ func recovery(runs [][][]*course) *chart.Lines {
 		Title:   fmt.Sprintf("One of four replicas is lost at %.0f %% load: with patient clients the fleet recovers, with retries it never does", 100*high),
 		Caption: "llama-3.1-8b on l40s, chat; seed " + fmt.Sprint(seeds[0]),
 		Panels: []chart.Panel{
-			panel(fmt.Sprintf("A crash at %.0f %% of the capacity of four", 100*high), high, [2]string{crashPatient, "patient"}, [2]string{crashLeaving, "10 s, 5 retries"}, [2]string{crashBudgeted, "retry budget"}),
-			panel(fmt.Sprintf("Slow is worse than crashed: round robin at %.0f %%", 100*low), low, [2]string{crashBlind, "crash"}, [2]string{slowBlind, "3 times slower"}),
+			panel(fmt.Sprintf("A crash at %.0f %% of the capacity of four", 100*high), high,
+				[2]string{crashPatient, "patient"}, [2]string{crashLeaving, "10 s, 5 retries"},
+				[2]string{crashBudgeted, "retry budget"}),
+			panel(fmt.Sprintf("Slow is worse than crashed: round robin at %.0f %%", 100*low), low,
+				[2]string{crashBlind, "crash"}, [2]string{slowBlind, "3 times slower"}),
 		},
 	}
 }
@@ -147,15 +165,18 @@ func recovery(runs [][][]*course) *chart.Lines {
 // caches shows the fraction of computed prompt tokens over time, with the first seed.
 func caches(talks [][]*course) *chart.Lines {
 	p := chart.Panel{
-		X: chart.Scale{Title: "minutes", Unit: chart.Whole, Max: 30}, Y: chart.Scale{Title: "prompt tokens that no cache had", Unit: chart.Fraction, Max: 1.04},
-		Rules: []chart.Rule{{At: lostCache / 60, Vertical: true, Name: "lost"}, {At: back / 60, Vertical: true, Name: "back"}},
+		X: chart.Scale{Title: "minutes", Unit: chart.Whole, Max: 30},
+		Y: chart.Scale{Title: "prompt tokens that no cache had", Unit: chart.Fraction, Max: 1.04},
+		Rules: []chart.Rule{{At: lostCache / 60, Vertical: true, Name: "lost"},
+			{At: back / 60, Vertical: true, Name: "back"}},
 	}
 	for i, name := range routers {
 		c := talks[i][0]
 		l := chart.Line{Name: name}
 		for _, q := range c.parts {
 			if q.to <= c.parts[len(c.parts)-1].to-unfinished {
-				l.Points = append(l.Points, chart.Point{X: (q.from + q.to) / 120, Y: 1 - float64(q.cached)/float64(q.input)})
+				l.Points = append(l.Points,
+					chart.Point{X: (q.from + q.to) / 120, Y: 1 - float64(q.cached)/float64(q.input)})
 			}
 		}
 		p.Lines = append(p.Lines, l)

@@ -128,8 +128,9 @@ type part struct {
 // course is a run in parts of about half a minute.
 type course struct {
 	*report.Summary
-	parts  []part
-	during []float64 // waits for the first token of those that were sent in the outage, in seconds; infinite without one
+	parts []part
+	// waits for the first token of those that were sent in the outage, in seconds; infinite without one
+	during []float64
 }
 
 // grouped is the number of the collector's time buckets in a part.
@@ -246,7 +247,8 @@ func all(ctx context.Context, n int, scenario func(i int) (*scenario.Scenario, f
 }
 
 // run runs systems at loads with seeds. The results are by system, load and seed.
-func (x *study) run(ctx context.Context, list []system, loads []float64, seeds []uint64, more ...scenario.Setting) ([][][]*course, error) {
+func (x *study) run(ctx context.Context, list []system, loads []float64, seeds []uint64,
+	more ...scenario.Setting) ([][][]*course, error) {
 	each := len(loads) * len(seeds)
 	flat, err := all(ctx, len(list)*each, func(i int) (*scenario.Scenario, float64, error) {
 		s, err := x.with(list[i/each], 4, loads[i%each/len(seeds)], seeds[i%len(seeds)], more...)
@@ -269,7 +271,8 @@ var sizes = []int{2, 4, 8}
 
 // withoutOne returns for each number of replicas, load and seed the share of good requests in the last two minutes of
 // an outage.
-func (x *study) withoutOne(ctx context.Context, sizes []int, loads func(n int) []float64, seeds []uint64) ([][][]float64, error) {
+func (x *study) withoutOne(ctx context.Context, sizes []int, loads func(n int) []float64,
+	seeds []uint64) ([][][]float64, error) {
 	var good [][][]float64
 	for _, n := range sizes {
 		at := loads(n)
@@ -325,7 +328,8 @@ const (
 // converse runs the conversations with all routers. The results are by router and seed.
 func (x *study) converse(ctx context.Context, seeds []uint64) ([][]*course, error) {
 	flat, err := all(ctx, len(routers)*len(seeds), func(i int) (*scenario.Scenario, float64, error) {
-		s, err := x.conversations.With(set("deployment.router", routers[i/len(seeds)]), set("run.seed", strconv.FormatUint(seeds[i%len(seeds)], 10)))
+		s, err := x.conversations.With(set("deployment.router", routers[i/len(seeds)]),
+			set("run.seed", strconv.FormatUint(seeds[i%len(seeds)], 10)))
 		return s, lostCache, err
 	})
 	return slices.Collect(slices.Chunk(flat, len(seeds))), err

@@ -20,7 +20,8 @@ func TestOneOfFour(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := []system{
-		named(crashPatient), named(crashLeaving), named(crashBudgeted), named(crashBlind), named(drained), named(slowAware), named(slowBlind), named(cutOff),
+		named(crashPatient), named(crashLeaving), named(crashBudgeted), named(crashBlind), named(drained),
+		named(slowAware), named(slowBlind), named(cutOff),
 	}
 	const patient, leaving, budgeted, blind, drain, aware, slow, cut = 0, 1, 2, 3, 4, 5, 6, 7
 	tested := seeds[:testenv.Choose(1, 2)]
@@ -36,16 +37,20 @@ func TestOneOfFour(t *testing.T) {
 			says  string
 			holds bool
 		}{
-			{"below (n − 1)/n three carry on as soon as the router knows", of(patient).recovered() < 60 && of(leaving).recovered() < 60 && of(blind).recovered() < 60 && of(cut).recovered() < 60},
-			{"above, a queue stays until the fourth is back", loaded(patient).recovered() > outage && !math.IsInf(loaded(patient).recovered(), 1)},
+			{"below (n − 1)/n three carry on as soon as the router knows", of(patient).recovered() < 60 &&
+				of(leaving).recovered() < 60 && of(blind).recovered() < 60 && of(cut).recovered() < 60},
+			{"above, a queue stays until the fourth is back", loaded(patient).recovered() > outage &&
+				!math.IsInf(loaded(patient).recovered(), 1)},
 			{"who is patient loses requests", of(patient).unserved() > 0 && of(cut).unserved() > 0},
 			{"who tries again loses none", of(leaving).unserved() == 0},
-			{"but above (n − 1)/n all who try again never recover", math.IsInf(loaded(leaving).recovered(), 1) && loaded(leaving).goodIn(900, 1100) < .05},
+			{"but above (n − 1)/n all who try again never recover", math.IsInf(loaded(leaving).recovered(), 1) &&
+				loaded(leaving).goodIn(900, 1100) < .05},
 			{"a budget for retries heals that", loaded(budgeted).recovered() < 2*outage},
 			{"a replica that drains costs nobody anything", of(drain).unserved() == 0 && of(drain).recovered() == 0},
 			{"a router that looks at loads finds its way round a slow replica", during(of(aware)) > .98},
 			{"one that does not is worse off than with a dead one", during(of(slow)) < during(of(blind))-.1},
-			{"the fewest outstanding requests are those of the dead", of(patient).unserved() > 1.5*of(blind).unserved()},
+			{"the fewest outstanding requests are those of the dead",
+				of(patient).unserved() > 1.5*of(blind).unserved()},
 		} {
 			if !c.holds {
 				t.Errorf("seed %d: %s: not so", seed, c.says)
@@ -55,7 +60,8 @@ func TestOneOfFour(t *testing.T) {
 			for i, s := range list {
 				for j, l := range []float64{low, high} {
 					c := runs[i][j][k]
-					t.Logf("%s at %.1f: %.3f good in the outage, recovered after %.0f s, %.4f unserved", s.name, l, during(c), c.recovered(), c.unserved())
+					t.Logf("%s at %.1f: %.3f good in the outage, recovered after %.0f s, %.4f unserved", s.name, l,
+						during(c), c.recovered(), c.unserved())
 				}
 			}
 		}
@@ -79,7 +85,8 @@ func TestOneOfN(t *testing.T) {
 	}
 	for i, n := range sizes {
 		if below, above := good[i][0][0], good[i][1][0]; below < fine || above >= fine {
-			t.Errorf("of %d one is lost: %.3f of the requests are good 12 %% below (n − 1)/n, %.3f 10 %% above", n, below, above)
+			t.Errorf("of %d one is lost: %.3f of the requests are good 12 %% below (n − 1)/n, %.3f 10 %% above", n,
+				below, above)
 		}
 	}
 }
@@ -102,7 +109,8 @@ func TestCaches(t *testing.T) {
 			at := func(n int) float64 { return c.missed(spans[n].from, spans[n].to) }
 			before, without, again, end := at(0), at(1), at(2), at(3)
 			kept := name != "least-requests"
-			if kept && (without < 1.3*before || again < 1.1*before || again > without) || !kept && (without > 1.2*before || again > 1.2*before) {
+			if kept && (without < 1.3*before || again < 1.1*before || again > without) || !kept &&
+				(without > 1.2*before || again > 1.2*before) {
 				t.Errorf("%s, seed %d: no cache has %.3f of the tokens before, %.3f without the replica, %.3f when it is back, %.3f at the end", name, seeds[k], before, without, again, end)
 			}
 		}

@@ -75,8 +75,9 @@ func number(v float64) string {
 func (t *traffic) picture(names []string) *plot.Figure {
 	d := t.scenario
 	c := plot.Comparison{
-		Title:   title(t, names),
-		Caption: fmt.Sprintf("%s on one %s, %s; 100 %% is %.3g requests/s, where vllm saturates", d.Model, d.GPU, t.name, t.saturation),
+		Title: title(t, names),
+		Caption: fmt.Sprintf("%s on one %s, %s; 100 %% is %.3g requests/s, where vllm saturates", d.Model, d.GPU,
+			t.name, t.saturation),
 		Systems: names,
 	}
 	for _, load := range loads {

@@ -30,16 +30,20 @@ func TestOrderings(t *testing.T) {
 	itl := func(name string) float64 { return *at(name, light).Latency.ITL.P99 }
 
 	if !(tokens("static") < tokens("orca") && tokens("orca") < tokens("vllm")) {
-		t.Errorf("beyond saturation static has %.0f tokens/s, orca %.0f, vllm %.0f", tokens("static"), tokens("orca"), tokens("vllm"))
+		t.Errorf("beyond saturation static has %.0f tokens/s, orca %.0f, vllm %.0f", tokens("static"), tokens("orca"),
+			tokens("vllm"))
 	}
 	for _, first := range []string{"vllm-v0", "sglang"} {
 		if !(ttft(first) < ttft("vllm") && itl(first) > 1.5*itl("vllm")) {
-			t.Errorf("%s, prompts first: TTFT p50 %.0f ms and ITL p99 %.0f ms, vllm %.0f and %.0f", first, ttft(first), itl(first), ttft("vllm"), itl("vllm"))
+			t.Errorf("%s, prompts first: TTFT p50 %.0f ms and ITL p99 %.0f ms, vllm %.0f and %.0f", first, ttft(first),
+				itl(first), ttft("vllm"), itl("vllm"))
 		}
 	}
 	for _, other := range policies {
-		if keepsUp(at(other, light)) && other != "sarathi" && (itl(other) <= itl("sarathi") || ttft(other) >= ttft("sarathi")) {
-			t.Errorf("sarathi, small chunks: ITL p99 %.1f ms and TTFT p50 %.0f ms, %s %.1f and %.0f", itl("sarathi"), ttft("sarathi"), other, itl(other), ttft(other))
+		if keepsUp(at(other, light)) && other != "sarathi" &&
+			(itl(other) <= itl("sarathi") || ttft(other) >= ttft("sarathi")) {
+			t.Errorf("sarathi, small chunks: ITL p99 %.1f ms and TTFT p50 %.0f ms, %s %.1f and %.0f", itl("sarathi"),
+				ttft("sarathi"), other, itl(other), ttft(other))
 		}
 	}
 	for load := range loads {

@@ -90,7 +90,8 @@ func (c *contest) finding() string {
 		}
 		last := len(c.points) - 1
 		return fmt.Sprintf("With metrics that are %s old, TTFT p99 is %s s by queue length, %s s with local counts, and %s s at random",
-			c.points[last].name, at("least-queue", last, p99), at("least-queue, local", last, p99), at("random", last, p99))
+			c.points[last].name, at("least-queue", last, p99), at("least-queue, local", last, p99),
+			at("random", last, p99))
 	case "front-ends":
 		last := len(c.points) - 1
 		return fmt.Sprintf("Prefix trees see only their own front end: sglang finds %s %% with one and %s %% with 16; session finds %s and %s %%",
@@ -98,7 +99,8 @@ func (c *contest) finding() string {
 	}
 	best := c.least(c.shown, mean)
 	return fmt.Sprintf("At %s, mean TTFT is %s ms with %s (%s %% of prompt tokens cached) and %s ms with round-robin (%s %%)",
-		c.points[c.shown].name, at(best, c.shown, mean), best, at(best, c.shown, hits), at("round-robin", c.shown, mean), at("round-robin", c.shown, hits))
+		c.points[c.shown].name, at(best, c.shown, mean), best, at(best, c.shown, hits),
+		at("round-robin", c.shown, mean), at("round-robin", c.shown, hits))
 }
 
 // least is the system with the smallest value of a number at a point.

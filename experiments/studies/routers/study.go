@@ -57,7 +57,8 @@ func routers() ([]choice, error) {
 		list = append(list, router(k.Name, ""))
 		switch k.Name {
 		case "bounded-hash":
-			list = append(list, router("bounded-hash, 2,048 tokens", "{policy: bounded-hash, by: prefix, prefix_tokens: 2048}"))
+			list = append(list, router("bounded-hash, 2,048 tokens",
+				"{policy: bounded-hash, by: prefix, prefix_tokens: 2048}"))
 		case "prefix":
 			list = append(list, router("prefix, from 1,024 tokens", "{policy: prefix, min_tokens: 1024}"))
 		}
@@ -76,12 +77,14 @@ func rates(perSecond ...float64) (list []choice) {
 
 // shootout compares all routers at three loads.
 func shootout(s *scenario.Scenario, all []choice) *contest {
-	c := &contest{name: s.Name, scenario: s, systems: all, shown: 2, points: rates(12, 18, 24), question: "All routers, one front end."}
+	c := &contest{name: s.Name, scenario: s, systems: all, shown: 2, points: rates(12, 18, 24),
+		question: "All routers, one front end."}
 	if s.Workload.Trace != nil {
 		c.points = nil
 		for _, speed := range []string{"1", "1.2"} {
 			c.shown = 0
-			c.points = append(c.points, choice{speed + " × the recorded speed", []scenario.Setting{{Key: "workload.trace.speedup", Value: speed}}})
+			c.points = append(c.points, choice{speed + " × the recorded speed",
+				[]scenario.Setting{{Key: "workload.trace.speedup", Value: speed}}})
 		}
 	}
 	return c
@@ -105,7 +108,8 @@ func recorded(file string) (*scenario.Scenario, error) {
 
 // staleness compares routers that use scraped metrics, with older and older metrics, and two routers that do not.
 func staleness(s *scenario.Scenario) *contest {
-	c := &contest{name: "stale", scenario: s, shown: 3, question: "Scraped metrics have this age. 18 requests/s, one front end."}
+	c := &contest{name: "stale", scenario: s, shown: 3,
+		question: "Scraped metrics have this age. 18 requests/s, one front end."}
 	c.systems = []choice{
 		router("random", ""),
 		router("least-requests", ""),
@@ -119,19 +123,23 @@ func staleness(s *scenario.Scenario) *contest {
 		router("llm-d", ""),
 	}
 	for _, period := range []string{"0ms", "100ms", "1s", "10s"} {
-		c.points = append(c.points, choice{period, []scenario.Setting{{Key: "deployment.router.scrape", Value: period}}})
+		c.points = append(c.points, choice{period,
+			[]scenario.Setting{{Key: "deployment.router.scrape", Value: period}}})
 	}
 	return c
 }
 
 // frontEnds compares routers with several front ends, which do not know each other.
 func frontEnds(s *scenario.Scenario) *contest {
-	c := &contest{name: "front-ends", scenario: s, shown: 2, question: "Several front ends that do not know each other. 18 requests/s."}
-	for _, name := range []string{"round-robin", "power-of-two", "least-requests", "least-tokens", "session", "bounded-hash", "sglang", "kv-aware", "llm-d", "dynamo"} {
+	c := &contest{name: "front-ends", scenario: s, shown: 2,
+		question: "Several front ends that do not know each other. 18 requests/s."}
+	for _, name := range []string{"round-robin", "power-of-two", "least-requests", "least-tokens", "session",
+		"bounded-hash", "sglang", "kv-aware", "llm-d", "dynamo"} {
 		c.systems = append(c.systems, router(name, ""))
 	}
 	for _, n := range []string{"1", "4", "16"} {
-		c.points = append(c.points, choice{n + " front ends", []scenario.Setting{{Key: "deployment.router.front_ends", Value: n}}})
+		c.points = append(c.points, choice{n + " front ends",
+			[]scenario.Setting{{Key: "deployment.router.front_ends", Value: n}}})
 	}
 	c.points[0].name = "1 front end"
 	return c
@@ -174,7 +182,8 @@ func (c *contest) run(ctx context.Context, seeds []uint64, more ...scenario.Sett
 	}
 	return experiments.Parallel(ctx, len(todo), 0, nil, func(ctx context.Context, n int) error {
 		i, k, of := todo[n][0], todo[n][1], todo[n][2]
-		s, err := c.at(i, k, append(more[:len(more):len(more)], scenario.Setting{Key: "run.seed", Value: strconv.FormatUint(seeds[of], 10)})...)
+		s, err := c.at(i, k, append(more[:len(more):len(more)],
+			scenario.Setting{Key: "run.seed", Value: strconv.FormatUint(seeds[of], 10)})...)
 		if err != nil {
 			return err
 		}

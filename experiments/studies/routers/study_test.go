@@ -45,7 +45,8 @@ func (c *contest) less(t *testing.T, what, one, other string, point int, of func
 	}
 	center, half := c.difference(index(one), index(other), point, of)
 	if !(center+half < 0) {
-		t.Errorf("%s, %s: %s has %.4g, %s %.4g; the difference is %.4g ± %.2g, want it below 0", c.points[point].name, what,
+		t.Errorf("%s, %s: %s has %.4g, %s %.4g; the difference is %.4g ± %.2g, want it below 0", c.points[point].name,
+			what,
 			one, c.mean(index(one), point, of), other, c.mean(index(other), point, of), center, half)
 	}
 }
@@ -57,7 +58,8 @@ func (c *contest) always(t *testing.T, what string, one, other int, of func(*rep
 	a, b := c.values(one, 0, of), c.values(other, 0, of)
 	for i := range a {
 		if !(a[i] < b[i]) {
-			t.Errorf("seed %d: %s: %s has %.4g, %s %.4g, want it to have less", c.seeds[i], what, c.systems[one].name, a[i], c.systems[other].name, b[i])
+			t.Errorf("seed %d: %s: %s has %.4g, %s %.4g, want it to have less", c.seeds[i], what, c.systems[one].name,
+				a[i], c.systems[other].name, b[i])
 		}
 	}
 }
@@ -79,7 +81,8 @@ func talkAndRouters(t *testing.T) (*scenario.Scenario, []choice) {
 func TestOrderings(t *testing.T) {
 	talk, all := talkAndRouters(t)
 	c := shootout(talk, all)
-	c.pick([]string{"round-robin", "random", "least-requests", "session", "bounded-hash", "prefix", "prefix, from 1,024 tokens", "sglang", "dynamo"}, 2)
+	c.pick([]string{"round-robin", "random", "least-requests", "session", "bounded-hash", "prefix",
+		"prefix, from 1,024 tokens", "sglang", "dynamo"}, 2)
 	held(t, c, testSeeds, "3000")
 	mean, hits := columns()[0].of, columns()[2].of
 
@@ -161,7 +164,8 @@ func TestRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err = s.With(scenario.Setting{Key: "workload.trace.to", Value: "8m"}, scenario.Setting{Key: "run.warmup", Value: "2m"}); err != nil {
+	if s, err = s.With(scenario.Setting{Key: "workload.trace.to", Value: "8m"},
+		scenario.Setting{Key: "run.warmup", Value: "2m"}); err != nil {
 		t.Fatal(err)
 	}
 	_, all := talkAndRouters(t)
@@ -188,7 +192,8 @@ func TestTable(t *testing.T) {
 	held(t, c, seeds[:2], "1500")
 	var b strings.Builder
 	c.table(&b)
-	for _, want := range []string{"## Conversations on eight L40S", "**24 requests/s**", "| round-robin | ", "| session | ", " ± "} {
+	for _, want := range []string{"## Conversations on eight L40S", "**24 requests/s**", "| round-robin | ",
+		"| session | ", " ± "} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("there is no %q in\n%s", want, b.String())
 		}

@@ -35,7 +35,8 @@ func TestEveryFileIsUsed(t *testing.T) {
 	if len(entries) != len(used) {
 		t.Errorf("%d files are embedded, %d used", len(entries), len(used))
 	}
-	if !strings.Contains(Licence(), "MIT") || !strings.HasPrefix(Scripts(), "/*! https://github.com/leeoniya/uPlot (v1.6.32) */") {
+	if !strings.Contains(Licence(), "MIT") ||
+		!strings.HasPrefix(Scripts(), "/*! https://github.com/leeoniya/uPlot (v1.6.32) */") {
 		t.Error("the library stands there without its name, version or licence")
 	}
 }

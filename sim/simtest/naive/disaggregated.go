@@ -68,7 +68,8 @@ func (p *Part) Prefills() bool { return p.Replica < p.of.Prefills }
 
 // Start makes the engine of a life, with the tiers that the one before has left. The source sends the requests, and a
 // prefill replica computes one output token of each: start writes that into the list.
-func (p *Part) Start(cfg engine.Config, requests []workload.Request, src workload.Source, obs event.Observer, life Lifetime) {
+func (p *Part) Start(cfg engine.Config, requests []workload.Request, src workload.Source, obs event.Observer,
+	life Lifetime) {
 	connector := *cfg.Connector
 	connector.Handoff, cfg.Connector = p.leg, &connector
 	if p.Prefills() {
@@ -90,7 +91,8 @@ func (p *Part) leg(r *workload.Request) (leg engine.Handoff) {
 			leg.Lease = clock.MaxRun
 		}
 	case c != nil:
-		leg.Remote = engine.Remote{Tokens: r.InputTokens, Layers: p.of.Layers, Latency: p.of.Latency, Path: []int32{int32(c.by.Replica), int32(p.Replica)}}
+		leg.Remote = engine.Remote{Tokens: r.InputTokens, Layers: p.of.Layers, Latency: p.of.Latency,
+			Path: []int32{int32(c.by.Replica), int32(p.Replica)}}
 	}
 	return leg
 }
@@ -113,7 +115,9 @@ func (p *Part) source(r *workload.Request) *Part {
 
 // keeps says that the KV of a request is kept for another replica.
 func (p *Part) keeps(id int64, at clock.Time) bool {
-	return slices.ContainsFunc(p.remote.leases, func(l *lease) bool { return l.seq.rec.Request.ID == id && l.until > at })
+	return slices.ContainsFunc(p.remote.leases, func(l *lease) bool {
+		return l.seq.rec.Request.ID == id && l.until > at
+	})
 }
 
 // release ends the lease of a request.
@@ -154,7 +158,8 @@ func (c *computed) join(rec *event.Record) {
 	rec.RecomputedTokens += first.RecomputedTokens
 	rec.LostTokens += first.LostTokens
 	rec.Preemptions += first.Preemptions
-	g.Prefill, g.Recomputed, g.Lost = g.Prefill+first.GPU.Prefill, g.Recomputed+first.GPU.Recomputed, g.Lost+first.GPU.Lost
+	g.Prefill, g.Recomputed, g.Lost = g.Prefill+first.GPU.Prefill, g.Recomputed+first.GPU.Recomputed,
+		g.Lost+first.GPU.Lost
 	g.Decode, g.Drafts = g.Decode+first.GPU.Decode, g.Drafts+first.GPU.Drafts
 }
 

@@ -32,7 +32,8 @@ func RunLifetime(cfg engine.Config, src workload.Source, obs event.Observer, lif
 
 // newEngine is an engine whose KV elsewhere goes over a network.
 func newEngine(cfg engine.Config, src workload.Source, obs event.Observer, life Lifetime, network *Network) *Engine {
-	n := &Engine{life: life, cfg: cfg, src: src, obs: event.Join(obs), kv: newStore(&cfg), accounts: newAccounts(cfg.Order), depth: 1, byID: make(map[int64]*sequence), lastComposed: -1}
+	n := &Engine{life: life, cfg: cfg, src: src, obs: event.Join(obs), kv: newStore(&cfg),
+		accounts: newAccounts(cfg.Order), depth: 1, byID: make(map[int64]*sequence), lastComposed: -1}
 	if cfg.Connector != nil && life.Tiers == nil {
 		n.life.Tiers = make([]*Tier, len(cfg.Connector.Tiers))
 	}
@@ -109,7 +110,8 @@ func (n *Engine) run() error {
 			n.reportLevels(n.life.Crash)
 			return n.src.Err()
 		}
-		if at == clock.Never || n.system+len(n.inFlight) == 0 && n.nextClientInstant() == clock.Never && n.remote.idle() {
+		if at == clock.Never || n.system+len(n.inFlight) == 0 && n.nextClientInstant() == clock.Never &&
+			n.remote.idle() {
 			return n.src.Err()
 		}
 		due := n.advanceTransfers(at)
@@ -229,7 +231,8 @@ func (n *Engine) queueFull() bool {
 	for _, s := range slices.Concat(loads, n.waiting, n.running) {
 		tokens += int64(max(0, s.prompt-s.computed))
 	}
-	return most > 0 && len(loads)+len(n.waiting)+len(n.running)+len(n.parting) >= most || mostTokens > 0 && tokens >= mostTokens
+	return most > 0 && len(loads)+len(n.waiting)+len(n.running)+len(n.parting) >= most || mostTokens > 0 &&
+		tokens >= mostTokens
 }
 
 // enqueue puts s into the queue: where the order says or, without one, at its head or its tail.
@@ -279,7 +282,8 @@ func (n *Engine) boundary(at clock.Time) error {
 		}
 	}
 	if len(n.inFlight) == 0 && n.queued()+len(n.running) > 0 && n.remote.next() == clock.Never {
-		return fmt.Errorf("at %v: %d requests wait and %d run, but nothing can be scheduled", at, n.queued(), len(n.running))
+		return fmt.Errorf("at %v: %d requests wait and %d run, but nothing can be scheduled", at, n.queued(),
+			len(n.running))
 	}
 	return nil
 }
@@ -358,7 +362,8 @@ func (n *Engine) deliver(s *sequence, tokens int32, at, seen clock.Time) {
 		n.patient, n.aborting = without(n.patient, s), without(n.aborting, s)
 		if !s.clientLeft() {
 			s.rec.ClientLast = seen
-			n.notifyClient(s, workload.End{How: workload.Answered, At: seen, First: s.rec.ClientFirst, Tokens: s.answer})
+			n.notifyClient(s, workload.End{How: workload.Answered, At: seen, First: s.rec.ClientFirst,
+				Tokens: s.answer})
 		}
 	}
 }
@@ -413,7 +418,8 @@ func (n *Engine) releaseBlocks(s *sequence, ended bool) {
 
 // reportLevels reports the levels if they have changed.
 func (n *Engine) reportLevels(at clock.Time) {
-	now := event.Levels{System: n.system, Waiting: n.queued() + len(n.loadingSequences()) + len(n.parting), Running: len(n.running)}
+	now := event.Levels{System: n.system, Waiting: n.queued() + len(n.loadingSequences()) + len(n.parting),
+		Running: len(n.running)}
 	for _, s := range n.running {
 		if s.decoding {
 			now.Decoding++

@@ -46,7 +46,9 @@ func (n *Engine) join(s *sequence) {
 		return
 	}
 	c := a.client(s)
-	if !slices.Contains(a.joining, c) && !slices.ContainsFunc(n.waiting, func(w *sequence) bool { return a.client(w) == c }) {
+	if !slices.Contains(a.joining, c) && !slices.ContainsFunc(n.waiting, func(w *sequence) bool {
+		return a.client(w) == c
+	}) {
 		a.joining = append(a.joining, c)
 	}
 }
@@ -92,6 +94,7 @@ func (n *Engine) place(i int) *sequence {
 		return n.waiting[i]
 	}
 	return slices.MinFunc(n.waiting, func(s, t *sequence) int {
-		return cmp.Or(cmp.Compare(n.accounts.charged[n.accounts.client(s)], n.accounts.charged[n.accounts.client(t)]), compareUrgency(s.urgency(), t.urgency()))
+		return cmp.Or(cmp.Compare(n.accounts.charged[n.accounts.client(s)], n.accounts.charged[n.accounts.client(t)]),
+			compareUrgency(s.urgency(), t.urgency()))
 	})
 }

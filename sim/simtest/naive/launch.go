@@ -91,7 +91,8 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 				span.FirstTokens++
 			}
 		}
-		it.shares = append(it.shares, share{seq: s, serial: s.serial, upTo: s.computed, chunk: !decodes, emits: emits, produces: produces, rejected: rejected, again: again, lost: lost, given: s.given})
+		it.shares = append(it.shares, share{seq: s, serial: s.serial, upTo: s.computed, chunk: !decodes, emits: emits,
+			produces: produces, rejected: rejected, again: again, lost: lost, given: s.given})
 		step.Scheduled = append(step.Scheduled, event.Share{
 			Request: s.rec.Request.ID, Tokens: s.given, Cached: s.found, Loaded: s.loaded,
 			Emits: emits, Ends: emits && s.scheduled == s.answer, Drafts: drafts,

@@ -67,7 +67,8 @@ func (n *Engine) fail(s *sequence, at clock.Time) {
 	if s.clientLeft() {
 		return
 	}
-	end := workload.End{How: workload.Disconnected, At: at.Add(n.cfg.NetworkOut), First: s.rec.ClientFirst, Tokens: s.delivered}
+	end := workload.End{How: workload.Disconnected, At: at.Add(n.cfg.NetworkOut), First: s.rec.ClientFirst,
+		Tokens: s.delivered}
 	if end.First != clock.Never {
 		end.At = max(end.At, end.First)
 	}

@@ -30,7 +30,8 @@ type block struct {
 }
 
 func newPool(usable int, appendUnkeyed bool) *pool {
-	return &pool{usable: usable, appendUnkeyed: appendUnkeyed, fresh: 1, blocks: make([]block, 1), cache: make(map[uint64][]int), evicted: make(map[uint64]bool)}
+	return &pool{usable: usable, appendUnkeyed: appendUnkeyed, fresh: 1, blocks: make([]block, 1),
+		cache: make(map[uint64][]int), evicted: make(map[uint64]bool)}
 }
 
 // free is the number of blocks without references.

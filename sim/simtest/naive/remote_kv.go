@@ -129,7 +129,9 @@ func (n *Engine) noteArrivals(arrived []*Transfer, at clock.Time) {
 // reportLinks tells the observer which links are busy.
 func (n *Engine) reportLinks(at clock.Time) {
 	for k, t := range n.remote.tiers {
-		busy := slices.ContainsFunc(n.remote.network.under, func(x *Transfer) bool { return x.Sending() && slices.Contains(x.Path, t.link) })
+		busy := slices.ContainsFunc(n.remote.network.under, func(x *Transfer) bool {
+			return x.Sending() && slices.Contains(x.Path, t.link)
+		})
 		if busy != t.busy {
 			t.busy = busy
 			n.obs.LinkBusy(at, 0, k, busy)
@@ -185,7 +187,9 @@ func (n *Engine) finishLoad(l *load, at clock.Time) {
 	if n.cfg.Order != nil {
 		s.key = n.rank(s).Key
 	}
-	n.remote.loaded = insert(n.remote.loaded, s, func(a, b *sequence) int { return cmp.Compare(a.loadSerial, b.loadSerial) })
+	n.remote.loaded = insert(n.remote.loaded, s, func(a, b *sequence) int {
+		return cmp.Compare(a.loadSerial, b.loadSerial)
+	})
 }
 
 // queued is how many requests are in the queue, waits how many wait for admission, those included that are loading.

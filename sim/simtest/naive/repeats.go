@@ -27,7 +27,8 @@ type promise struct {
 func (v view) keep(room bool) {
 	p := &v.Engine.promise
 	now := promise{
-		decodes: v.Decoding(), waiting: v.queued(), joined: v.joined, leaves: v.departures, chunks: v.chunks, freed: v.freed,
+		decodes: v.Decoding(), waiting: v.queued(), joined: v.joined, leaves: v.departures, chunks: v.chunks,
+		freed:   v.freed,
 		blocked: v.blocked, padRows: v.it.padRows, padContext: v.it.padContext,
 	}
 	if v.queued() > 0 {
@@ -56,11 +57,13 @@ func (v view) undisturbed(p *promise) bool {
 			decodes++
 		}
 	}
-	return p.leaves == v.it.departures && p.decodes == decodes && p.chunks == v.chunks && p.freed == v.freed && p.head == v.it.head && p.waiting == v.it.waiting && p.joined == v.it.joined
+	return p.leaves == v.it.departures && p.decodes == decodes && p.chunks == v.chunks && p.freed == v.freed &&
+		p.head == v.it.head && p.waiting == v.it.waiting && p.joined == v.it.joined
 }
 
 // plain says that the iteration gives every decoding sequence its token, and does nothing else.
 func (v view) plain() bool {
-	return v.Decoding() > 0 && !v.cfg.Speculative.On() && !v.it.preempts && !v.it.loads && slices.Equal(v.it.before, v.running) &&
+	return v.Decoding() > 0 && !v.cfg.Speculative.On() && !v.it.preempts && !v.it.loads &&
+		slices.Equal(v.it.before, v.running) &&
 		!slices.ContainsFunc(v.running, func(s *sequence) bool { return s.decodes() != (s.given > 0) })
 }

@@ -55,7 +55,8 @@ func newStore(cfg *engine.Config) store {
 	case cfg.Radix:
 		return &radix{NewTokenTree(cfg.UsableBlocks(), int(cfg.BlockSize))}
 	}
-	return &paged{pool: newPool(cfg.UsableBlocks(), cfg.AppendUnkeyed), size: cfg.BlockSize, dropsLast: cfg.Speculative.DropsBlock()}
+	return &paged{pool: newPool(cfg.UsableBlocks(), cfg.AppendUnkeyed), size: cfg.BlockSize,
+		dropsLast: cfg.Speculative.DropsBlock()}
 }
 
 // newState is the store's part of a sequence that arrives.

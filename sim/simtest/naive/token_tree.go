@@ -89,7 +89,8 @@ func (t *TokenTree) descend(tokens []Token) (*TokenNode, []Token) {
 		tokens = tokens[common:]
 		if common < len(c.tokens) {
 			t.births++
-			up := &TokenNode{parent: n, children: []*TokenNode{c}, tokens: c.tokens[:common], locks: c.locks, matched: t.clock, birth: t.births}
+			up := &TokenNode{parent: n, children: []*TokenNode{c}, tokens: c.tokens[:common], locks: c.locks,
+				matched: t.clock, birth: t.births}
 			n.children[i] = up
 			c.parent, c.tokens = up, c.tokens[common:]
 			return up, tokens

@@ -292,7 +292,8 @@ func (v view) Give(i sched.Seq, tokens int32) {
 	_, pages := v.need(s, tokens)
 	switch {
 	case tokens < 1 || tokens > s.missing() || tokens > v.it.budget:
-		v.wrong("request %d is given %d tokens, where it misses %d and %d are left", s.rec.Request.ID, tokens, s.missing(), v.it.budget)
+		v.wrong("request %d is given %d tokens, where it misses %d and %d are left", s.rec.Request.ID, tokens,
+			s.missing(), v.it.budget)
 	case s.given > 0:
 		v.wrong("request %d is given tokens twice", s.rec.Request.ID)
 	case pages > 0:
