@@ -126,7 +126,6 @@ var larger = map[string]int{
 	"fields of sim.Simulation":             27,
 	"fields of sim/engine.Engine":          38,
 	"fields of sim/engine.batchBuilder":    39,
-	"fields of sim/engine.sequence":        65,
 	"fields of sim/simtest/naive.Engine":   43,
 	"fields of sim/simtest/naive.sequence": 36,
 }

@@ -330,16 +330,6 @@ func (it *batchBuilder) countPrefill(s *sequence, n int32, sign int) {
 	it.r.uncomputed -= int64(sign) * int64(prompt)
 }
 
-// known is how many of n tokens of s, from one on, had been computed for it before, and how many of the others the
-// prefix cache had and has lost.
-func (s *sequence) known(from, n int32) (again, lost int32) {
-	again = min(max(s.reached-from, 0), n)
-	if s.lostTo > 0 {
-		lost = max(0, min(from+n, s.lostTo)-max(from+again, s.lostFrom))
-	}
-	return again, lost
-}
-
 func (it *batchBuilder) giveDecode(i int32, s *sequence) {
 	r := it.r
 	s.given, s.grown = 1, false

@@ -76,16 +76,6 @@ func (it *batchBuilder) orderStream() {
 	}
 }
 
-// rank notes the place of a token of s, the issued-th, among those of its iteration.
-func (s *sequence) setPlace(place, issued int32) {
-	if issued == 1 {
-		s.firstPlace = place
-	}
-	if issued <= s.output {
-		s.lastPlace = place
-	}
-}
-
 // putBack gives the members that got no token their step back.
 func (it *batchBuilder) putBack() {
 	r, c := it.r, &it.r.cohort

@@ -35,11 +35,11 @@ func (r *Engine) Abandon(at clock.Time) {
 		c.reportBusy(r, at, k)
 	}
 	for _, l := range c.loads {
-		r.release(&l.kept)
+		r.release(&l.heldBlocks)
 	}
 	for _, l := range c.leases {
 		l.over = true
-		r.release(&l.kept)
+		r.release(&l.heldBlocks)
 	}
 	c.loads, c.leases, c.due = nil, nil, false
 }

@@ -20,7 +20,7 @@ type load struct {
 	read    func(at clock.Time)
 	lost    func() bool // whether what was to be read is not there any more
 
-	kept // of one whose client has left: until the KV has come
+	heldBlocks // of a request whose client has left: kept until the KV has arrived
 }
 
 // lease is the blocks of a request that has ended, which are kept for another engine that loads them.
@@ -28,15 +28,7 @@ type lease struct {
 	request int64
 	serial  int64
 	over    bool
-	kept
-}
-
-// kept is blocks that no sequence has any more.
-type kept struct {
-	blocks     []int32
-	registered int32
-	count      int
-	windowed   int
+	heldBlocks
 }
 
 // Load implements [sched.View].
@@ -117,7 +109,7 @@ func (r *Engine) receive() {
 	r.Settle()
 	c.leases = slices.DeleteFunc(c.leases, func(l *lease) bool {
 		if l.over {
-			r.release(&l.kept)
+			r.release(&l.heldBlocks)
 		}
 		return l.over
 	})
@@ -126,11 +118,11 @@ func (r *Engine) receive() {
 		case l.parts > 0:
 			return false
 		case l.seq == none:
-			r.release(&l.kept)
+			r.release(&l.heldBlocks)
 		case l.fails && c.FailLost:
 			r.seq(l.seq).rec.Loading += r.now.Sub(l.started)
 			r.Lose(l.seq)
-			r.release(&l.kept)
+			r.release(&l.heldBlocks)
 		default:
 			r.come(l)
 		}
@@ -176,23 +168,16 @@ func (r *Engine) leaveParked(i int32) {
 		return
 	}
 	s.load.seq = none
-	s.load.kept = s.detach()
-}
-
-// detach takes its blocks from s, without freeing them.
-func (s *sequence) detach() kept {
-	k := kept{s.blocks, s.registered, s.blockCount, s.windowed}
-	s.blocks, s.blockCount, s.windowed, s.registered = nil, 0, 0, 0
-	return k
+	s.load.heldBlocks = s.detach()
 }
 
 // release frees blocks that were kept.
-func (r *Engine) release(k *kept) {
+func (r *Engine) release(k *heldBlocks) {
 	r.space.windowed -= k.windowed
 	if r.space.caching {
 		r.space.pool.Release(k.blocks, k.registered)
 	} else {
-		r.space.pool.PutCount(k.count)
+		r.space.pool.PutCount(k.blockCount)
 	}
 }
 
@@ -200,7 +185,7 @@ func (r *Engine) release(k *kept) {
 func (r *Engine) keepUnderLease(s *sequence) {
 	c := r.conn
 	c.serials++
-	l := &lease{request: s.rec.Request.ID, serial: c.serials, kept: s.detach()}
+	l := &lease{request: s.rec.Request.ID, serial: c.serials, heldBlocks: s.detach()}
 	c.leases = append(c.leases, l)
 	if s.lease < clock.MaxRun {
 		r.transfers.endLease(r.now.Add(s.lease), leaseEnd{r, l})
@@ -231,17 +216,17 @@ func (c *connector) holds(r *Engine) (blocks, windowed int) {
 		s := r.seq(i)
 		blocks, windowed = blocks+r.held(s), windowed+s.windowed
 	}
-	add := func(k *kept) {
+	add := func(k *heldBlocks) {
 		blocks, windowed = blocks+len(k.blocks), windowed+k.windowed
 		if !r.space.caching {
-			blocks += k.count
+			blocks += k.blockCount
 		}
 	}
 	for _, l := range c.loads {
-		add(&l.kept)
+		add(&l.heldBlocks)
 	}
 	for _, l := range c.leases {
-		add(&l.kept)
+		add(&l.heldBlocks)
 	}
 	return blocks, windowed
 }

@@ -7,119 +7,201 @@ import (
 	"clifftop/workload"
 )
 
-// phase is where a sequence stands in its life on a replica.
+// phase is the state of a sequence in the engine.
 type phase uint8
 
 const (
-	prefilling  phase = iota // running, and its known tokens are not all computed
+	prefilling  phase = iota // running; some of its known tokens are not computed
 	decoding                 // running, in the cohort: one token in each iteration
-	speculating              // running, and decoding with drafts: each by itself
-	finishing                // running, but its last token is on its way
-	preempted                // in the queue again, its blocks lost
-	departed                 // preempted when its last token was on its way
-	loading                  // out of the queue, while its KV comes from elsewhere
-	loaded                   // in the queue again, with blocks of its own
+	speculating              // running, decoding with drafts: outside the cohort
+	finishing                // running; its last token is in flight
+	preempted                // back in the queue without blocks
+	departed                 // preempted while its last token was in flight
+	loading                  // outside the queue while its KV is being loaded
+	loaded                   // back in the queue with loaded blocks
 )
 
 // sequence is a request that has been admitted to the running batch at least once.
 //
-// While it decodes nothing in it changes: what it has computed follows from the number of steps
-// that the cohort made since it joined.
+// Nothing in it changes while it decodes: its computed tokens follow from the number of steps that the cohort has made
+// since the sequence joined. The fields that the hot path reads come first and fill two cache lines.
 type sequence struct {
-	// What a running sequence is asked for again and again stands in two cache lines.
-	phase    phase
-	lagging  bool // it decodes, but missed the last composition
-	streamed bool // it counts as decoding: its first token since the last admission was delivered
+	phase   phase
+	lagging bool // it decodes, but missed the last step of the cohort
 
-	target     int32 // known tokens at the last admission
-	registered int32 // leading blocks that are registered
-	residue    int32 // it takes a new block at steps of this residue modulo the block size
-	nextSame   int32 // neighbours among the sequences of its residue, in running order
-	prevSame   int32
-	slot       int32 // place of the admission among those alive, for ranks
-	joined     int64 // cohort step at which it joined
-	ends       int64 // cohort step at which its last token is issued
-	serial     int64 // of the admission; orders the running batch
-	issued     int32 // tokens produced by scheduled iterations; while decoding: when it joined the cohort
-	output     int32 // tokens to produce: the request's, cut at the model's longest sequence
-
-	blocks []int32 // with prefix caching
-	prev   int32   // neighbours in the running batch
-	next   int32
+	computedTokens
+	outputTokens
+	membership
+	batchPlace
+	heldBlocks
 
 	rec event.Record
+	delivery
+	iterationNumbers
+	scheduledPart
+	reservation
+	prefixMatch
+	draftState
+	externalKV
+	blockHashes
+	radixText
 
-	firstPlace, lastPlace int32 // places of its first and last token among those of their iterations
+	shared int64 // while it decodes: the cohort's share when it joined, plus the share of steps that it had no part in
+	client int32 // index of its client in the fair queue
+}
 
-	declared int32 // the most that the engine has to expect
-	slots    int32 // tokens that it issues: one more than it produces where its end comes as a surprise
-	over     bool  // its last token was delivered, but an iteration in flight still has a part of it
-
+// computedTokens counts the tokens of a sequence whose KV is computed.
+type computedTokens struct {
+	target   int32 // known tokens at the last admission
 	computed int32 // tokens computed by scheduled iterations; while decoding: equals target
-	reached  int32 // the most tokens that were ever computed
-	reused   int32 // tokens found in the prefix cache at the last admission
-	lostFrom int32 // those that it would have found too but for evictions
-	lostTo   int32
-	shared   int64          // while it decodes: the cohort's share when it joined, and what went to others only
-	useless  int32          // tokens of its last iteration that were drafts of no use
-	given    int32          // tokens given in the iteration being composed
-	client   int32          // whose it is, where the order shares service among clients
-	awaited  int32          // tokens of its answer that were in flight at the last admission, and still are
-	loaded   int32          // tokens brought in from host memory or elsewhere for the last admission
-	load     *load          // the last one
-	lease    clock.Duration // how long its blocks are kept when it has ended
-	hosted   int            // blocks in host memory
-	swapped  bool           // it was swapped out while it decoded
+	reached  int32 // the largest value of computed so far
+	awaited  int32 // output tokens that were in flight at the last admission and still are
+}
 
-	received int32 // tokens that its client had been sent when the link was lost
+// outputTokens counts the output tokens of a sequence.
+type outputTokens struct {
+	issued   int32 // tokens produced by scheduled iterations; while decoding: their number when it joined the cohort
+	output   int32 // tokens to produce: the request's output, limited by the maximum model length
+	declared int32 // the maximum that the engine has to expect
+	slots    int32 // tokens to issue: one more than output where the engine cannot predict the end
+	over     bool  // the last token is delivered, but an iteration in flight still computes for the sequence
+}
 
-	// With speculative decoding.
-	drafts   int32 // for its next iteration
-	verified int32 // iterations that verified drafts, or might have
-	rejected int32 // drafts of the last of them
-	fresh    int32 // answer tokens of its last iteration
+// membership is the place of a sequence in a cohort while it decodes.
+type membership struct {
+	joined   int64 // cohort step at which it joined
+	ends     int64 // cohort step at which its last token is issued
+	residue  int32 // it takes a new block at steps of this residue modulo the block size
+	nextSame int32 // neighbours among the members of the same residue, in running order
+	prevSame int32
+	berth    int32 // with pipeline parallelism: the berth of its cohort
+}
 
+// batchPlace is the place of a sequence in the running batch.
+type batchPlace struct {
+	serial   int64 // number of its last admission; orders the running batch
+	prev     int32 // neighbours in the running batch
+	next     int32
+	slot     int32 // its slot in the stream order
+	streamed bool  // it counts as decoding: its first token since the last admission was delivered
+}
+
+// heldBlocks is a number of KV blocks that a sequence holds, or that are kept after it has left.
+type heldBlocks struct {
+	blocks     []int32 // with prefix caching
+	registered int32   // leading blocks that are registered in the prefix cache
+	blockCount int     // without prefix caching
+	windowed   int     // blocks charged for sliding-window layers
+	hole       int     // start of the range in a contiguous pool
+}
+
+// detach returns the blocks and leaves none behind. It frees nothing.
+func (h *heldBlocks) detach() heldBlocks {
+	held := *h
+	*h = heldBlocks{}
+	return held
+}
+
+// delivery is what the client of a sequence sees of its tokens.
+type delivery struct {
+	firstPlace, lastPlace int32 // positions of the first and last token in the streams of their iterations
+	received              int32 // tokens that the client had received when the link was lost
+}
+
+// iterationNumbers are the iterations that mattered to a sequence.
+type iterationNumbers struct {
 	joinBatch  int64      // iteration that completed its prefill
 	beforeJoin int64      // iteration that issued its last token before the last admission
 	chunkBatch int64      // iteration of its last prefill chunk
-	lastBatch  int64      // last iteration that issued a token, when it is not decoding in step
+	lastBatch  int64      // last iteration that issued a token; not kept while it decodes in step with the cohort
 	lastEnd    clock.Time // end of that iteration
-	berth      int32      // while it decodes on a pipeline: where its cohort is
-
-	blockCount int   // without prefix caching
-	hole       int   // where its blocks begin in a contiguous pool
-	windowed   int   // blocks charged for its windowed layers
-	growing    bool  // it decodes, and that charge can grow
-	grown      bool  // it has been given blocks in the iteration being composed
-	reserved   int   // blocks that it holds ahead of need, in all; 0 for none
-	covered    bool  // it decodes, and has room in them
-	coverage   int   // blocks that it held when it was found to be
-	booking    int   // blocks promised, in all, the charge for windowed layers included
-	owed       int   // those of them that it does not hold; not kept while promising
-	bookedNext bool  // it decodes, and the next block was promised
-	refileAt   int64 // cohort step at which covered or promising ends
-	blockHashes
-	text   []workload.Segment // with a radix cache: its tokens, how many of them others may begin with,
-	common int32              // and how far they are in the tree
-	prefix kv.Prefix
 }
 
-// promptLeft is how many tokens of its prompt s, which runs, has not been given since its last admission.
+// scheduledPart is the part of a sequence in the iteration that is being composed.
+type scheduledPart struct {
+	given int32 // tokens
+	grown bool  // blocks were allocated for tokens that were not given yet
+}
+
+// reservation is the KV blocks that a sequence holds or has booked ahead of need, and how the cohort counts them.
+type reservation struct {
+	reserved   int   // blocks held ahead of need, in all; 0 for none
+	coverage   int   // value of reserved when covered was set
+	booking    int   // blocks booked in all, the charge for sliding-window layers included
+	owed       int   // booked blocks that it does not hold; not kept while bookedNext
+	refileAt   int64 // cohort step at which covered or bookedNext ends
+	covered    bool  // it decodes, and the next token fits into its reserved blocks
+	bookedNext bool  // it decodes, and the next block is booked
+	growing    bool  // it decodes, and the charge for sliding-window layers can still grow
+}
+
+// prefixMatch is what the last admission of a sequence found in the prefix cache.
+type prefixMatch struct {
+	reused           int32 // cached tokens
+	lostFrom, lostTo int32 // range of tokens that would have been cached too but for evictions
+}
+
+// draftState is the progress of a sequence that decodes with drafts.
+type draftState struct {
+	drafts   int32 // drafts for its next iteration
+	verified int32 // iterations in which drafts were verified, those without a proposed draft included
+	rejected int32 // drafts rejected in the last of them
+	fresh    int32 // output tokens of its last iteration
+	useless  int32 // tokens computed in its last iteration for drafts that were not used
+}
+
+// externalKV is the KV of a sequence outside the pool, or on its way there.
+type externalKV struct {
+	load    *load          // the last one
+	lease   clock.Duration // how long its blocks are kept after its end
+	hosted  int            // blocks in host memory
+	loaded  int32          // tokens brought in from host memory, a tier or another engine for the last admission
+	swapped bool           // it was swapped out while it decoded
+}
+
+// radixText is the text of a sequence, and how much of it is in the radix cache.
+type radixText struct {
+	text   []workload.Segment // its tokens
+	prefix kv.Prefix          // the part in the tree
+	common int32              // leading tokens that other requests may begin with
+}
+
+// promptLeft is the number of prompt tokens of s, which runs, that were not given since its last admission.
 func (s *sequence) promptLeft() int64 { return int64(max(0, s.rec.Request.InputTokens-s.computed)) }
 
 // running reports whether s is in the running batch.
 func (s *sequence) running() bool { return s.phase < preempted }
 
-// slab keeps sequences at stable places and reuses them.
+// known returns how many of n tokens from the given one on were computed before, and how many of the others were
+// evicted from the prefix cache.
+func (s *sequence) known(from, n int32) (again, lost int32) {
+	again = min(max(s.reached-from, 0), n)
+	if s.lostTo > 0 {
+		lost = max(0, min(from+n, s.lostTo)-max(from+again, s.lostFrom))
+	}
+	return again, lost
+}
+
+// setPlace records the position of a token of s, the issued-th, in the stream of its iteration.
+func (s *sequence) setPlace(place, issued int32) {
+	if issued == 1 {
+		s.firstPlace = place
+	}
+	if issued <= s.output {
+		s.lastPlace = place
+	}
+}
+
+// slab stores sequences at stable indices and reuses them.
 type slab struct {
 	items []*sequence
 	free  []int32
 }
 
-// at returns the sequence at a place.
+// at returns the sequence with an index.
 func (s *slab) at(i int32) *sequence { return s.items[i] }
 
-// take returns a free place.
+// take returns a free index.
 func (s *slab) take() int32 {
 	if n := len(s.free); n > 0 {
 		i := s.free[n-1]
@@ -130,6 +212,7 @@ func (s *slab) take() int32 {
 	return int32(len(s.items) - 1)
 }
 
+// put frees an index. The slices of the sequence keep their capacity.
 func (s *slab) put(i int32) {
 	q := s.items[i]
 	blocks, keys, text := q.blocks[:0], q.keys, q.text[:0]
