@@ -27,7 +27,7 @@ func (e *Simulation) arrive(r *workload.Request) error {
 	e.levels.System++
 	leaves := engine.MayLeave(r)
 	if leaves {
-		e.watch(r)
+		e.clients.watch(r)
 	}
 	to, at := noReplica, r.Arrival.Add(e.networkIn)
 	if fits && (e.networkIn == 0 || e.routers == nil && e.lifecycle == nil) {
@@ -38,8 +38,8 @@ func (e *Simulation) arrive(r *workload.Request) error {
 		at = at.Add(e.replicas[to].Handling(r))
 		e.sent(r, to)
 	}
-	if at > e.now || leaves || e.frontend.Len() > 0 || e.limited {
-		e.frontend.Push(pq.Item[int32]{Key: int64(at), Tie: r.ID, Value: e.addPending(r, to)})
+	if at > e.now || leaves || e.frontEnd.due.Len() > 0 || e.limited {
+		e.frontEnd.push(at, r.ID, e.frontEnd.add(r, to))
 		return nil
 	}
 	e.join(r, to)
@@ -84,30 +84,18 @@ func (e *Simulation) finished(rec *event.Record) {
 	}
 }
 
-// hold keeps a request that is on its way to the queue of a replica, or to the router.
-func (e *Simulation) addPending(r *workload.Request, to int32) int32 {
-	if n := len(e.vacant); n > 0 {
-		i := e.vacant[n-1]
-		e.vacant = e.vacant[:n-1]
-		e.pending[i] = pendingRequest{*r, to}
-		return i
-	}
-	e.pending = append(e.pending, pendingRequest{*r, to})
-	return int32(len(e.pending) - 1)
-}
-
 // reach hands a request that has come to the router to a replica's front end, and one that has passed it to the queue.
 func (e *Simulation) reach(x pq.Item[int32]) {
-	held := &e.pending[x.Value]
+	held := &e.frontEnd.requests[x.Value]
 	r, to := &held.Request, held.to
 	p := e.clients.Find(r.ID)
 	if engine.MayLeave(r) && p == nil { // its client left
-		e.vacant = append(e.vacant, x.Value)
+		e.frontEnd.remove(x.Value)
 		return
 	}
 	if to == noReplica {
-		if !e.handedOff(r) && !e.fits(r) {
-			e.vacant = append(e.vacant, x.Value)
+		if !e.disaggregated.handedOff(r) && !e.fits(r) {
+			e.frontEnd.remove(x.Value)
 			e.levels.System--
 			e.refuse(r, noReplica, event.NeverFits)
 			return
@@ -119,11 +107,11 @@ func (e *Simulation) reach(x pq.Item[int32]) {
 		held.to = to
 		e.sent(r, to)
 		if at := e.now.Add(e.replicas[to].Handling(r)); at > e.now {
-			e.frontend.Push(pq.Item[int32]{Key: int64(at), Tie: r.ID, Value: x.Value})
+			e.frontEnd.push(at, r.ID, x.Value)
 			return
 		}
 	}
-	e.vacant = append(e.vacant, x.Value)
+	e.frontEnd.remove(x.Value)
 	if p != nil {
 		p.AtFrontend = false
 	}
@@ -136,7 +124,7 @@ func (e *Simulation) join(r *workload.Request, to int32) {
 		if e.disaggregated.prefills(to) {
 			e.disaggregated.answers[r.ID] = r.OutputTokens
 			r = promptOnly(r)
-		} else if e.handedOff(r) {
+		} else if e.disaggregated.handedOff(r) {
 			e.disaggregated.first[r.ID].queued = e.now
 		}
 		p.Enqueue(e.now, r)
@@ -145,6 +133,30 @@ func (e *Simulation) join(r *workload.Request, to int32) {
 	}
 	e.levels.System--
 	e.refuse(r, to, event.Busy)
+}
+
+// sent notes that a request was sent to a replica.
+func (e *Simulation) sent(r *workload.Request, to int32) {
+	if p := e.clients.Find(r.ID); p != nil {
+		p.To = to
+	}
+	p := e.replicas[to]
+	p.Levels().System++
+	e.changed = p
+	if p.own != nil {
+		p.own.Arrived(r.Arrival, r)
+	}
+	e.noteSent(r, to)
+}
+
+// over notes that a request has ended, which may have been sent to a replica.
+func (e *Simulation) over(r *workload.Request, to int32) {
+	if to == noReplica {
+		return
+	}
+	e.changed = e.replicas[to]
+	e.changed.Levels().System--
+	e.noteEnded(r, to)
 }
 
 // unserved is the record of a request that was never admitted.

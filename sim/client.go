@@ -5,6 +5,7 @@ import (
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
 	"clifftop/workload"
+	"clifftop/workload/idtable"
 )
 
 // Clients that may leave before they have their whole output.
@@ -17,20 +18,30 @@ import (
 // refs the endings.
 const aborting = int32(workload.Answered)
 
+// clients are those of requests in the system that may leave, with what is planned for them.
+type clients struct {
+	idtable.Table[engine.Client]
+	departures pq.Queue[int32] // deadlines, and aborts that reach the server
+	networkOut clock.Duration
+}
+
 // watch begins to follow the client of r, which has just been sent.
-func (e *Simulation) watch(r *workload.Request) {
-	*e.clients.Add(r.ID) = engine.Client{Request: *r, To: noReplica, Seq: noSeq, AtFrontend: true,
+func (c *clients) watch(r *workload.Request) {
+	*c.Add(r.ID) = engine.Client{Request: *r, To: noReplica, Seq: noSeq, AtFrontend: true,
 		Departure: engine.Departure{Left: clock.Never}}
-	e.expect(r, false)
+	c.expect(r, false)
 }
 
 // expect plans the next departure of the client of r.
-func (e *Simulation) expect(r *workload.Request, started bool) {
+func (c *clients) expect(r *workload.Request, started bool) {
 	if after, how := engine.Deadline(r.Client, started); after > 0 {
-		settled := max(r.Arrival, r.Arrival.Add(after-e.networkOut))
-		e.departures.Push(pq.Item[int32]{Key: int64(settled), Tie: r.ID, Value: int32(how)})
+		settled := max(r.Arrival, r.Arrival.Add(after-c.networkOut))
+		c.departures.Push(pq.Item[int32]{Key: int64(settled), Tie: r.ID, Value: int32(how)})
 	}
 }
+
+// left reports whether the client of r has left.
+func (c *clients) left(r *workload.Request) bool { return engine.MayLeave(r) && c.Find(r.ID) == nil }
 
 // depart handles a deadline of a client, or its abort.
 func (e *Simulation) depart(x pq.Item[int32]) {
@@ -48,7 +59,7 @@ func (e *Simulation) depart(x pq.Item[int32]) {
 		r := e.replicas[p.To]
 		first, tokens := r.ReceivedBy(p.Seq, e.now)
 		if how == workload.TimedOutFirst && r.HasFirstToken(p.Seq) && (tokens > 0 || !r.LinkLost(e.now)) {
-			e.expect(&p.Request, true)
+			e.clients.expect(&p.Request, true)
 			return
 		}
 		end.First, end.Tokens = first, tokens
@@ -66,7 +77,7 @@ func (e *Simulation) depart(x pq.Item[int32]) {
 	switch {
 	case p.Request.Client.Silent:
 	case told > e.now:
-		e.departures.Push(pq.Item[int32]{Key: int64(told), Tie: x.Tie, Value: aborting})
+		e.clients.departures.Push(pq.Item[int32]{Key: int64(told), Tie: x.Tie, Value: aborting})
 	default:
 		e.abort(p)
 	}

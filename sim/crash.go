@@ -14,46 +14,46 @@ import (
 // What becomes of the requests of a replica that fails.
 
 // crash ends replica i at once; it starts again after back, unless that is 0.
-func (e *Simulation) crash(i int, back clock.Duration) {
-	l := &e.lifecycle.of[i]
-	if l.state == event.Off || l.state == event.Down {
+func (l *lifecycle) crash(i int, back clock.Duration) {
+	life := &l.of[i]
+	if life.state == event.Off || life.state == event.Down {
 		return
 	}
-	e.failAll(i)
-	l.number++
-	l.wanted, l.failed = l.wanted && back > 0, l.failed || back == 0
-	e.setState(i, event.Down)
-	e.probe(i)
-	if free := max(e.now, e.idleFrom(i)); l.wanted {
-		e.lifecycle.plan(max(free, e.now.Add(back)), plannedBegin, i, l.number)
+	l.failAll(i)
+	life.number++
+	life.wanted, life.failed = life.wanted && back > 0, life.failed || back == 0
+	l.setState(i, event.Down)
+	l.probe(i)
+	if free := max(l.now, l.idleFrom(i)); life.wanted {
+		l.plan(max(free, l.now.Add(back)), plannedBegin, i, life.number)
 	} else {
-		e.lifecycle.plan(free, plannedOff, i, l.number)
+		l.plan(free, plannedOff, i, life.number)
 	}
 }
 
 // failAll ends all requests of replica i, in order of their IDs.
-func (e *Simulation) failAll(i int) {
-	group := e.group(i)
+func (l *lifecycle) failAll(i int) {
+	group := l.group(i)
 	for _, r := range group {
-		r.Halt(e.now)
+		r.Halt(l.now)
 	}
 	for _, r := range group {
-		e.failOne(r)
+		l.failOne(r)
 	}
-	e.renew(i)
+	l.renew(i)
 }
 
 // failOne ends all requests of one of those that live together.
-func (e *Simulation) failOne(r *Replica) {
+func (l *lifecycle) failOne(r *Replica) {
 	to := int32(r.Index())
 	all := r.Attempts()
-	e.frontend.Retain(func(x *pq.Item[int32]) bool {
-		held := &e.pending[x.Value]
+	l.sim.frontEnd.due.Retain(func(x *pq.Item[int32]) bool {
+		held := &l.sim.frontEnd.requests[x.Value]
 		if held.to != to {
 			return true
 		}
-		e.vacant = append(e.vacant, x.Value)
-		if !engine.MayLeave(&held.Request) || e.clients.Find(held.ID) != nil { // or its client left
+		l.sim.frontEnd.remove(x.Value)
+		if !l.sim.clients.left(&held.Request) {
 			all = append(all, engine.Attempt{Request: &held.Request, Seq: noSeq})
 		}
 		return false
@@ -65,12 +65,12 @@ func (e *Simulation) failOne(r *Replica) {
 			r.Lose(u.Seq)
 		case u.Queued:
 			r.Levels().Waiting--
-			e.disconnect(u.Request, to, r.Queued(u.Request))
+			l.sim.disconnect(u.Request, to, r.Queued(u.Request))
 		default:
-			e.disconnect(u.Request, to, clock.Never)
+			l.sim.disconnect(u.Request, to, clock.Never)
 		}
 	}
-	r.Abandon(e.now)
+	r.Abandon(l.now)
 	r.CheckEmpty()
 }
 

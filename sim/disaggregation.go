@@ -2,7 +2,6 @@ package sim
 
 import (
 	"clifftop/internal/faults"
-	"clifftop/internal/pq"
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
 	"clifftop/sim/event"
@@ -86,7 +85,7 @@ func (d *Disaggregation) validate(f *Fleet) error {
 // split is what an engine knows of requests whose work is divided.
 type disaggregator struct {
 	Disaggregation
-	e        *Simulation
+	sim      *Simulation
 	decoders []*router
 	links    []int32             // of the network, by replica
 	answers  map[int64]int32     // tokens of the answers to requests that are sent to compute a prompt
@@ -101,10 +100,7 @@ type handover struct {
 }
 
 func newDisaggregator(d *Disaggregation, e *Simulation) *disaggregator {
-	if d == nil {
-		return nil
-	}
-	s := &disaggregator{Disaggregation: *d, e: e, answers: make(map[int64]int32), first: make(map[int64]*handover)}
+	s := &disaggregator{Disaggregation: *d, sim: e, answers: make(map[int64]int32), first: make(map[int64]*handover)}
 	if s.Lease == 0 {
 		s.Lease = clock.MaxRun
 	}
@@ -118,6 +114,7 @@ func newDisaggregator(d *Disaggregation, e *Simulation) *disaggregator {
 	for _, r := range e.replicas {
 		s.assign(r)
 	}
+	s.decoders, e.alike = e.bind(s.Decoders), false
 	return s
 }
 
@@ -135,6 +132,9 @@ func (s *disaggregator) prefills(replica int32) bool { return s != nil && int(re
 
 // decodes reports whether a replica answers what others may have computed the prompts of.
 func (s *disaggregator) decodes(replica int32) bool { return s != nil && int(replica) >= s.Prefills }
+
+// handedOff reports whether another replica has computed the prompt of a request.
+func (s *disaggregator) handedOff(r *workload.Request) bool { return s != nil && s.first[r.ID] != nil }
 
 // prefill is the part of a request that a replica does which computes prompts.
 func (s *disaggregator) prefill(*workload.Request) engine.Handoff {
@@ -165,7 +165,7 @@ func (s *disaggregator) release(at clock.Time, from *engine.Engine, id int64) {
 		return
 	}
 	from.ReleaseHeld(at, id)
-	s.e.sync(s.e.replicas[from.Index()])
+	s.sim.sync(s.sim.replicas[from.Index()])
 }
 
 // promptOnly is a request as the replica is sent it that computes its prompt.
@@ -175,8 +175,8 @@ func promptOnly(r *workload.Request) *workload.Request {
 	return &one
 }
 
-// answer is how many tokens a replica is asked for.
-func (s *disaggregator) answer(r *workload.Request, to int32) int32 {
+// outputOf is how many output tokens of a request a replica is asked for.
+func (s *disaggregator) outputOf(r *workload.Request, to int32) int32 {
 	if s.prefills(to) {
 		return 1
 	}
@@ -185,7 +185,7 @@ func (s *disaggregator) answer(r *workload.Request, to int32) int32 {
 
 // handOff takes what becomes of a prompt, at the instant when it has been computed.
 func (s *disaggregator) handOff(rec *event.Record, at clock.Time) {
-	e := s.e
+	e := s.sim
 	e.over(&rec.Request, int32(rec.Replica))
 	by := e.replicas[rec.Replica].Engine
 	first := &handover{*rec, by, clock.Never}
@@ -194,8 +194,7 @@ func (s *disaggregator) handOff(rec *event.Record, at clock.Time) {
 	if p := e.clients.Find(first.Request.ID); p != nil {
 		p.To = noReplica
 	}
-	e.frontend.Push(pq.Item[int32]{Key: int64(by.OverLink(at).Add(s.Hop)), Tie: first.Request.ID,
-		Value: e.addPending(&first.Request, noReplica)})
+	e.frontEnd.push(by.OverLink(at).Add(s.Hop), first.Request.ID, e.frontEnd.add(&first.Request, noReplica))
 }
 
 // restore gives a request its answer back.
@@ -214,7 +213,7 @@ func (s *disaggregator) join(rec *event.Record) {
 		return
 	}
 	delete(s.first, rec.Request.ID)
-	s.release(s.e.now, first.by, rec.Request.ID)
+	s.release(s.sim.now, first.by, rec.Request.ID)
 	rec.HandedOver, rec.PrefilledBy = true, first.Replica
 	rec.Between = min(first.queued, rec.Released).Sub(first.Released)
 	if rec.Replica < 0 {
@@ -238,11 +237,11 @@ func (s *disaggregator) direct(r *workload.Request) bool {
 		return false
 	}
 	for i := range s.Prefills {
-		if s.e.lifecycle != nil && !s.e.lifecycle.of[s.e.lifecycle.lead[i]].listed {
+		if s.sim.lifecycle != nil && !s.sim.lifecycle.of[s.sim.lifecycle.lead[i]].listed {
 			continue
 		}
 		sent := int64(0)
-		for _, t := range s.e.routers {
+		for _, t := range s.sim.routers {
 			sent += t.own[i].OutstandingTokens
 		}
 		if sent < s.MaxBacklog {

@@ -6,10 +6,9 @@ import (
 
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
-	"clifftop/sim/kv"
+	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/sim/sched"
-	"clifftop/workload"
 )
 
 // Fleet describes replicas behind routers.
@@ -66,62 +65,60 @@ func (f *Fleet) Validate() error {
 	return errors.Join(faults...)
 }
 
-// fleet is what an engine keeps of several replicas together.
+// fleet is the replicas at the current instant: the sum of their levels, and which of them has the next boundary.
 type fleet struct {
-	routers []*router
-	next    tournament // of the replicas' next boundaries
-	blocked [sched.NumberOfCauses]int
-	ready   []int32        // numbers of the replicas that take requests
-	able    []int32        // scratch: those of them that can serve a request
-	alike   bool           // all replicas can serve the same requests
-	follow  bool           // some router wants to know when answers begin
-	holders kv.PrefixIndex // of blocks that can be found, where routers look into caches
-	hashed  []int32        // by replica: the size of its blocks, if they are found by hashes; else 0
-	// Where routers look into caches: replicas whose cohorts may owe blocks.
-	behind   []int32
-	isBehind []bool // by replica
-	// generation counts the changes of ready.
-	generation int
+	obs      *event.Fanout
+	detailed bool // some observer wants every iteration sequence by sequence
+	replicas []*Replica
+	now      clock.Time
+	levels   event.Levels
+	blocked  [sched.NumberOfCauses]int // replicas, by what holds back the head of their queue
+	next     tournament                // of the replicas' next boundaries
+	changed  *Replica                  // the one that the current event changes, if any
+	caches   cacheIndex
 
-	// The state that routers know of is that of the last scrape before now, and is taken when the first thing after
-	// it happens: nothing changed in between.
-	period  clock.Duration
-	scrape  clock.Time // the one to come; Never where routers know the state of now
-	scrapes int
-	heard   []route.Metrics // by replica
+	boundaryAt clock.Time // the instant of the last boundary
+	boundaryOf int        // the highest number of a replica that had one then
+}
+
+func newFleet(f *Fleet, obs *event.Fanout) fleet {
+	n := len(f.Replicas)
+	all := fleet{obs: obs, detailed: obs.WantsSteps(), next: newTournament(n), caches: newCacheIndex(n, f.watchesCaches())}
+	all.blocked[sched.NotBlocked] = n
+	return all
 }
 
 // sync brings the fleet's levels up to date with those of r, which something has happened to.
-func (e *Simulation) sync(r *Replica) {
-	if e.watchesCaches {
-		e.fallsBehind(r)
+func (f *fleet) sync(r *Replica) {
+	if f.caches.watched {
+		f.caches.fallsBehind(r)
 	}
 	now, was := r.Levels(), &r.told
 	now.Blocked = sched.NotBlocked
 	if now.Waiting > 0 {
 		now.Blocked = r.Blocked()
 	}
-	if len(e.replicas) == 1 && r.own == nil {
-		e.levels.Waiting, e.levels.Running, e.levels.Decoding, e.levels.Blocked = now.Waiting, now.Running,
+	if len(f.replicas) == 1 && r.own == nil {
+		f.levels.Waiting, f.levels.Running, f.levels.Decoding, f.levels.Blocked = now.Waiting, now.Running,
 			now.Decoding, now.Blocked
 		return
 	}
-	e.next.set(r.Index(), r.Next())
+	f.next.set(r.Index(), r.Next())
 	if *now == *was {
 		return
 	}
-	l := &e.levels
+	l := &f.levels
 	l.Waiting += now.Waiting - was.Waiting
 	l.Running += now.Running - was.Running
 	l.Decoding += now.Decoding - was.Decoding
 	if now.Blocked != was.Blocked {
-		e.blocked[was.Blocked]--
-		e.blocked[now.Blocked]++
-		l.Blocked = e.mostBlocked()
+		f.blocked[was.Blocked]--
+		f.blocked[now.Blocked]++
+		l.Blocked = f.mostBlocked()
 	}
 	*was = *now
 	if r.own != nil {
-		r.own.Levels(e.now, now)
+		r.own.Levels(f.now, now)
 	}
 }
 
@@ -138,78 +135,22 @@ func (f *fleet) mostBlocked() sched.Cause {
 }
 
 // boundaryNext is the next boundary of a replica, and whose it is: of equal ones, the first replica's.
-func (e *Simulation) boundaryNext() (clock.Time, *Replica) {
-	if len(e.replicas) == 1 {
-		return e.replicas[0].Next(), e.replicas[0]
+func (f *fleet) boundaryNext() (clock.Time, *Replica) {
+	if len(f.replicas) == 1 {
+		return f.replicas[0].Next(), f.replicas[0]
 	}
-	at, i := e.next.min()
-	return at, e.replicas[i]
+	at, i := f.next.min()
+	return at, f.replicas[i]
 }
 
-// fits reports whether some replica can serve r or, where the work is divided, one its prompt and one its answer.
-func (e *Simulation) fits(r *workload.Request) bool {
-	if s := e.disaggregated; s != nil && !s.direct(r) {
-		return e.someFits(e.replicas[:s.Prefills], promptOnly(r)) && e.someFits(e.replicas[s.Prefills:], r)
-	} else if s != nil {
-		return e.someFits(e.replicas[s.Prefills:], r)
+// noteBoundary notes that replica i has its boundary now.
+func (f *fleet) noteBoundary(i int) {
+	if f.boundaryAt != f.now {
+		f.boundaryAt, f.boundaryOf = f.now, i
 	}
-	return e.someFits(e.replicas, r)
+	f.boundaryOf = max(f.boundaryOf, i)
 }
 
-func (e *Simulation) someFits(among []*Replica, r *workload.Request) bool {
-	for _, p := range among {
-		if !p.NeverFits(r) {
-			return true
-		}
-	}
-	return false
-}
-
-// A tournament finds the least of as many instants as there are replicas; of equal ones the first.
-type tournament struct {
-	at   []clock.Time
-	wins []int32 // wins[1] is the winner; node k has the children 2k and 2k+1, and leaves follow the nodes
-	size int     // leaves, a power of two
-}
-
-func newTournament(n int) tournament {
-	size := 1
-	for size < n {
-		size *= 2
-	}
-	t := tournament{at: make([]clock.Time, size), wins: make([]int32, 2*size), size: size}
-	for i := range t.at {
-		t.at[i] = clock.Never
-		t.wins[size+i] = int32(i)
-	}
-	for k := size - 1; k > 0; k-- {
-		t.play(k)
-	}
-	return t
-}
-
-// play decides the match of node k.
-func (t *tournament) play(k int) {
-	a, b := t.wins[2*k], t.wins[2*k+1]
-	if t.at[b] < t.at[a] {
-		a = b
-	}
-	t.wins[k] = a
-}
-
-// set gives replica i its instant.
-func (t *tournament) set(i int, at clock.Time) {
-	if t.at[i] == at {
-		return
-	}
-	t.at[i] = at
-	for k := (t.size + i) / 2; k > 0; k /= 2 {
-		t.play(k)
-	}
-}
-
-// min is the least instant, and the replica that it belongs to.
-func (t *tournament) min() (clock.Time, int) {
-	i := t.wins[1]
-	return t.at[i], int(i)
-}
+// passed reports whether replica i has no boundary any more at the instant at: those of one instant come in the order
+// of the replicas.
+func (f *fleet) passed(i int, at clock.Time) bool { return f.boundaryAt == at && i < f.boundaryOf }

@@ -17,9 +17,7 @@ func (h host) Client(request int64) *engine.Client { return h.e.clients.Find(req
 
 // Began implements [engine.Host].
 func (h host) Began(r *workload.Request, replica int32) {
-	if h.e.follow {
-		h.e.began(r, replica)
-	}
+	h.e.noteBegan(r, replica)
 }
 
 // Answered implements [engine.Host].
@@ -43,7 +41,7 @@ func (h host) Unserved(c *engine.Client, at clock.Time) { h.e.leftUnserved(c, at
 func (h host) ArrivalDue() bool { return h.e.dueNow() }
 
 // Passed implements [engine.Host].
-func (h host) Passed(replica int, at clock.Time) bool { return h.e.turnAt == at && replica < h.e.turn }
+func (h host) Passed(replica int, at clock.Time) bool { return h.e.passed(replica, at) }
 
 // Changed implements [engine.Host].
 func (h host) Changed(replica int) { h.e.sync(h.e.replicas[replica]) }

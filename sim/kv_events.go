@@ -3,14 +3,62 @@ package sim
 import (
 	"slices"
 
+	"clifftop/sim/kv"
 	"clifftop/sim/route"
 	"clifftop/workload"
 )
 
-// What routers may know of prefix caches, as KV events tell it: what is in them now.
+// cacheIndex is what routers may know of prefix caches, as KV events tell it: what is in them now.
+type cacheIndex struct {
+	watched   bool           // some router looks into caches
+	holders   kv.PrefixIndex // of blocks that can be found
+	blockSize []int32        // by replica; 0 if its blocks are not found by hashes
+	behind    []int32        // replicas whose cohorts may owe blocks
+	isBehind  []bool         // by replica
+}
 
-// peeks reports whether a router looks into prefix caches.
-func (f *Fleet) peeks() bool {
+func newCacheIndex(n int, watched bool) cacheIndex {
+	return cacheIndex{watched: watched, blockSize: make([]int32, n), isBehind: make([]bool, n)}
+}
+
+// watch makes a replica, which is new and has empty caches, tell what enters and leaves them.
+func (c *cacheIndex) watch(r *Replica) {
+	i := r.Index()
+	c.blockSize[i] = r.HashedBlocks()
+	if !c.watched || c.blockSize[i] == 0 {
+		return
+	}
+	c.holders.Clear(i)
+	r.TellBlocks(func(key uint64, held bool) {
+		if held {
+			c.holders.Add(key, i)
+		} else {
+			c.holders.RemoveKey(key, i)
+		}
+	})
+}
+
+// fallsBehind notes that the cohort of a replica owes blocks that routers may ask about.
+func (c *cacheIndex) fallsBehind(r *Replica) {
+	if !c.isBehind[r.Index()] && r.Unsettled() {
+		c.isBehind[r.Index()] = true
+		c.behind = append(c.behind, int32(r.Index()))
+	}
+}
+
+// settleCaches makes all cohorts take the blocks that they owe. Few of many replicas have iterated since the last
+// request.
+func (f *fleet) settleCaches() {
+	c := &f.caches
+	for _, i := range c.behind {
+		f.replicas[i].Settle()
+		c.isBehind[i] = false
+	}
+	c.behind = c.behind[:0]
+}
+
+// watchesCaches reports whether a router looks into prefix caches.
+func (f *Fleet) watchesCaches() bool {
 	rules := f.Routers
 	if f.Disaggregation != nil {
 		rules = append(slices.Clone(rules), f.Disaggregation.Decoders...)
@@ -23,29 +71,6 @@ func (f *Fleet) peeks() bool {
 	return false
 }
 
-// cold notes that the caches of a replica are empty, which is new or starts anew, and makes them tell what comes into
-// them.
-func (e *Simulation) cold(r *Replica) {
-	routers := e.routers
-	if e.disaggregated != nil {
-		routers = append(slices.Clone(routers), e.disaggregated.decoders...)
-	}
-	for _, t := range routers {
-		t.rule.CacheReset(r.Index())
-	}
-	if !e.watchesCaches || r.HashedBlocks() == 0 {
-		return
-	}
-	e.holders.Clear(r.Index())
-	r.TellBlocks(func(key uint64, held bool) {
-		if held {
-			e.holders.Add(key, r.Index())
-		} else {
-			e.holders.RemoveKey(key, r.Index())
-		}
-	})
-}
-
 // Cached implements [route.View]. It is what an admission would reuse now, and moves nothing in the order of eviction.
 // That holds for replicas that are stepped singly, whose blocks are those of now.
 func (t *router) Cached(k int, q *workload.Request) int32 {
@@ -53,9 +78,9 @@ func (t *router) Cached(k int, q *workload.Request) int32 {
 		return 0
 	}
 	i := t.choices[k]
-	size := t.hashed[i]
+	size := t.fleet.caches.blockSize[i]
 	if size == 0 {
-		return t.replicas[i].Peek(q)
+		return t.fleet.replicas[i].Peek(q)
 	}
 	if t.asked != size {
 		t.ask(q, size)
@@ -68,7 +93,7 @@ func (t *router) Cached(k int, q *workload.Request) int32 {
 
 // ask finds what the caches with blocks of a size hold of a prompt.
 func (t *router) ask(q *workload.Request, size int32) {
-	t.catchUp()
+	t.fleet.settleCaches()
 	t.asked, t.path = size, t.path[:0]
 	walk := workload.NewBlockKeys(q, size)
 	for range q.InputTokens / size {
@@ -78,22 +103,5 @@ func (t *router) ask(q *workload.Request, size int32) {
 		}
 		t.path = append(t.path, key)
 	}
-	t.held = t.holders.Match(t.path, t.held)
-}
-
-// fallsBehind notes that the cohort of a replica owes blocks that routers may ask about.
-func (e *Simulation) fallsBehind(r *Replica) {
-	if !e.isBehind[r.Index()] && r.Unsettled() {
-		e.isBehind[r.Index()] = true
-		e.behind = append(e.behind, int32(r.Index()))
-	}
-}
-
-// catchUp makes all cohorts take the blocks that they owe. Few of many replicas have iterated since the last request.
-func (e *Simulation) catchUp() {
-	for _, i := range e.behind {
-		e.replicas[i].Settle()
-		e.isBehind[i] = false
-	}
-	e.behind = e.behind[:0]
+	t.held = t.fleet.caches.holders.Match(t.path, t.held)
 }

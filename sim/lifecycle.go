@@ -3,7 +3,6 @@ package sim
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"clifftop/internal/pq"
 	"clifftop/sim/autoscale"
@@ -126,6 +125,9 @@ func groupSize(lead []int32, first int) int {
 // the first one: where a replica is spoken of below, it is all of those.
 type lifecycle struct {
 	*Lifecycle
+	*fleet
+	*routing
+	sim      *Simulation
 	lead     []int32         // by replica
 	of       []replicaLife   // by replica
 	planned  pq.Queue[int32] // by instant, and kind and index; see control
@@ -153,8 +155,8 @@ type rollout struct{ next, last int }
 
 // live lets the replicas of a fleet have lives.
 func (e *Simulation) initLifecycle(f *Fleet) {
-	l := &lifecycle{Lifecycle: f.Lifecycle, of: make([]replicaLife, len(f.Replicas)),
-		starts: workload.NewRNG(f.Lifecycle.Seed, "cold start")}
+	l := &lifecycle{Lifecycle: f.Lifecycle, fleet: &e.fleet, routing: &e.routing, sim: e,
+		of: make([]replicaLife, len(f.Replicas)), starts: workload.NewRNG(f.Lifecycle.Seed, "cold start")}
 	l.lead, _ = f.Lifecycle.leaders(len(f.Replicas))
 	for i := range l.of {
 		l.of[i] = replicaLife{wanted: true, listed: true}
@@ -179,7 +181,7 @@ func (e *Simulation) initLifecycle(f *Fleet) {
 		case l.of[first].listed:
 			e.ready = append(e.ready, int32(i))
 		case first == i:
-			e.setState(i, event.Off)
+			e.lifecycle.setState(i, event.Off)
 		}
 	}
 }
@@ -188,82 +190,82 @@ func (e *Simulation) initLifecycle(f *Fleet) {
 func (l *lifecycle) after(i int) int { return i + groupSize(l.lead, i) }
 
 // group is all that live together with replica i.
-func (e *Simulation) group(i int) []*Replica {
-	first := int(e.lifecycle.lead[i])
-	return e.replicas[first:e.lifecycle.after(first)]
+func (l *lifecycle) group(i int) []*Replica {
+	first := int(l.lead[i])
+	return l.replicas[first:l.after(first)]
 }
 
 // ErrStranded means that requests wait at the router, and no replica will come to take them.
 var ErrStranded = errors.New("sim: requests wait at the router, and no replica will take them")
 
 // enter puts replica i into a state.
-func (e *Simulation) setState(i int, s event.State) {
-	e.lifecycle.of[i].state = s
-	for _, r := range e.group(i) {
-		e.obs.ReplicaState(e.now, r.Index(), s)
+func (l *lifecycle) setState(i int, s event.State) {
+	l.of[i].state = s
+	for _, r := range l.group(i) {
+		l.obs.ReplicaState(l.now, r.Index(), s)
 	}
 }
 
 // begin starts replica i, which is off or down.
-func (e *Simulation) begin(i int) {
-	l := &e.lifecycle.of[i]
-	e.setState(i, event.Starting)
-	e.lifecycle.starts.Seek(uint64(i), l.starts)
-	l.starts++
-	e.lifecycle.plan(e.now.Add(e.lifecycle.ColdStart.Sample(e.lifecycle.starts)), plannedReady, i, l.number)
+func (l *lifecycle) begin(i int) {
+	life := &l.of[i]
+	l.setState(i, event.Starting)
+	l.starts.Seek(uint64(i), life.starts)
+	life.starts++
+	l.plan(l.now.Add(l.ColdStart.Sample(l.starts)), plannedReady, i, life.number)
 }
 
 // renew gives replica i, which has ended, engines that have seen nothing.
-func (e *Simulation) renew(i int) {
-	group := e.group(i)
+func (l *lifecycle) renew(i int) {
+	group := l.group(i)
 	locked := group[0].Group() != nil
 	for k := range group {
-		e.renewOne(group[k].Index())
+		l.renewOne(group[k].Index())
 	}
 	if locked {
 		engine.NewGroup(engines(group))
 	}
 	for _, r := range group {
-		e.sync(r)
+		l.sync(r)
 	}
 }
 
 // renewOne gives one of those that live together a new engine.
-func (e *Simulation) renewOne(i int) {
-	cfg, old := e.lifecycle.Renew(i), e.replicas[i]
+func (l *lifecycle) renewOne(i int) {
+	cfg, old := l.Renew(i), l.replicas[i]
 	fault := cfg.Validate()
 	if fault != nil {
 		fault, cfg = fmt.Errorf("sim: replica %d, made again: %w", i, fault), *old.Config()
 	}
-	r := e.newReplica(cfg, i, old.own, old.Engine)
+	r := l.sim.newReplica(cfg, i, old.own, old.Engine)
 	r.Fail(fault)
 	r.told = old.told
-	e.replicas[i], e.hashed[i] = r, r.HashedBlocks()
-	if e.disaggregated != nil {
-		e.disaggregated.assign(r)
+	l.replicas[i] = r
+	if l.disaggregated != nil {
+		l.disaggregated.assign(r)
 	}
 }
 
 // drain lets replica i, which is ready, end. If it is still wanted it starts again after back.
-func (e *Simulation) drain(i int, back clock.Duration) {
-	l := &e.lifecycle.of[i]
-	l.back = back
-	e.setState(i, event.Draining)
-	e.setListed(i, false)
-	for _, r := range e.group(i) {
+func (l *lifecycle) drain(i int, back clock.Duration) {
+	life := &l.of[i]
+	life.back = back
+	l.setState(i, event.Draining)
+	l.setListed(i, false)
+	for _, r := range l.group(i) {
 		r.leaving = true
 	}
-	if e.lifecycle.Grace > 0 {
-		e.lifecycle.plan(e.now.Add(e.lifecycle.Grace), plannedKill, i, l.number)
+	if l.Grace > 0 {
+		l.plan(l.now.Add(l.Grace), plannedKill, i, life.number)
 	}
-	if e.allDrained(i) {
-		e.drained(i)
+	if l.allDrained(i) {
+		l.drained(i)
 	}
 }
 
 // allDrained reports whether nothing is left to do for replica i, which drains.
-func (e *Simulation) allDrained(i int) bool {
-	for _, r := range e.group(i) {
+func (l *lifecycle) allDrained(i int) bool {
+	for _, r := range l.group(i) {
 		if !r.Drained() {
 			return false
 		}
@@ -272,95 +274,85 @@ func (e *Simulation) allDrained(i int) bool {
 }
 
 // drained lets replica i, which has nothing left to do, go off when its GPU has ended what it was given.
-func (e *Simulation) drained(i int) {
-	for _, r := range e.group(i) {
-		r.Stop(e.now)
-		r.Abandon(e.now)
+func (l *lifecycle) drained(i int) {
+	for _, r := range l.group(i) {
+		r.Stop(l.now)
+		r.Abandon(l.now)
 	}
-	e.renew(i)
-	l := &e.lifecycle.of[i]
-	l.number++
-	e.lifecycle.plan(max(e.now, e.idleFrom(i)), plannedOff, i, l.number)
+	l.renew(i)
+	life := &l.of[i]
+	life.number++
+	l.plan(max(l.now, l.idleFrom(i)), plannedOff, i, life.number)
 }
 
 // off is when replica i has ended, and its GPU too. If it is still wanted it starts again.
-func (e *Simulation) off(i int) {
-	l := &e.lifecycle.of[i]
-	e.setState(i, event.Off)
+func (l *lifecycle) off(i int) {
+	life := &l.of[i]
+	l.setState(i, event.Off)
 	switch {
-	case !l.wanted:
-		e.rollOn(l)
-	case l.back > 0:
-		e.lifecycle.plan(e.now.Add(l.back), plannedBegin, i, l.number)
+	case !life.wanted:
+		l.rollOn(life)
+	case life.back > 0:
+		l.plan(l.now.Add(life.back), plannedBegin, i, life.number)
 	default:
-		e.begin(i)
+		l.begin(i)
 	}
 }
 
 // idleFrom is when none of the GPUs of replica i has anything more to do.
-func (e *Simulation) idleFrom(i int) (at clock.Time) {
-	for _, r := range e.group(i) {
+func (l *lifecycle) idleFrom(i int) (at clock.Time) {
+	for _, r := range l.group(i) {
 		at = max(at, r.IdleFrom())
 	}
 	return at
 }
 
 // reachable reports whether requests can be sent to replica i, which may be any one.
-func (e *Simulation) reachable(i int) bool {
-	return e.lifecycle.of[e.lifecycle.lead[i]].state == event.Ready && !e.replicas[i].LinkLost(e.now)
+func (l *lifecycle) reachable(i int) bool {
+	return l.of[l.lead[i]].state == event.Ready && !l.replicas[i].LinkLost(l.now)
 }
 
 // notice is when replica i can be reached, or cannot any more: the routers learn it at the next health check.
-func (e *Simulation) probe(i int) {
-	if every := e.lifecycle.Probe; every > 0 {
-		if late := clock.Duration(e.now) % every; late > 0 {
-			e.lifecycle.plan(e.now.Add(every-late), plannedProbe, i, 0)
+func (l *lifecycle) probe(i int) {
+	if every := l.Probe; every > 0 {
+		if late := clock.Duration(l.now) % every; late > 0 {
+			l.plan(l.now.Add(every-late), plannedProbe, i, 0)
 			return
 		}
 	}
-	e.setListed(i, e.reachable(i))
+	l.setListed(i, l.reachable(i))
 }
 
 // list says whether the routers send requests to replica i.
-func (e *Simulation) setListed(i int, listed bool) {
-	l := &e.lifecycle.of[i]
-	if l.listed == listed {
+func (l *lifecycle) setListed(i int, listed bool) {
+	life := &l.of[i]
+	if life.listed == listed {
 		return
 	}
-	l.listed = listed
-	e.generation++
-	group := e.group(i)
-	k, _ := slices.BinarySearch(e.ready, int32(i))
-	if !listed {
-		e.ready = slices.Delete(e.ready, k, k+len(group))
-		return
+	life.listed = listed
+	l.setReady(l.group(i), listed)
+	if listed {
+		l.sim.release()
+		l.rollOn(life)
 	}
-	for n, r := range group {
-		e.ready = slices.Insert(e.ready, k+n, int32(r.Index()))
-		if e.heard != nil {
-			e.heard[r.Index()] = r.metrics(e.now, e.now)
-		}
-	}
-	e.release()
-	e.rollOn(l)
 }
 
 // rollOn lets the rollout that waits for a replica go on, if there is one.
-func (e *Simulation) rollOn(l *replicaLife) {
-	if k := l.rollout - 1; k >= 0 {
-		l.rollout = 0
-		e.roll(k)
+func (l *lifecycle) rollOn(life *replicaLife) {
+	if k := life.rollout - 1; k >= 0 {
+		life.rollout = 0
+		l.roll(k)
 	}
 }
 
 // roll restarts the next replica of a rollout.
-func (e *Simulation) roll(k int) {
-	for o := &e.lifecycle.rollouts[k]; o.next <= o.last; {
-		i := int(e.lifecycle.lead[o.next])
-		o.next = e.lifecycle.after(i)
-		if l := &e.lifecycle.of[i]; l.state == event.Ready && l.listed && l.rollout == 0 {
-			l.rollout = k + 1
-			e.drain(i, 0)
+func (l *lifecycle) roll(k int) {
+	for o := &l.rollouts[k]; o.next <= o.last; {
+		i := int(l.lead[o.next])
+		o.next = l.after(i)
+		if life := &l.of[i]; life.state == event.Ready && life.listed && life.rollout == 0 {
+			life.rollout = k + 1
+			l.drain(i, 0)
 			return
 		}
 	}

@@ -30,88 +30,88 @@ func (l *lifecycle) plan(at clock.Time, kind, i int, replicaLife int32) {
 }
 
 // control does what is planned next.
-func (e *Simulation) runPlanned() (err error) {
-	x := e.lifecycle.planned.Pop()
+func (l *lifecycle) runPlanned() (err error) {
+	x := l.planned.Pop()
 	kind, i := int(x.Tie>>32), int(uint32(x.Tie))
 	if kind <= plannedReady || kind == plannedKill {
-		if e.lifecycle.of[i].number != x.Value {
+		if l.of[i].number != x.Value {
 			return nil
 		}
 	}
 	switch kind {
 	case plannedOff:
-		e.off(i)
+		l.off(i)
 	case plannedBegin:
-		e.begin(i)
+		l.begin(i)
 	case plannedReady:
-		e.setState(i, event.Ready)
-		e.probe(i)
+		l.setState(i, event.Ready)
+		l.probe(i)
 	case plannedRestored, plannedProbe:
-		e.probe(i)
+		l.probe(i)
 	case plannedUsual:
-		for _, r := range e.group(i) {
-			r.SetSlowdown(e.now, 0)
+		for _, r := range l.group(i) {
+			r.SetSlowdown(l.now, 0)
 		}
 	case plannedFailure:
-		e.applyFailure(&e.lifecycle.Failures[i])
+		l.applyFailure(&l.Failures[i])
 	case plannedKill:
-		e.failAll(i)
-		e.drained(i)
+		l.failAll(i)
+		l.drained(i)
 	case plannedScrape:
-		e.scrapeLoad(&e.lifecycle.scaling[i], i)
+		l.scrapeLoad(&l.scaling[i], i)
 	case plannedScale:
-		err = e.scale(&e.lifecycle.scaling[i], i)
+		err = l.scale(&l.scaling[i], i)
 	}
-	for _, r := range e.replicas { // it may have touched any of them
-		e.sync(r)
+	for _, r := range l.replicas { // it may have touched any of them
+		l.sync(r)
 		err = cmp.Or(err, r.Fault())
 	}
-	e.changed = nil
+	l.changed = nil
 	return err
 }
 
 // happens lets a failure happen.
-func (e *Simulation) applyFailure(f *Failure) {
-	i := int(e.lifecycle.lead[f.Replica])
-	l := &e.lifecycle.of[i]
+func (l *lifecycle) applyFailure(f *Failure) {
+	i := int(l.lead[f.Replica])
+	life := &l.of[i]
 	switch f.Kind {
 	case Crash:
-		e.crash(i, f.For)
+		l.crash(i, f.For)
 	case Drain:
-		if l.state == event.Ready {
-			l.wanted = f.For > 0
-			l.failed = !l.wanted
-			e.drain(i, f.For)
+		if life.state == event.Ready {
+			life.wanted = f.For > 0
+			life.failed = !life.wanted
+			l.drain(i, f.For)
 		}
 	case Slow:
-		for _, r := range e.group(i) {
-			r.SetSlowdown(e.now, f.Permille)
+		for _, r := range l.group(i) {
+			r.SetSlowdown(l.now, f.Permille)
 		}
-		e.lifecycle.plan(f.At.Add(f.For), plannedUsual, i, 0)
+		l.plan(f.At.Add(f.For), plannedUsual, i, 0)
 	case LinkLoss:
-		for _, r := range e.group(i) {
-			r.LoseLink(e.now, f.At.Add(f.For))
+		for _, r := range l.group(i) {
+			r.LoseLink(l.now, f.At.Add(f.For))
 		}
-		e.probe(i)
-		e.lifecycle.plan(f.At.Add(f.For), plannedRestored, i, 0)
+		l.probe(i)
+		l.plan(f.At.Add(f.For), plannedRestored, i, 0)
 	case Restart:
-		e.lifecycle.rollouts = append(e.lifecycle.rollouts, rollout{i, f.Last})
-		e.roll(len(e.lifecycle.rollouts) - 1)
+		l.rollouts = append(l.rollouts, rollout{i, f.Last})
+		l.roll(len(l.rollouts) - 1)
 	}
 }
 
 // heldInVain reports whether requests at the router have waited for a day, by the instant at, in which nothing but
 // autoscalers took its turn, and that nothing else is planned: what they have not brought by then they never will.
-func (e *Simulation) heldInVain(at clock.Time) bool {
-	return e.levels.Held > 0 && at.Sub(e.stirred) > clock.Day &&
-		!e.lifecycle.planned.Contains(func(x *pq.Item[int32]) bool {
+func (l *lifecycle) heldInVain(at clock.Time) bool {
+	return l.levels.Held > 0 && at.Sub(l.sim.stirred) > clock.Day &&
+		!l.planned.Contains(func(x *pq.Item[int32]) bool {
 			return x.Tie>>32 < plannedScrape
 		})
 }
 
 // onlyPlannedLeft reports whether nothing will happen but what is planned, and no request waits for that.
 func (e *Simulation) onlyPlannedLeft() bool {
-	if e.levels.System > 0 || e.frontend.Len() > 0 || e.transfers.Awaited() > 0 {
+	if e.levels.System > 0 || e.frontEnd.due.Len() > 0 || e.transfers.Awaited() > 0 {
 		return false
 	}
 	_, more := e.src.Peek()

@@ -26,7 +26,7 @@ type Replica struct {
 // newReplica makes replica i, with an observer of its own if that is not nil. before is the engine in whose place it
 // comes, if any.
 func (e *Simulation) newReplica(cfg engine.Config, i int, own *event.Fanout, before *engine.Engine) *Replica {
-	if e.detailed || e.watchesCaches {
+	if e.detailed || e.caches.watched {
 		cfg.MaxSpan = 1
 	}
 	obs := e.obs
@@ -35,7 +35,8 @@ func (e *Simulation) newReplica(cfg engine.Config, i int, own *event.Fanout, bef
 	}
 	r := &Replica{own: own, Engine: engine.New(cfg,
 		engine.Setup{Index: i, Host: host{e}, Observers: obs, Transfers: &e.transfers, Before: before})}
-	e.cold(r)
+	e.cacheReset(i)
+	e.caches.watch(r)
 	return r
 }
 

@@ -1,9 +1,7 @@
 package sim
 
 import (
-	"clifftop/internal/pq"
 	"clifftop/sim/clock"
-	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/workload"
 )
@@ -12,7 +10,9 @@ import (
 
 // unreachable reports whether requests that are sent to a replica fail: that routers know it as ready does not say
 // that it is.
-func (e *Simulation) unreachable(to int32) bool { return e.lifecycle != nil && !e.reachable(int(to)) }
+func (e *Simulation) unreachable(to int32) bool {
+	return e.lifecycle != nil && !e.lifecycle.reachable(int(to))
+}
 
 // undeliverable deals with a request that the router cannot deliver: to a replica that cannot be reached it fails, and
 // where there is none it waits or is rejected. ref is its place in pending, if it has one.
@@ -20,7 +20,7 @@ func (e *Simulation) undeliverable(r *workload.Request, to, ref int32) {
 	most := e.lifecycle.RouterQueue
 	rejects := most < 0 || most > 0 && e.levels.Held >= most
 	if ref != notPending && (to != noReplica || rejects) {
-		e.vacant = append(e.vacant, ref)
+		e.frontEnd.remove(ref)
 	}
 	switch {
 	case to != noReplica:
@@ -31,7 +31,7 @@ func (e *Simulation) undeliverable(r *workload.Request, to, ref int32) {
 		e.refuse(r, noReplica, event.NotReady)
 	default:
 		if ref == notPending {
-			ref = e.addPending(r, noReplica)
+			ref = e.frontEnd.add(r, noReplica)
 		}
 		e.lifecycle.held = append(e.lifecycle.held, ref)
 		e.levels.Held++
@@ -45,11 +45,10 @@ func (e *Simulation) undeliverable(r *workload.Request, to, ref int32) {
 func (e *Simulation) release() {
 	still := e.lifecycle.held[:0]
 	for _, ref := range e.lifecycle.held {
-		held := &e.pending[ref]
+		held := &e.frontEnd.requests[ref]
 		r := &held.Request
-		p := e.clients.Find(r.ID)
-		if engine.MayLeave(r) && p == nil { // its client left
-			e.vacant = append(e.vacant, ref)
+		if e.clients.left(r) {
+			e.frontEnd.remove(ref)
 			continue
 		}
 		to := e.route(r)
@@ -58,7 +57,7 @@ func (e *Simulation) release() {
 			continue
 		}
 		e.levels.Held--
-		if p != nil {
+		if p := e.clients.Find(r.ID); p != nil {
 			p.Held = false
 		}
 		if e.unreachable(to) {
@@ -69,7 +68,7 @@ func (e *Simulation) release() {
 		e.sent(r, to)
 		x := e.replicas[to]
 		x.Delay(r, e.now.Sub(r.Arrival.Add(e.networkIn)))
-		e.frontend.Push(pq.Item[int32]{Key: int64(e.now.Add(x.Handling(r))), Tie: r.ID, Value: ref})
+		e.frontEnd.push(e.now.Add(x.Handling(r)), r.ID, ref)
 	}
 	e.lifecycle.held = still
 }

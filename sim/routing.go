@@ -1,15 +1,212 @@
 package sim
 
 import (
+	"slices"
+
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
 	"clifftop/sim/route"
 	"clifftop/workload"
 )
 
+// routing chooses the replica of each request, and keeps what the routers know.
+type routing struct {
+	fleet         *fleet
+	disaggregated *disaggregator // nil where all replicas compute prompts and decode
+	routers       []*router      // of requests or, where they are disaggregated, of prefills
+	ready         []int32        // numbers of the replicas that take requests
+	generation    int            // counts the changes of ready
+	able          []int32        // scratch: the ready replicas that can serve a request
+	alike         bool           // all replicas can serve the same requests
+	follow        bool           // some router wants to know when outputs begin
+
+	// The state that routers know is that of the last scrape before now. It is taken when the first event after the
+	// scrape happens: nothing changed in between.
+	period  clock.Duration
+	scrape  clock.Time // the next one; Never where routers know the current state
+	scrapes int
+	heard   []route.Metrics // by replica
+}
+
+// init prepares the routing of all replicas of a fleet.
+func (t *routing) init(f *Fleet, all *fleet) {
+	*t = routing{fleet: all, period: f.Scrape, scrape: clock.Never}
+	for i, r := range all.replicas {
+		t.ready = append(t.ready, int32(i))
+		t.alike = i == 0 || t.alike && takeAlike(r.Config(), all.replicas[0].Config())
+	}
+	t.routers = t.bind(f.Routers)
+	if f.Scrape > 0 && len(f.Routers) > 0 {
+		t.heard = make([]route.Metrics, len(all.replicas))
+		for i, r := range all.replicas {
+			t.heard[i] = r.metrics(0, 0)
+		}
+		t.scrape = clock.Time(f.Scrape)
+	}
+}
+
+// bind makes routers of rules.
+func (t *routing) bind(rules []route.Router) (all []*router) {
+	for _, rule := range rules {
+		bound := route.Bind(rule)
+		t.follow = t.follow || bound.ObservesRequests()
+		all = append(all, &router{routing: t, rule: bound, own: make([]sentTo, len(t.fleet.replicas))})
+	}
+	return all
+}
+
+// fits reports whether some replica can serve r or, with disaggregation, one its prompt and one its output.
+func (t *routing) fits(r *workload.Request) bool {
+	if s := t.disaggregated; s != nil && !s.direct(r) {
+		return someFits(t.fleet.replicas[:s.Prefills], promptOnly(r)) && someFits(t.fleet.replicas[s.Prefills:], r)
+	} else if s != nil {
+		return someFits(t.fleet.replicas[s.Prefills:], r)
+	}
+	return someFits(t.fleet.replicas, r)
+}
+
+// someFits reports whether one of some replicas can serve r.
+func someFits(among []*Replica, r *workload.Request) bool {
+	for _, p := range among {
+		if !p.NeverFits(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// route chooses the replica that serves r, which some replica can; none if those do not take requests.
+func (t *routing) route(r *workload.Request) int32 {
+	if len(t.ready) == 0 {
+		return noReplica
+	}
+	if t.routers == nil {
+		return 0
+	}
+	var by *router
+	fits := func(i int32) bool { return !t.fleet.replicas[i].NeverFits(r) }
+	switch s := t.disaggregated; {
+	case s == nil:
+		by = of(t.routers, r)
+	case s.handedOff(r) || s.direct(r):
+		by = of(s.decoders, r)
+		fits = func(i int32) bool { return s.decodes(i) && !t.fleet.replicas[i].NeverFits(r) }
+	default:
+		by = of(t.routers, r)
+		one := promptOnly(r)
+		fits = func(i int32) bool { return s.prefills(i) && !t.fleet.replicas[i].NeverFits(one) }
+	}
+	by.choices, by.asked = t.ready, 0
+	if !t.alike {
+		by.choices = t.able[:0]
+		for _, i := range t.ready {
+			if fits(i) {
+				by.choices = append(by.choices, i)
+			}
+		}
+		if t.able = by.choices; len(by.choices) == 0 {
+			return noReplica
+		}
+	}
+	return by.choices[by.rule.Route(by, r)]
+}
+
+// of is the router of a request among those that take the requests in turn.
+func of(routers []*router, r *workload.Request) *router {
+	return routers[int(uint64(r.ID)%uint64(len(routers)))]
+}
+
+// routerTo is the router that sent a request to a replica.
+func (t *routing) routerTo(r *workload.Request, to int32) *router {
+	if t.disaggregated.decodes(to) {
+		return of(t.disaggregated.decoders, r)
+	}
+	return of(t.routers, r)
+}
+
+// noteSent notes that a request was sent to a replica.
+func (t *routing) noteSent(r *workload.Request, to int32) {
+	if t.routers == nil {
+		return
+	}
+	s := &t.routerTo(r, to).own[to]
+	s.Outstanding++
+	s.OutstandingTokens += int64(r.InputTokens) + int64(t.disaggregated.outputOf(r, to))
+	if s.scrape != t.scrapes {
+		s.scrape, s.SinceScrape = t.scrapes, 0
+	}
+	s.SinceScrape++
+}
+
+// noteEnded notes that a request has ended that was sent to a replica.
+func (t *routing) noteEnded(r *workload.Request, to int32) {
+	if t.routers == nil {
+		return
+	}
+	by := t.routerTo(r, to)
+	s := &by.own[to]
+	s.Outstanding--
+	s.OutstandingTokens -= int64(r.InputTokens) + int64(t.disaggregated.outputOf(r, to))
+	by.rule.Ended(by, int(to), r)
+}
+
+// noteBegan notes that a request's first token has been delivered at a replica.
+func (t *routing) noteBegan(r *workload.Request, at int32) {
+	if t.follow {
+		by := t.routerTo(r, at)
+		by.rule.Began(by, int(at), r)
+	}
+}
+
+// setReady says whether requests are sent to consecutive replicas.
+func (t *routing) setReady(replicas []*Replica, ready bool) {
+	t.generation++
+	k, _ := slices.BinarySearch(t.ready, int32(replicas[0].Index()))
+	if !ready {
+		t.ready = slices.Delete(t.ready, k, k+len(replicas))
+		return
+	}
+	for n, r := range replicas {
+		t.ready = slices.Insert(t.ready, k+n, int32(r.Index()))
+		if t.heard != nil {
+			t.heard[r.Index()] = r.metrics(t.fleet.now, t.fleet.now)
+		}
+	}
+}
+
+// cacheReset notes that the caches of replica i are empty.
+func (t *routing) cacheReset(i int) {
+	for _, by := range t.routers {
+		by.rule.CacheReset(i)
+	}
+	if t.disaggregated != nil {
+		for _, by := range t.disaggregated.decoders {
+			by.rule.CacheReset(i)
+		}
+	}
+}
+
+// scrapeUpTo takes the last scrape that is due before the instant at: nothing has happened since the one before it
+// that would not be known at its own instant.
+func (t *routing) scrapeUpTo(at clock.Time) {
+	last := clock.Time(int64(at-1) / int64(t.period) * int64(t.period))
+	for i, r := range t.fleet.replicas {
+		t.heard[i] = r.metrics(last, last+1) // what happens at an instant comes before its scrape
+	}
+	t.scrape = last.Add(t.period)
+	t.scrapes++
+}
+
+// takeAlike reports whether two engines surely can serve the same requests.
+func takeAlike(a, b *engine.Config) bool {
+	return a.MaxModelLen == b.MaxModelLen && a.MaxTokens == b.MaxTokens && a.BlockSize == b.BlockSize &&
+		a.UsableBlocks() == b.UsableBlocks() && a.Window == b.Window && a.AsyncScheduling == b.AsyncScheduling &&
+		!a.Speculative.On() && !b.Speculative.On()
+}
+
 // router is a routing rule and what it knows: the [route.View] of a fleet.
 type router struct {
-	*Simulation
+	*routing
 	rule route.Bound
 	own  []sentTo // by replica
 	// choices are the replicas that can serve the request at hand.
@@ -29,162 +226,13 @@ type sentTo struct {
 
 var _ route.View = (*router)(nil)
 
-func newFleet(f *Fleet, e *Simulation) fleet {
-	n := len(e.replicas)
-	t := fleet{next: newTournament(n), period: f.Scrape, scrape: clock.Never, isBehind: make([]bool, n)}
-	t.blocked[0] = n
-	for i := range n {
-		t.ready = append(t.ready, int32(i))
-		t.hashed = append(t.hashed, e.replicas[i].HashedBlocks())
-		t.alike = i == 0 || t.alike && takeAlike(e.replicas[i].Config(), e.replicas[0].Config())
-	}
-	routers := func(rules []route.Router) (all []*router) {
-		for _, rule := range rules {
-			bound := route.Bind(rule)
-			t.follow = t.follow || bound.ObservesRequests()
-			all = append(all, &router{Simulation: e, rule: bound, own: make([]sentTo, n)})
-		}
-		return all
-	}
-	t.routers = routers(f.Routers)
-	if e.disaggregated != nil {
-		e.disaggregated.decoders, t.alike = routers(e.disaggregated.Decoders), false
-	}
-	if f.Scrape > 0 && len(f.Routers) > 0 {
-		t.heard = make([]route.Metrics, n)
-		for i, r := range e.replicas {
-			t.heard[i] = r.metrics(0, 0)
-		}
-		t.scrape = clock.Time(f.Scrape)
-	}
-	return t
-}
-
-// route chooses the replica that serves r, which some replica can; none if those do not take requests.
-func (e *Simulation) route(r *workload.Request) int32 {
-	if len(e.ready) == 0 {
-		return noReplica
-	}
-	if e.routers == nil {
-		return 0
-	}
-	var t *router
-	fits := func(i int32) bool { return !e.replicas[i].NeverFits(r) }
-	switch s := e.disaggregated; {
-	case s == nil:
-		t = of(e.routers, r)
-	case e.handedOff(r) || s.direct(r):
-		t = of(s.decoders, r)
-		fits = func(i int32) bool { return s.decodes(i) && !e.replicas[i].NeverFits(r) }
-	default:
-		t = of(e.routers, r)
-		one := promptOnly(r)
-		fits = func(i int32) bool { return s.prefills(i) && !e.replicas[i].NeverFits(one) }
-	}
-	t.choices, t.asked = e.ready, 0
-	if !e.alike {
-		t.choices = e.able[:0]
-		for _, i := range e.ready {
-			if fits(i) {
-				t.choices = append(t.choices, i)
-			}
-		}
-		if e.able = t.choices; len(t.choices) == 0 {
-			return noReplica
-		}
-	}
-	return t.choices[t.rule.Route(t, r)]
-}
-
-// of is the router of a request among those that take the requests in turn.
-func of(routers []*router, r *workload.Request) *router {
-	return routers[int(uint64(r.ID)%uint64(len(routers)))]
-}
-
-// routerTo is the router that sent a request to a replica.
-func (e *Simulation) routerTo(r *workload.Request, to int32) *router {
-	if e.disaggregated.decodes(to) {
-		return of(e.disaggregated.decoders, r)
-	}
-	return of(e.routers, r)
-}
-
-// handedOff reports whether the prompt of a request has been computed by another replica than the one that answers.
-func (e *Simulation) handedOff(r *workload.Request) bool {
-	return e.disaggregated != nil && e.disaggregated.first[r.ID] != nil
-}
-
-// sent notes that a request was sent to a replica.
-func (e *Simulation) sent(r *workload.Request, to int32) {
-	if p := e.clients.Find(r.ID); p != nil {
-		p.To = to
-	}
-	p := e.replicas[to]
-	p.Levels().System++
-	e.changed = p
-	if p.own != nil {
-		p.own.Arrived(r.Arrival, r)
-	}
-	if e.routers == nil {
-		return
-	}
-	s := &e.routerTo(r, to).own[to]
-	s.Outstanding++
-	s.OutstandingTokens += int64(r.InputTokens) + int64(e.disaggregated.answer(r, to))
-	if s.scrape != e.scrapes {
-		s.scrape, s.SinceScrape = e.scrapes, 0
-	}
-	s.SinceScrape++
-}
-
-// over notes that a request has ended, which may have been sent to a replica.
-func (e *Simulation) over(r *workload.Request, to int32) {
-	if to == noReplica {
-		return
-	}
-	e.changed = e.replicas[to]
-	e.changed.Levels().System--
-	if e.routers == nil {
-		return
-	}
-	t := e.routerTo(r, to)
-	s := &t.own[to]
-	s.Outstanding--
-	s.OutstandingTokens -= int64(r.InputTokens) + int64(e.disaggregated.answer(r, to))
-	t.rule.Ended(t, int(to), r)
-}
-
-// began notes that the answer to a request begins.
-func (e *Simulation) began(r *workload.Request, at int32) {
-	t := e.routerTo(r, at)
-	t.rule.Began(t, int(at), r)
-}
-
-// scrapeUpTo takes the last scrape that is due before the instant at: nothing has happened since the one before it
-// that would not be known at its own instant.
-func (e *Simulation) scrapeUpTo(at clock.Time) {
-	last := clock.Time(int64(at-1) / int64(e.period) * int64(e.period))
-	for i, r := range e.replicas {
-		e.heard[i] = r.metrics(last, last+1) // what happens at an instant comes before its scrape
-	}
-	e.scrape = last.Add(e.period)
-	e.scrapes++
-}
-
-// takeAlike reports whether two engines surely can serve the same requests.
-func takeAlike(a, b *engine.Config) bool {
-	return a.MaxModelLen == b.MaxModelLen && a.MaxTokens == b.MaxTokens && a.BlockSize == b.BlockSize &&
-		a.UsableBlocks() == b.UsableBlocks() && a.Window == b.Window && a.AsyncScheduling == b.AsyncScheduling &&
-		!a.Speculative.On() && !b.Speculative.On()
-}
-
 // Now implements [route.View].
-func (t *router) Now() clock.Time { return t.now }
+func (t *router) Now() clock.Time { return t.fleet.now }
 
 // Len implements [route.View].
 func (t *router) Len() int { return len(t.choices) }
 
-// Engine implements [route.View].
+// Replica implements [route.View].
 func (t *router) Replica(k int) int { return int(t.choices[k]) }
 
 // Generation implements [route.View].
@@ -193,7 +241,7 @@ func (t *router) Generation() int { return t.generation }
 // Metrics implements [route.View].
 func (t *router) Metrics(k int) route.Metrics {
 	if i := t.choices[k]; t.heard == nil {
-		return t.replicas[i].metrics(t.now, t.replicas[i].Until(t.now))
+		return t.fleet.replicas[i].metrics(t.fleet.now, t.fleet.replicas[i].Until(t.fleet.now))
 	} else {
 		return t.heard[i]
 	}

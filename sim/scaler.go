@@ -5,7 +5,6 @@ import (
 
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
-	"clifftop/sim/engine"
 	"clifftop/sim/event"
 )
 
@@ -16,31 +15,32 @@ type scaling struct {
 }
 
 // scrapeLoad reads the metric of the replicas that can be reached.
-func (e *Simulation) scrapeLoad(s *scaling, k int) {
+func (l *lifecycle) scrapeLoad(s *scaling, k int) {
 	sum := 0.0
 	if s.Metric == autoscale.Waiting || s.Metric == autoscale.Concurrency {
-		sum = float64(e.heldFor(s))
+		sum = float64(l.heldFor(s))
 	}
 	for i := s.First; i <= s.Last; i++ {
-		if e.reachable(i) {
-			sum += e.replicas[i].gauge(s.Metric, e.now)
+		if l.reachable(i) {
+			sum += l.replicas[i].gauge(s.Metric, l.now)
 		}
 	}
-	s.load.Add(e.now, sum)
-	e.lifecycle.plan(e.now.Add(s.Scrape), plannedScrape, k, 0)
+	s.load.Add(l.now, sum)
+	l.plan(l.now.Add(s.Scrape), plannedScrape, k, 0)
 }
 
 // heldFor is the number of requests at the router that wait for replicas of a scaler.
-func (e *Simulation) heldFor(s *scaling) (n int) {
-	if e.disaggregated == nil {
-		return e.levels.Held
+func (l *lifecycle) heldFor(s *scaling) (n int) {
+	d := l.disaggregated
+	if d == nil {
+		return l.levels.Held
 	}
-	for _, ref := range e.lifecycle.held {
-		r := &e.pending[ref].Request
-		if engine.MayLeave(r) && e.clients.Find(r.ID) == nil { // its client left
+	for _, ref := range l.held {
+		r := &l.sim.frontEnd.requests[ref].Request
+		if l.sim.clients.left(r) {
 			continue
 		}
-		if answers := e.handedOff(r) || e.disaggregated.direct(r); answers == e.disaggregated.decodes(int32(s.First)) {
+		if decode := d.handedOff(r) || d.direct(r); decode == d.decodes(int32(s.First)) {
 			n++
 		}
 	}
@@ -62,39 +62,39 @@ func (r *Replica) gauge(m autoscale.Metric, at clock.Time) float64 {
 }
 
 // scale is a turn of a policy.
-func (e *Simulation) scale(s *scaling, k int) error {
-	state := autoscale.State{Now: e.now, Least: s.Least, Load: s.load}
-	for i := s.First; i <= s.Last; i = e.lifecycle.after(i) {
-		if l := &e.lifecycle.of[i]; l.wanted {
+func (l *lifecycle) scale(s *scaling, k int) error {
+	state := autoscale.State{Now: l.now, Least: s.Least, Load: s.load}
+	for i := s.First; i <= s.Last; i = l.after(i) {
+		if life := &l.of[i]; life.wanted {
 			state.Wanted++
-			if l.state == event.Ready {
+			if life.state == event.Ready {
 				state.Ready++
 			}
 		}
 	}
 	wants, next := s.Policy.Turn(&state)
-	if next <= e.now {
-		return fmt.Errorf("sim: at %v: policy %T wants to be asked again at %v", e.now, s.Policy, next)
+	if next <= l.now {
+		return fmt.Errorf("sim: at %v: policy %T wants to be asked again at %v", l.now, s.Policy, next)
 	}
-	e.lifecycle.plan(next, plannedScale, k, 0)
+	l.plan(next, plannedScale, k, 0)
 	wants = min(max(wants, s.Least), s.Most)
 	for ; state.Wanted < wants; state.Wanted++ {
-		if !e.addOne(s) {
+		if !l.addOne(s) {
 			break
 		}
 	}
 	for ; state.Wanted > wants; state.Wanted-- {
-		e.removeOne(s)
+		l.removeOne(s)
 	}
 	return nil
 }
 
 // addOne starts the first replica that is off and can be started, if there is one.
-func (e *Simulation) addOne(s *scaling) bool {
-	for i := s.First; i <= s.Last; i = e.lifecycle.after(i) {
-		if l := &e.lifecycle.of[i]; l.state == event.Off && !l.wanted && !l.failed {
-			l.wanted = true
-			e.begin(i)
+func (l *lifecycle) addOne(s *scaling) bool {
+	for i := s.First; i <= s.Last; i = l.after(i) {
+		if life := &l.of[i]; life.state == event.Off && !life.wanted && !life.failed {
+			life.wanted = true
+			l.begin(i)
 			return true
 		}
 	}
@@ -102,27 +102,27 @@ func (e *Simulation) addOne(s *scaling) bool {
 }
 
 // removeOne removes a replica that is wanted.
-func (e *Simulation) removeOne(s *scaling) {
+func (l *lifecycle) removeOne(s *scaling) {
 	last := -1
-	for i := s.First; i <= s.Last; i = e.lifecycle.after(i) {
-		if l := &e.lifecycle.of[i]; l.wanted &&
-			(last < 0 || l.state != event.Ready || e.lifecycle.of[last].state == event.Ready) {
+	for i := s.First; i <= s.Last; i = l.after(i) {
+		if life := &l.of[i]; life.wanted &&
+			(last < 0 || life.state != event.Ready || l.of[last].state == event.Ready) {
 			last = i
 		}
 	}
-	l := &e.lifecycle.of[last]
-	l.wanted = false
-	switch l.state {
+	life := &l.of[last]
+	life.wanted = false
+	switch life.state {
 	case event.Ready:
-		e.drain(last, 0)
+		l.drain(last, 0)
 	case event.Starting:
-		l.number++
-		e.off(last)
+		life.number++
+		l.off(last)
 	case event.Down:
-		l.number++
-		e.lifecycle.plan(max(e.now, e.idleFrom(last)), plannedOff, last, l.number)
+		life.number++
+		l.plan(max(l.now, l.idleFrom(last)), plannedOff, last, life.number)
 	case event.Off: // it was to start again
-		l.number++
-		e.rollOn(l)
+		life.number++
+		l.rollOn(life)
 	}
 }

@@ -12,12 +12,10 @@ import (
 	"errors"
 	"fmt"
 
-	"clifftop/internal/pq"
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/workload"
-	"clifftop/workload/idtable"
 )
 
 // Simulation runs one scenario.
@@ -26,42 +24,25 @@ import (
 // arrivals, requests that reach an engine's queue, transfers of KV, the replicas' boundaries. Events of one kind go by
 // request ID, boundaries by replica.
 type Simulation struct {
-	src      workload.Source
-	obs      *event.Fanout
-	detailed bool // some observer wants every iteration sequence by sequence
-	replicas []*Replica
 	fleet
-	lifecycle             *lifecycle // nil if replicas are always ready
-	check                 bool
+	routing
+	lifecycle *lifecycle // nil if replicas are always ready
+	src       workload.Source
+	check     bool
+
 	networkIn, networkOut clock.Duration // between the clients and the server
-	limited               bool           // some queue may refuse requests
-	watchesCaches         bool           // some router looks into prefix caches
-	changed               *Replica       // the one that the event at hand changes, if any
 
 	// Horizon is the instant at which the run stops if it has not drained before.
 	Horizon clock.Time
 
-	now      clock.Time
-	turnAt   clock.Time // the instant of the last boundary,
-	turn     int        // and the highest number of a replica that had one then
 	stirred  clock.Time // the instant of the last event that was not planned
-	levels   event.Levels
 	reported event.Levels
 
-	arriving      workload.Request
-	frontend      pq.Queue[int32] // requests on their way to a queue, by instant and ID
-	pending       []pendingRequest
-	vacant        []int32
-	departures    pq.Queue[int32] // deadlines of clients, and their aborts
-	clients       idtable.Table[engine.Client]
-	transfers     engine.Transfers
-	disaggregated *disaggregator // the division of work between replicas; nil where all do both
-}
-
-// pendingRequest is a request on its way to the queue of a replica.
-type pendingRequest struct {
-	workload.Request
-	to int32 // -1 before it is at the router
+	arriving  workload.Request
+	limited   bool // some queue may refuse requests
+	frontEnd  frontEnd
+	clients   clients
+	transfers engine.Transfers
 }
 
 // New returns an engine of one replica that is ready to run. The configuration is validated; its scheduler must
@@ -83,15 +64,17 @@ func NewFleet(f Fleet, src workload.Source, observers ...event.Observer) (*Simul
 }
 
 func newSimulation(f Fleet, src workload.Source, obs *event.Fanout) *Simulation {
-	e := &Simulation{src: src, obs: obs, detailed: obs.WantsSteps(), Horizon: clock.Never}
+	e := &Simulation{src: src, fleet: newFleet(&f, obs), Horizon: clock.Never}
 	e.networkIn, e.networkOut = f.Replicas[0].NetworkIn, f.Replicas[0].NetworkOut
-	e.watchesCaches = f.peeks()
+	e.clients.networkOut = e.networkOut
 	for i, cfg := range f.Replicas {
 		e.check, e.limited = e.check || cfg.Check, e.limited || cfg.Limited()
 		e.replicas = append(e.replicas, e.newReplica(cfg, i, obs.Replica(i), nil))
 	}
-	e.disaggregated = newDisaggregator(f.Disaggregation, e)
-	e.fleet = newFleet(&f, e)
+	e.routing.init(&f, &e.fleet)
+	if f.Disaggregation != nil {
+		e.disaggregated = newDisaggregator(f.Disaggregation, e)
+	}
 	e.lock(f.Lockstep)
 	if f.Lifecycle != nil {
 		e.initLifecycle(&f)
@@ -153,14 +136,14 @@ func (e *Simulation) upcoming() (at clock.Time, kind int, r *Replica) {
 		(at < clock.Never || t == e.now || e.transfers.Awaited() > 0 || !e.quiet()) {
 		at, kind = t, eventTransfer
 	}
-	if e.frontend.Len() > 0 && clock.Time(e.frontend.Top().Key) <= at {
-		at, kind = clock.Time(e.frontend.Top().Key), eventQueueing
+	if e.frontEnd.next() <= at {
+		at, kind = e.frontEnd.next(), eventQueueing
 	}
 	if t, ok := e.src.Peek(); ok && t <= at {
 		at, kind = t, eventArrival
 	}
-	if e.departures.Len() > 0 && clock.Time(e.departures.Top().Key) <= at {
-		at, kind = clock.Time(e.departures.Top().Key), eventDeparture
+	if e.clients.departures.Len() > 0 && clock.Time(e.clients.departures.Top().Key) <= at {
+		at, kind = clock.Time(e.clients.departures.Top().Key), eventDeparture
 	}
 	if e.lifecycle != nil && e.lifecycle.planned.Len() > 0 && clock.Time(e.lifecycle.planned.Top().Key) <= at {
 		at, kind = clock.Time(e.lifecycle.planned.Top().Key), eventPlanned
@@ -177,7 +160,7 @@ func (e *Simulation) event() (done bool, err error) {
 		if e.onlyPlannedLeft() {
 			return e.end()
 		}
-		if e.heldInVain(at) {
+		if e.lifecycle.heldInVain(at) {
 			return false, ErrStranded
 		}
 	}
@@ -201,14 +184,14 @@ func (e *Simulation) event() (done bool, err error) {
 	e.now = at
 	switch kind {
 	case eventPlanned:
-		err = e.runPlanned()
+		err = e.lifecycle.runPlanned()
 	case eventArrival:
 		e.arriving = e.src.Next()
 		err = e.arrive(&e.arriving)
 	case eventDeparture:
-		e.depart(e.departures.Pop())
+		e.depart(e.clients.departures.Pop())
 	case eventQueueing:
-		e.reach(e.frontend.Pop())
+		e.reach(e.frontEnd.due.Pop())
 	case eventTransfer:
 		if changed := e.transfers.Happens(at); changed != nil {
 			e.changed = e.replicas[changed.Index()]
@@ -217,7 +200,7 @@ func (e *Simulation) event() (done bool, err error) {
 			err = e.transfers.Check(at)
 		}
 	case eventBoundary:
-		e.noteTurn(r.Index())
+		e.noteBoundary(r.Index())
 		err = r.Boundary()
 		e.changed = r
 	}
@@ -227,14 +210,6 @@ func (e *Simulation) event() (done bool, err error) {
 		e.obs.Levels(at, &e.reported)
 	}
 	return false, err
-}
-
-// noteTurn notes that a replica has its boundary now.
-func (e *Simulation) noteTurn(i int) {
-	if e.turnAt != e.now {
-		e.turnAt, e.turn = e.now, i
-	}
-	e.turn = max(e.turn, i)
 }
 
 // syncTouched brings the fleet up to date with the replica that the event at hand has changed, if any.
@@ -247,8 +222,8 @@ func (e *Simulation) syncTouched() {
 	for _, rank := range p.Group() {
 		e.sync(e.replicas[rank.Index()])
 	}
-	if p.leaving && e.allDrained(p.Index()) {
-		e.drained(int(e.lifecycle.lead[p.Index()]))
+	if p.leaving && e.lifecycle.allDrained(p.Index()) {
+		e.lifecycle.drained(int(e.lifecycle.lead[p.Index()]))
 	}
 	e.changed = nil
 }
@@ -261,7 +236,7 @@ func (e *Simulation) quiet() bool {
 
 // dueNow reports whether a request arrives or reaches a queue at this very instant.
 func (e *Simulation) dueNow() bool {
-	if e.frontend.Len() > 0 && clock.Time(e.frontend.Top().Key) <= e.now {
+	if e.frontEnd.next() <= e.now {
 		return true
 	}
 	at, ok := e.src.Peek()

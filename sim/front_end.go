@@ -1,0 +1,49 @@
+package sim
+
+import (
+	"clifftop/internal/pq"
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// frontEnd keeps the requests that are on their way to the router or to the queue of a replica, and those that wait at
+// the router.
+type frontEnd struct {
+	due      pq.Queue[int32] // numbers of those that are on their way, by the instant of arrival and ID
+	requests []pendingRequest
+	vacant   []int32 // numbers that are free
+}
+
+// pendingRequest is a request that has not reached the queue of a replica.
+type pendingRequest struct {
+	workload.Request
+	to int32 // the replica, or -1 before the router has chosen it
+}
+
+// add keeps a copy of a request and returns its number.
+func (f *frontEnd) add(r *workload.Request, to int32) int32 {
+	if n := len(f.vacant); n > 0 {
+		i := f.vacant[n-1]
+		f.vacant = f.vacant[:n-1]
+		f.requests[i] = pendingRequest{*r, to}
+		return i
+	}
+	f.requests = append(f.requests, pendingRequest{*r, to})
+	return int32(len(f.requests) - 1)
+}
+
+// remove frees the number of a request.
+func (f *frontEnd) remove(i int32) { f.vacant = append(f.vacant, i) }
+
+// push plans the arrival of request i, whose ID is given.
+func (f *frontEnd) push(at clock.Time, id int64, i int32) {
+	f.due.Push(pq.Item[int32]{Key: int64(at), Tie: id, Value: i})
+}
+
+// next is the instant of the next arrival, or Never.
+func (f *frontEnd) next() clock.Time {
+	if f.due.Len() == 0 {
+		return clock.Never
+	}
+	return clock.Time(f.due.Top().Key)
+}
