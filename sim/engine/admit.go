@@ -10,7 +10,7 @@ import (
 
 // How a request comes into the running batch.
 
-// Admit implements [sched.View].
+// Admit implements [sched.Admitter].
 func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 	r := it.r
 	w := it.waiting(place)

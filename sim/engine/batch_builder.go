@@ -4,78 +4,52 @@ import (
 	"math"
 
 	"clifftop/model"
+	"clifftop/sim/clock"
 	"clifftop/sim/sched"
 )
 
-// batchBuilder is the iteration that the policy is composing: the [sched.View] of a replica.
-//
-// The cohort is given its step in one of two ways. DecodeAll and DecodeFirst count it at once. When
-// the policy visits decoding sequences singly, the slow way, the step is counted before the first of them,
-// and the members that were left out are put back by one step at the end. An iteration that does neither
-// holds the cohort.
+// batchBuilder builds the next iteration: it is the [sched.View] that the policy sees and acts through. Each part of it
+// implements one or two of the interfaces of the view, or one way of giving tokens, and has the state for that. All
+// parts add to one composition.
 type batchBuilder struct {
-	r       *Engine
-	current *iteration
+	composition
+	padding
+	prefiller
+	batchView
+	queueView
+	kvAllocator
+	cohortDecoder
+	draftVerifier
 
-	budget  int32
-	blocked sched.Cause
-
-	open    bool  // it is being composed
-	asked   bool  // the policy has asked what changes when a sequence leaves
-	looked  bool  // the policy has looked at the queue beyond its head
-	stepped bool  // the cohort's step is counted
-	slow    bool  // and its members are given their tokens one by one
-	mixed   bool  // sequences in prefill stand among those that were all given their step
-	serials int64 // admissions before it
-
-	decodes, gaps       int
-	drafts, accepted    int // of the decodes; accepted ones can be past the end of an answer,
-	discarded           int // and so many are
-	context             int64
-	chunks              []model.Chunk
-	chunkSeqs           []int32
-	prefill, recomputed int
-	lost                int     // those of prefill that the prefix cache has lost
-	missed              []int32 // members of the cohort that were not given its step
-	preempted           int     // sequences preempted in it
-	loads               int     // requests that began to be loaded
-	victims             []int64 // their requests, and those of empty compositions before
-	swaps               []int64 // those of them that were swapped out
-	joined              int     // sequences that joined the cohort in the end
-	ordered             bool    // finishing sequences have been given their rank
-	resumed             int     // sequences among flight.firsts that were swapped in and decode
-	late                []lateGap
-
-	empty, leaving int // blocks that hold nothing, and those of them that are gone in the next iteration
-
-	padRows, padTokens int
-	padContext         int64
-	padTo              int32
-	padded             []model.Chunk
-
-	orderView sched.Waiting // scratch: what an order is shown
+	preempted int     // sequences preempted in it
+	victims   []int64 // their requests, and those of empty compositions before it
+	swaps     []int64 // the requests among them that were swapped out
+	loads     int     // requests for which loading began
+	joined    int     // sequences that joined the cohort at its end
+	ordered   bool    // the sequences that finish have their positions in the stream
 }
 
 var _ sched.View = (*batchBuilder)(nil)
 
+// init connects the parts with the engine.
+func (it *batchBuilder) init(r *Engine) {
+	c := &it.composition
+	c.r = r
+	it.prefiller.composition, it.batchView.composition, it.queueView.composition = c, c, c
+	it.kvAllocator.composition, it.cohortDecoder.composition, it.draftVerifier.composition = c, c, c
+}
+
+// begin begins an empty composition of the iteration with a number.
 func (it *batchBuilder) begin(number int64) {
 	it.r.refile()
-	it.open = true
-	it.current = it.r.inFlight.next()
-	it.budget = int32(min(it.r.cfg.MaxNumBatchedTokens, math.MaxInt32))
-	it.blocked = sched.NotBlocked
-	it.asked, it.looked = false, false
-	it.stepped, it.slow, it.mixed, it.ordered = false, false, false, false
-	it.serials = it.r.running.serials
-	it.decodes, it.gaps, it.context = 0, 0, 0
-	it.drafts, it.accepted, it.discarded = 0, 0, 0
-	it.prefill, it.recomputed, it.lost, it.preempted, it.loads = 0, 0, 0, 0, 0
-	it.missed = it.missed[:0]
+	it.composition.begin(number)
+	it.padRows, it.padTokens, it.padContext, it.padTo = 0, 0, 0, 0
 	it.chunks, it.chunkSeqs = it.chunks[:0], it.chunkSeqs[:0]
-	it.late = it.late[:0]
-	it.joined, it.resumed, it.padRows, it.padTokens, it.padContext, it.padTo = 0, 0, 0, 0, 0, 0
-	it.current.clear()
-	it.current.number = number
+	it.prefill, it.recomputed, it.lost = 0, 0, 0
+	it.looked, it.blocked = false, sched.NotBlocked
+	it.mixed, it.missed = false, it.missed[:0]
+	it.drafts, it.accepted, it.discarded = 0, 0, 0
+	it.preempted, it.loads, it.joined, it.ordered = 0, 0, 0, false
 	if fair := it.r.queue.fair; fair != nil {
 		fair.begin(it.r.cohort.steps)
 		if len(fair.joining) > 0 {
@@ -84,147 +58,22 @@ func (it *batchBuilder) begin(number int64) {
 	}
 }
 
-// plain reports whether the iteration is the cohort's step and nothing else.
+// plain reports whether the iteration consists of the step of the cohort and nothing else.
 func (it *batchBuilder) plain() bool {
 	return !it.slow && it.decodes > 0 && len(it.chunks) == 0 && it.preempted == 0 && it.loads == 0 &&
-		it.r.space.moved == 0 &&
-		len(it.current.verified) == 0
+		it.r.space.moved == 0 && len(it.current.verified) == 0
 }
 
-// Missing implements [sched.View].
-func (it *batchBuilder) Missing(i sched.Seq) int32 {
-	switch s := it.r.seq(int32(i)); s.phase {
-	case decoding:
-		if it.hasToken(s) || it.r.inOtherCohort(s) {
-			return 0
-		}
-		return 1
-	case prefilling:
-		return s.target - s.computed
-	case speculating:
-		return it.r.missingDrafts(s)
-	}
-	return 0
-}
+// Now implements [sched.Iteration].
+func (it *batchBuilder) Now() clock.Time { return it.r.now }
 
-// hasToken reports whether s, which decodes, has been given a token in this iteration.
-func (it *batchBuilder) hasToken(s *sequence) bool {
-	return it.stepped && (s.given > 0 || !it.slow)
-}
+// Budget implements [sched.Iteration].
+func (it *batchBuilder) Budget() int32 { return it.budget }
 
-// Urgency implements [sched.View].
-func (it *batchBuilder) Urgency(i sched.Seq) sched.Urgency {
-	s := it.r.seq(int32(i))
-	u := sched.Urgency{Arrival: int64(s.rec.Request.Arrival), Request: s.rec.Request.ID}
-	if order := it.r.cfg.Order; order != nil {
-		it.orderView = sched.Waiting{
-			Progress: it.Progress(i), Computed: it.computed(s), Answer: it.r.OutputOf(&s.rec.Request),
-			Preempted: s.rec.Preemptions > 0, Urgency: u,
-		}
-		it.orderView.Known = it.orderView.Prompt + it.orderView.Generated
-		u.Key = order.Key(&it.orderView)
-	}
-	return u
-}
+// DecodeSteps implements [sched.Iteration].
+func (it *batchBuilder) DecodeSteps() int64 { return it.r.gpu.decodeSteps }
 
-// computed is the number of tokens that s had computed before this iteration.
-func (it *batchBuilder) computed(s *sequence) int32 {
-	if s.phase != decoding {
-		return s.computed - s.given
-	}
-	n := s.target + int32(it.r.steps(s)-s.joined)
-	if it.stepped && !it.r.inOtherCohort(s) {
-		n--
-	}
-	return n
-}
-
-// DecodeAll implements [sched.View].
-func (it *batchBuilder) DecodeAll() sched.Seq {
-	if it.r.running.speculating > 0 {
-		return it.First()
-	}
-	before := it.firstPrefill()
-	if it.r.cohort.size == 0 {
-		return before
-	}
-	if before != sched.None && it.decoderBehind(int32(before)) || !it.step() {
-		return it.First()
-	}
-	return before
-}
-
-// DecodeFirst implements [sched.View].
-func (it *batchBuilder) DecodeFirst() bool {
-	if it.r.running.speculating > 0 {
-		return false
-	}
-	it.mixed = len(it.r.running.prefills) > 0
-	return it.r.cohort.size == 0 || it.step()
-}
-
-// step gives the cohort its step, if the pool and the budget have room for it.
-func (it *batchBuilder) step() bool {
-	r, c := it.r, &it.r.cohort
-	need := c.takes.at(c.steps)
-	if c.size > int(it.budget) || need+r.windowNeed(false) > r.free() || need > 0 && r.space.contiguous != nil {
-		return false
-	}
-	if c.booked.members > 0 {
-		r.space.booked -= c.booked.at(c.steps)
-	}
-	r.windowNeed(true)
-	if r.space.caching {
-		c.debt += need
-	} else {
-		r.takeCount(need)
-	}
-	it.countStep()
-	it.countCohortGaps()
-	if r.space.caching && r.depth > 1 {
-		it.registerRested()
-	}
-	if need > 0 && r.writesBack() {
-		r.Settle() // what goes for the new blocks goes now
-	}
-	it.decodes = c.size
-	it.context = c.context
-	it.budget -= int32(c.size)
-	return true
-}
-
-// firstPrefill is the first running sequence in prefill.
-func (it *batchBuilder) firstPrefill() sched.Seq {
-	if len(it.r.running.prefills) == 0 {
-		return sched.None
-	}
-	return sched.Seq(it.r.running.prefills[0])
-}
-
-// decoderBehind reports whether a sequence admitted after i decodes.
-func (it *batchBuilder) decoderBehind(i int32) bool {
-	for j := it.r.running.last; j != i; j = it.r.seq(j).prev {
-		if it.r.seq(j).phase == decoding {
-			return true
-		}
-	}
-	return false
-}
-
-func (it *batchBuilder) countStep() {
-	it.r.cohort.step()
-	it.stepped = true
-}
-
-// goSlow counts the cohort's step for the sequences that the policy is about to visit one by one.
-func (it *batchBuilder) goSlow() {
-	it.slow = true
-	it.r.Settle()
-	it.countStep()
-	it.r.cohort.settled = it.r.cohort.steps
-}
-
-// Grow implements [sched.View].
+// Grow implements [sched.Decoding].
 func (it *batchBuilder) Grow(i sched.Seq, n int32) bool {
 	r := it.r
 	s := r.seq(int32(i))
@@ -240,45 +89,7 @@ func (it *batchBuilder) Grow(i sched.Seq, n int32) bool {
 	return it.grow(int32(i), s, r.blocksFor(r.cfg.slots(computed+n)))
 }
 
-// grow makes s hold so many blocks in all, if it holds less and the pool has them.
-func (it *batchBuilder) grow(i int32, s *sequence, blocks int) bool {
-	r := it.r
-	held := r.held(s)
-	blocks = max(blocks, held)
-	if blocks-held+r.cfg.Window.Extra(blocks)-s.windowed > r.free() {
-		return false
-	}
-	if r.space.contiguous != nil && blocks > held {
-		start, ok := 0, false
-		if held == 0 {
-			start, ok = r.space.contiguous.Take(blocks)
-		}
-		if !ok {
-			return false
-		}
-		s.hole = start
-	}
-	left, growing := s.bookedLeft(held), s.growing
-	if r.cfg.Window.Layers > 0 {
-		r.chargeWindow(s, blocks)
-	}
-	s.grown = true
-	if r.space.caching {
-		s.blocks = r.space.pool.Pop(s.blocks, blocks-held)
-	} else {
-		r.takeCount(blocks - held)
-		s.blockCount = blocks
-	}
-	if s.booking > 0 {
-		r.updateBooking(s, blocks, left)
-	}
-	if s.booking > 0 && growing && !s.growing {
-		it.refile(i, s)
-	}
-	return true
-}
-
-// Give implements [sched.View].
+// Give implements [sched.Decoding].
 func (it *batchBuilder) Give(i sched.Seq, n int32) {
 	s := it.r.seq(int32(i))
 	switch s.phase {
@@ -291,66 +102,163 @@ func (it *batchBuilder) Give(i sched.Seq, n int32) {
 	}
 }
 
-func (it *batchBuilder) givePrefill(i int32, s *sequence, n int32) {
-	r := it.r
+// composition is the iteration that is being composed: what it gives in all, and how the cohort takes part in it.
+//
+// The cohort makes its step in one of two ways. DecodeAll and DecodeFirst count the step for all members at once. If
+// the policy visits decoding sequences one by one, the slow way, the step is counted before the first of them, and the
+// members that get no token are put back by one step at the end. If it does neither, the cohort is held.
+type composition struct {
+	r       *Engine
+	current *iteration
+	serials int64 // admissions before it
+
+	open    bool // the policy is composing it
+	asked   bool // the policy has asked for something that changes when a sequence leaves
+	stepped bool // the step of the cohort is counted
+	slow    bool // and its members are given their tokens one by one
+
+	budget  int32 // tokens that it can still take
+	decodes int   // sequences that decode
+	resumed int   // sequences that decode again after a swap; they are in current.firsts
+	context int64 // computed tokens of the sequences that decode
+	tokenGaps
+}
+
+// begin empties the composition.
+func (c *composition) begin(number int64) {
+	r := c.r
+	c.current = r.inFlight.next()
+	c.current.clear()
+	c.current.number = number
+	c.serials = r.running.serials
+	c.open, c.asked, c.stepped, c.slow = true, false, false, false
+	c.budget = int32(min(r.cfg.MaxNumBatchedTokens, math.MaxInt32))
+	c.decodes, c.resumed, c.context = 0, 0, 0
+	c.gaps, c.late, c.last = 0, c.late[:0], number-1
+	if r.pipe != nil {
+		c.last = noIteration
+	}
+}
+
+// hasToken reports whether s, which decodes, gets a token in this iteration.
+func (c *composition) hasToken(s *sequence) bool { return c.stepped && (s.given > 0 || !c.slow) }
+
+// computed is the number of computed tokens of s before this iteration.
+func (c *composition) computed(s *sequence) int32 {
+	if s.phase != decoding {
+		return s.computed - s.given
+	}
+	n := s.target + int32(c.r.steps(s)-s.joined)
+	if c.stepped && !c.r.inOtherCohort(s) {
+		n--
+	}
+	return n
+}
+
+// generated is the number of output tokens of s before this iteration.
+func (c *composition) generated(s *sequence) int32 {
+	n := s.issued
+	switch {
+	case s.phase == decoding && s.joinBatch < c.current.number:
+		n += int32(c.r.steps(s) - s.joined)
+		if c.stepped && !c.r.inOtherCohort(s) {
+			n--
+		}
+	case s.joinBatch == c.current.number:
+		n--
+	}
+	return n
+}
+
+// first returns the first running sequence, and notes that the policy depends on it.
+func (c *composition) first() sched.Seq {
+	c.asked = true
+	return sched.Seq(c.r.running.first)
+}
+
+// takeBackFirst removes s from the sequences that produce their first token since their admission.
+func (c *composition) takeBackFirst(i int32, s *sequence) {
+	c.current.firsts = without(c.current.firsts, i)
+	s.joinBatch = math.MaxInt64
+}
+
+// takeBackToken takes back the token of s, which left the cohort or was resumed in this iteration.
+func (c *composition) takeBackToken(s *sequence) {
+	c.budget++
+	c.decodes--
+	c.context -= int64(s.computed)
+	c.countGaps(s.lastBatch, s.lastEnd, -1)
+	s.computed--
+	s.issued--
+}
+
+// prefiller gives tokens to sequences in prefill.
+type prefiller struct {
+	*composition
+	chunks     []model.Chunk
+	chunkSeqs  []int32 // their sequences
+	prefill    int     // tokens that are computed for the first time since the request arrived
+	recomputed int     // tokens that were computed before
+	lost       int     // tokens of prefill that were evicted from the prefix cache
+}
+
+// givePrefill gives s, which is in prefill, n tokens.
+func (p *prefiller) givePrefill(i int32, s *sequence, n int32) {
+	r := p.r
 	s.given, s.grown = n, false
-	it.budget -= n
-	it.chunks = append(it.chunks, model.Chunk{New: n, Cached: s.computed})
-	it.chunkSeqs = append(it.chunkSeqs, i)
-	it.countPrefill(s, n, 1)
+	p.budget -= n
+	p.chunks = append(p.chunks, model.Chunk{New: n, Cached: s.computed})
+	p.chunkSeqs = append(p.chunkSeqs, i)
+	p.countPrefill(s, n, 1)
 	s.computed += n
-	s.chunkBatch = it.current.number
+	s.chunkBatch = p.current.number
 	if r.space.caching {
 		r.register(s, min(s.computed, s.target-s.awaited)/r.cfg.BlockSize)
 	}
 	if r.space.radix != nil {
-		it.current.computed = append(it.current.computed, computedChunk{i, s.computed, s.serial})
+		p.current.computed = append(p.current.computed, computedChunk{i, s.computed, s.serial})
 	}
 	if s.computed < s.target {
 		return
 	}
-	s.joinBatch = it.current.number
+	s.joinBatch = p.current.number
 	if s.issued > 0 {
-		it.countLate(s.lastEnd, 1)
+		p.countLate(s.lastEnd, 1)
 	}
 	s.issued++
 	r.running.prefills = without(r.running.prefills, i)
-	it.current.firsts = append(it.current.firsts, i)
+	p.current.firsts = append(p.current.firsts, i)
 }
 
-// countPrefill counts n tokens of s as new or recomputed, from its computed ones on; sign -1 takes them back.
-func (it *batchBuilder) countPrefill(s *sequence, n int32, sign int) {
+// takeBackChunk takes back the chunk that s got in this iteration.
+func (p *prefiller) takeBackChunk(i int32, s *sequence) {
+	for k, j := range p.chunkSeqs {
+		if j == i {
+			p.chunks = append(p.chunks[:k], p.chunks[k+1:]...)
+			p.chunkSeqs = append(p.chunkSeqs[:k], p.chunkSeqs[k+1:]...)
+			break
+		}
+	}
+	p.budget += s.given
+	if s.computed == s.target {
+		p.takeBackFirst(i, s)
+		if s.issued--; s.issued > 0 {
+			p.countLate(s.lastEnd, -1)
+		}
+	}
+	s.computed -= s.given
+	s.chunkBatch = 0
+	p.countPrefill(s, s.given, -1)
+}
+
+// countPrefill counts n tokens of s, behind its computed ones, as new or recomputed. With sign -1 it uncounts them.
+func (p *prefiller) countPrefill(s *sequence, n int32, sign int) {
 	again, lost := s.known(s.computed, n)
-	it.recomputed += sign * int(again)
-	it.prefill += sign * int(n-again)
-	it.lost += sign * int(lost)
+	p.recomputed += sign * int(again)
+	p.prefill += sign * int(n-again)
+	p.lost += sign * int(lost)
 	s.rec.RecomputedTokens += int32(sign) * again
 	s.rec.LostTokens += int32(sign) * lost
 	prompt := min(max(s.rec.Request.InputTokens-s.computed, 0), n)
-	it.r.uncomputed -= int64(sign) * int64(prompt)
-}
-
-func (it *batchBuilder) giveDecode(i int32, s *sequence) {
-	r := it.r
-	s.given, s.grown = 1, false
-	it.budget--
-	it.decodes++
-	length := r.cohort.computed(s)
-	it.context += int64(length)
-	number, end := r.lastToken(s)
-	it.countGaps(number, end, 1)
-	if r.space.caching {
-		known := s.rec.Request.InputTokens + s.issued + int32(r.cohort.steps-s.joined) - 1 - r.tokensInFlight(i)
-		r.register(s, min(length, known)/r.cfg.BlockSize)
-	}
-}
-
-// Blocked implements [sched.View].
-func (it *batchBuilder) Blocked(why sched.Cause) {
-	if it.r.queue.len() == 0 {
-		return
-	}
-	if it.blocked = why; it.r.pipe != nil && it.r.pipe.holds(it.r.queue.head()) {
-		it.blocked = sched.HeldByPolicy
-	}
+	p.r.uncomputed -= int64(sign) * int64(prompt)
 }

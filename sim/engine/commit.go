@@ -3,7 +3,6 @@ package engine
 import (
 	"clifftop/internal/pq"
 	"clifftop/sim/clock"
-	"clifftop/sim/event"
 )
 
 // The planned iterations take place: the cohort advances, the last iterations are in flight, and sequences with their
@@ -46,7 +45,7 @@ func (r *Engine) commit() {
 	}
 	r.gpu.free, r.gpu.remainder = p.End(p.N), p.EndRemainder(p.N)
 	r.inFlight.n++
-	it.reportGaps(p.End(1))
+	it.reportGaps(r.obs, p.End(1))
 	if r.cfg.Speculative.On() {
 		r.launched(f)
 	}
@@ -188,19 +187,4 @@ func (r *Engine) report(p clock.Progression, used int, wait clock.Duration) {
 		s.HostFemtos += int64(n) * s.HostSlope
 		s.Wait, s.Gaps = 0, it.decodes
 	}
-}
-
-// reportEmpty completes s by the blocks that hold nothing; step is the one that iteration 1 makes.
-func (it *batchBuilder) reportEmpty(s *event.Span, step int64) {
-	c := &it.r.cohort
-	s.EmptyBlocks, s.EmptyFemtos = it.empty, clock.Uint128{}
-	if it.empty == 0 {
-		return
-	}
-	s.EmptyFemtos = clock.Mul64(uint64(it.empty), uint64(s.Femtos(s.N)))
-	if s.N > 1 && c.fills.members > 0 {
-		s.EmptyFemtos = s.EmptyFemtos.Sub(c.fills.femtos(0, &s.Progression, step))
-		it.empty -= c.fills.over(step, s.N-1)
-	}
-	s.EmptyBlocks = it.empty
 }

@@ -136,7 +136,7 @@ func New(cfg Config, in Setup) *Engine {
 	}
 	r.cohort.init(&r.seqs, cfg.BlockSize, r.space.caching || cfg.Window.Layers > 0)
 	r.running.first, r.running.last = int32(sched.None), int32(sched.None)
-	r.it.r = r
+	r.it.init(r)
 	r.inFlight.ring = make([]iteration, max(cfg.Stages, 2)+1)
 	if cfg.Stages > 1 {
 		r.pipe = newPipeline(r)

@@ -1,14 +1,9 @@
 package engine
 
-import (
-	"clifftop/internal/pq"
-	"clifftop/sim/event"
-)
+import "clifftop/sim/event"
 
-// What remains to be done once the policy has composed an iteration.
-
-// finish completes the composition: it puts back the members that were left out, lets those join whose
-// prefill is complete, and ranks the sequences that emit.
+// finish completes the composition: it puts back the members of the cohort that got no token, verifies drafts, makes
+// sequences whose prefill is complete decode, and orders the stream.
 func (it *batchBuilder) finish() {
 	r := it.r
 	it.current.stepped = it.stepped
@@ -21,7 +16,7 @@ func (it *batchBuilder) finish() {
 		}
 	}
 	it.verify()
-	it.sortFirsts()
+	r.sortBySerial(it.current.firsts)
 	if r.pipe != nil {
 		r.pipe.part(it)
 	}
@@ -58,11 +53,8 @@ func (it *batchBuilder) finish() {
 	}
 }
 
-// sortFirsts brings the sequences that completed their prefill into running order.
-func (it *batchBuilder) sortFirsts() { it.r.sortBySerial(it.current.firsts) }
-
-// rank gives the sequences that emit their places, as far as they do not follow from the running
-// order when they finish.
+// orderStream sets the positions of tokens in the stream of the iteration, unless they follow from the running order
+// when a sequence finishes.
 func (it *batchBuilder) orderStream() {
 	switch {
 	case it.slow || it.preempted > 0 || it.r.pipe != nil && it.r.pipe.ending() || len(it.current.verified) > 0 ||
@@ -76,41 +68,7 @@ func (it *batchBuilder) orderStream() {
 	}
 }
 
-// putBack gives the members that got no token their step back.
-func (it *batchBuilder) putBack() {
-	r, c := it.r, &it.r.cohort
-	for i := r.running.first; i != none; i = r.seq(i).next {
-		s := r.seq(i)
-		if s.phase != decoding || r.inOtherCohort(s) {
-			continue
-		}
-		if it.hasToken(s) {
-			if s.lagging {
-				s.lagging = false
-				r.lagging--
-			}
-			continue
-		}
-		if !s.lagging {
-			r.leaveStep(s)
-			s.lagging = true
-			r.lagging++
-		}
-		it.missed = append(it.missed, i)
-		r.leaveSchedule(i)
-		s.joined++
-		s.ends++
-		if r.queue.fair != nil {
-			r.queue.fair.missed(s)
-		}
-		c.context--
-		r.enterSchedule(i)
-		c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: i})
-		it.current.partial = true
-	}
-}
-
-// orderByWalking ranks the sequences that emit by walking the running batch.
+// orderByWalking sets the positions of all tokens of the iteration by walking the running batch.
 func (it *batchBuilder) orderByWalking() {
 	r := it.r
 	it.ordered = true
@@ -135,7 +93,7 @@ func (it *batchBuilder) orderByWalking() {
 	}
 }
 
-// reportStep tells the step observer of the iteration in detail.
+// reportStep reports the iteration to the observers, sequence by sequence.
 func (it *batchBuilder) reportStep() {
 	r := it.r
 	st := &r.step
@@ -171,6 +129,7 @@ func (it *batchBuilder) reportStep() {
 	it.victims, it.swaps = it.victims[:0], it.swaps[:0]
 }
 
+// contains reports whether list contains i.
 func contains(list []int32, i int32) bool {
 	for _, x := range list {
 		if x == i {

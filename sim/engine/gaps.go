@@ -1,22 +1,24 @@
 package engine
 
-import "clifftop/sim/clock"
+import (
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
+)
 
-// group is decoding sequences whose last token came from the same iteration.
+// group is members of the cohort whose last token came from the same iteration.
 type group struct {
 	number int64      // of the iteration
 	end    clock.Time // its end
 	size   int
 }
 
-// groups tells when the members of the cohort produced their last tokens, while that was not for all of
-// them in the last iteration: the cohort is held, and those who join it meanwhile have produced
-// tokens since. They stand in order of time. The next step of the cohort makes them one again,
-// and the list is empty. Lagging members are in no group.
+// groups divides the members of a held cohort by the iteration that produced their last token: sequences that join the
+// cohort while it is held have newer tokens than the other members. They are in order of time. The list is empty if all
+// members produced a token in the last iteration, hence after each step of the cohort. Lagging members are in no group.
 type groups []group
 
-// hold notes that the members, of whom so many have joined just now, were given nothing in the
-// iteration f; the previous one was number, which ended at the instant end.
+// hold updates the groups after iteration f, which gave no tokens to the cohort. members is the number of members, of
+// which joined have just joined. number and end are those of the iteration before f.
 func (g *groups) hold(f *iteration, members, joined int, number int64, end clock.Time) {
 	if len(*g) == 0 && members > joined {
 		*g = append(*g, group{number, end, members - joined})
@@ -35,7 +37,7 @@ func (g groups) size() int {
 	return n
 }
 
-// of is the group of member s. The list is not empty.
+// of returns the group of member s. The list must not be empty.
 func (g groups) of(s *sequence) *group {
 	for k := len(g) - 1; k > 0; k-- {
 		if g[k].number == s.joinBatch {
@@ -45,8 +47,8 @@ func (g groups) of(s *sequence) *group {
 	return &g[0]
 }
 
-// lastToken is the iteration that gave the last token of s, which decodes, and its end. That of
-// the iteration being composed does not count.
+// lastToken returns the number and end of the iteration that produced the last token of s, which decodes. The iteration
+// that is being composed does not count.
 func (r *Engine) lastToken(s *sequence) (number int64, end clock.Time) {
 	switch {
 	case s.lagging:
@@ -60,7 +62,7 @@ func (r *Engine) lastToken(s *sequence) (number int64, end clock.Time) {
 	return r.gpu.batches, r.gpu.free
 }
 
-// leaveStep makes s, which decodes, keep its last token for itself.
+// leaveStep makes member s keep the iteration of its last token in its own fields.
 func (r *Engine) leaveStep(s *sequence) {
 	s.lastBatch, s.lastEnd = r.lastToken(s)
 	if !s.lagging && len(r.groups) > 0 {
@@ -68,64 +70,48 @@ func (r *Engine) leaveStep(s *sequence) {
 	}
 }
 
-// lateGap is inter-token gaps that are not an iteration's length: the tokens before them came from
-// an earlier iteration than the previous one.
+// tokenGaps counts the inter-token gaps that end with the iteration that is being composed.
+type tokenGaps struct {
+	last int64     // number of the previous iteration, or noIteration
+	gaps int       // gaps that began with the end of the previous iteration
+	late []lateGap // all others
+}
+
+// noIteration is the number of no iteration. With pipeline parallelism every gap is late.
+const noIteration = -1
+
+// lateGap is n gaps that began at the same instant.
 type lateGap struct {
 	from clock.Time
 	n    int
 }
 
-// countGaps counts the gaps that end when n sequences, whose last tokens came from the given
-// iteration, produce another in the one being composed; a negative n takes them back.
-func (it *batchBuilder) countGaps(number int64, end clock.Time, n int) {
-	if number == it.r.gpu.batches && it.r.pipe == nil {
-		it.gaps += n
+// countGaps counts the gaps of n sequences that get a token in this iteration. Their last tokens came from the iteration
+// with the given number and end. A negative n uncounts them.
+func (g *tokenGaps) countGaps(number int64, end clock.Time, n int) {
+	if number == g.last {
+		g.gaps += n
 		return
 	}
-	it.countLate(end, n)
+	g.countLate(end, n)
 }
 
-// countLate counts gaps that no span carries, however long the previous iteration is ago.
-func (it *batchBuilder) countLate(from clock.Time, n int) {
-	for k := range it.late {
-		if it.late[k].from == from {
-			it.late[k].n += n
+// countLate counts n gaps that began at an instant and are reported apart from the span.
+func (g *tokenGaps) countLate(from clock.Time, n int) {
+	for k := range g.late {
+		if g.late[k].from == from {
+			g.late[k].n += n
 			return
 		}
 	}
-	it.late = append(it.late, lateGap{from, n})
+	g.late = append(g.late, lateGap{from, n})
 }
 
-// countCohortGaps counts the gaps that end with the cohort's step.
-func (it *batchBuilder) countCohortGaps() {
-	r := it.r
-	for i := r.running.first; i != none && r.lagging > 0; i = r.seq(i).next {
-		if s := r.seq(i); s.lagging {
-			it.countGaps(s.lastBatch, s.lastEnd, 1)
-		}
-	}
-	switch {
-	case r.pipe != nil:
-		if _, end := r.pipe.lastToken(); r.cohort.size > r.lagging {
-			it.countLate(end, r.cohort.size-r.lagging)
-		}
-		return
-	case len(r.groups) == 0:
-		it.gaps += r.cohort.size - r.lagging
-		return
-	}
-	for k := range r.groups {
-		g := &r.groups[k]
-		it.countGaps(g.number, g.end, g.size)
-	}
-}
-
-// reportGaps tells the observer of the inter-token gaps that end with the iteration and are not its
-// length.
-func (it *batchBuilder) reportGaps(end clock.Time) {
-	for _, g := range it.late {
-		if g.n > 0 {
-			it.r.obs.Gap(end, end.Sub(g.from), g.n)
+// reportGaps reports the late gaps to the observers. end is the end of the iteration.
+func (g *tokenGaps) reportGaps(obs *event.Fanout, end clock.Time) {
+	for _, late := range g.late {
+		if late.n > 0 {
+			obs.Gap(end, end.Sub(late.from), late.n)
 		}
 	}
 }

@@ -31,7 +31,7 @@ type lease struct {
 	heldBlocks
 }
 
-// Load implements [sched.View].
+// Load implements [sched.Admitter].
 func (it *batchBuilder) Load(place int) bool {
 	r := it.r
 	if r.conn == nil {

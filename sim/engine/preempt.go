@@ -1,17 +1,14 @@
 package engine
 
-import (
-	"math"
+import "clifftop/sim/sched"
 
-	"clifftop/sim/sched"
-)
-
-// Preempt implements [sched.View].
+// Preempt implements [sched.Preemption].
 func (it *batchBuilder) Preempt(i sched.Seq) { it.preempt(int32(i), false) }
 
-// PreemptToTail implements [sched.View].
+// PreemptToTail implements [sched.Preemption].
 func (it *batchBuilder) PreemptToTail(i sched.Seq) { it.preempt(int32(i), true) }
 
+// preempt preempts sequence i, which returns to the head or the tail of the queue.
 func (it *batchBuilder) preempt(i int32, tail bool) {
 	r := it.r
 	s := r.seq(i)
@@ -34,7 +31,7 @@ func (it *batchBuilder) preempt(i int32, tail bool) {
 	r.requeue(i, s, tail)
 }
 
-// takeOut puts s out of the running batch.
+// takeOut removes s from the running batch.
 func (it *batchBuilder) takeOut(i int32, s *sequence) {
 	r := it.r
 	s.rec.Preemptions++
@@ -53,7 +50,7 @@ func (it *batchBuilder) takeOut(i int32, s *sequence) {
 	}
 }
 
-// requeue puts sequence i, which was preempted, into the queue.
+// requeue returns sequence i, which was preempted, to the queue.
 func (r *Engine) requeue(i int32, s *sequence, tail bool) {
 	s.phase = preempted
 	req := &s.rec.Request
@@ -65,7 +62,7 @@ func (r *Engine) requeue(i int32, s *sequence, tail bool) {
 	}
 }
 
-// takeBack undoes what the iteration being composed gave to s, and lets it leave the cohort.
+// takeBack takes back what s got in this iteration, and removes it from the cohort.
 func (it *batchBuilder) takeBack(i int32, s *sequence) {
 	it.r.Settle()
 	switch {
@@ -82,66 +79,7 @@ func (it *batchBuilder) takeBack(i int32, s *sequence) {
 	}
 }
 
-// takeBackChunk undoes the prefill chunk that s was given in this iteration.
-func (it *batchBuilder) takeBackChunk(i int32, s *sequence) {
-	for k, j := range it.chunkSeqs {
-		if j == i {
-			it.chunks = append(it.chunks[:k], it.chunks[k+1:]...)
-			it.chunkSeqs = append(it.chunkSeqs[:k], it.chunkSeqs[k+1:]...)
-			break
-		}
-	}
-	it.budget += s.given
-	if s.computed == s.target {
-		it.takeBackFirst(i, s)
-		if s.issued--; s.issued > 0 {
-			it.countLate(s.lastEnd, -1)
-		}
-	}
-	s.computed -= s.given
-	s.chunkBatch = 0
-	it.countPrefill(s, s.given, -1)
-}
-
-// takeBackFirst takes s out of those that produce their first token since their admission.
-func (it *batchBuilder) takeBackFirst(i int32, s *sequence) {
-	it.current.firsts = without(it.current.firsts, i)
-	s.joinBatch = math.MaxInt64
-}
-
-// takeBackDecode undoes the step of s, which decodes: the token it was given or, where the policy visits
-// sequences singly, the step that was counted beforehand.
-func (it *batchBuilder) takeBackDecode(i int32, s *sequence) {
-	if it.r.inOtherCohort(s) {
-		it.r.leaveCohort(i)
-		return
-	}
-	hasToken := it.hasToken(s)
-	it.r.leaveCohort(i)
-	if it.stepped && it.r.queue.fair != nil {
-		it.r.queue.fair.produced(s, -1)
-	}
-	if hasToken {
-		it.takeBackToken(s)
-	} else if it.stepped {
-		s.computed--
-		s.issued--
-	}
-}
-
-// takeBackToken undoes the decode of s.
-func (it *batchBuilder) takeBackToken(s *sequence) {
-	it.budget++
-	it.decodes--
-	it.context -= int64(s.computed)
-	it.countGaps(s.lastBatch, s.lastEnd, -1)
-	s.computed--
-	s.issued--
-}
-
-// Sequences whose KV goes to host memory and comes back.
-
-// SwapOut implements [sched.View].
+// SwapOut implements [sched.Preemption].
 func (it *batchBuilder) SwapOut(h sched.Seq) bool {
 	r, i := it.r, int32(h)
 	s := r.seq(i)
@@ -164,14 +102,14 @@ func (it *batchBuilder) SwapOut(h sched.Seq) bool {
 	return true
 }
 
-// load brings s back from host memory.
+// load moves the KV of s back from host memory.
 func (r *Engine) load(s *sequence) {
 	r.space.hosted -= s.hosted
 	r.space.moved += s.hosted
 	s.loaded, s.hosted = s.computed, 0
 }
 
-// resume gives sequence i, which decoded when it was swapped out and is admitted again, its token.
+// resume gives a token to sequence i, which decoded when it was swapped out and is admitted again.
 func (it *batchBuilder) resume(i int32, s *sequence) {
 	s.given, s.grown = 1, false
 	s.joinBatch = it.current.number

@@ -1,30 +1,30 @@
 package engine
 
 import (
+	"fmt"
+
 	"clifftop/sim/kv"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
 
-// lookup remembers what the prefix cache holds of the head of the queue, so that a head that stays
-// blocked is not looked up again before something changes.
-type lookup struct {
-	valid   bool
-	request int64
-	epoch   uint64
-	fresh   blockHashes        // of a head that has no sequence yet,
-	begun   bool               // if it has been begun
-	blocks  []int32            // cached leading blocks
-	found   int32              // with one that may not be hit
-	held    int                // those referenced
-	most    int32              // the most blocks that may be found
-	text    []workload.Segment // scratch
+// queueView is the waiting queue as a policy sees it.
+type queueView struct {
+	*composition
+	looked  bool        // the policy has asked for more than the head of the queue
+	blocked sched.Cause // why the head was not admitted
 }
 
-// Waiting implements [sched.View].
-func (it *batchBuilder) Waiting(place int) (d sched.Waiting, ok bool) {
-	r := it.r
-	w := it.waiting(place)
+// WaitingLen implements [sched.Queue].
+func (v *queueView) WaitingLen() int {
+	v.looked = true
+	return v.r.queue.len()
+}
+
+// Waiting implements [sched.Queue].
+func (v *queueView) Waiting(place int) (d sched.Waiting, ok bool) {
+	r := v.r
+	w := v.waiting(place)
 	if w == nil {
 		return
 	}
@@ -45,20 +45,73 @@ func (it *batchBuilder) Waiting(place int) (d sched.Waiting, ok bool) {
 	return d, true
 }
 
-// waiting is the request at a place of the queue, or nil.
-func (it *batchBuilder) waiting(place int) *waiting {
+// Beginning implements [sched.Queue].
+func (v *queueView) Beginning(place int, tokens int32) (key uint64, ok bool) {
+	v.looked = v.looked || place > 0
+	w := v.r.queue.at(place)
+	if w == nil || v.r.known(w) < tokens {
+		return 0, false
+	}
+	return w.req.PrefixHash(tokens), true
+}
+
+// Path implements [sched.Queue].
+func (v *queueView) Path(place int, to []int32) []int32 {
+	v.looked = v.looked || place > 0
+	r := v.r
+	w := r.queue.at(place)
+	if w == nil || r.space.radix == nil {
+		return to
+	}
+	return r.space.radix.Path(r.match(w, r.known(w)), to)
+}
+
+// Blocked implements [sched.Queue].
+func (v *queueView) Blocked(why sched.Cause) {
+	if v.r.queue.len() == 0 {
+		return
+	}
+	if v.blocked = why; v.r.pipe != nil && v.r.pipe.holds(v.r.queue.head()) {
+		v.blocked = sched.HeldByPolicy
+	}
+}
+
+// waiting returns the request at a place of the queue, or nil. It is nil too if the request waits for a token in flight.
+func (v *queueView) waiting(place int) *waiting {
 	if place > 0 {
-		it.looked = true
-		if it.r.cfg.Order != nil {
-			it.unsupported("Waiting beyond the head of an ordered queue")
+		v.looked = true
+		if v.r.cfg.Order != nil {
+			v.unsupported("Waiting beyond the head of an ordered queue")
 			return nil
 		}
 	}
-	w := it.r.queue.at(place)
-	if it.r.pipe != nil && it.r.pipe.holds(w) {
+	w := v.r.queue.at(place)
+	if v.r.pipe != nil && v.r.pipe.holds(w) {
 		return nil
 	}
 	return w
+}
+
+// unsupported fails the run because the policy used a feature that the engine does not have.
+func (v *queueView) unsupported(verb string) {
+	if v.r.fault == nil {
+		v.r.fault = fmt.Errorf("sim: policy %T uses %s, which the engine does not do", v.r.cfg.Scheduler, verb)
+	}
+}
+
+// lookup remembers what the prefix cache holds of the head of the queue, so that a head that stays
+// blocked is not looked up again before something changes.
+type lookup struct {
+	valid   bool
+	request int64
+	epoch   uint64
+	fresh   blockHashes        // of a head that has no sequence yet,
+	begun   bool               // if it has been begun
+	blocks  []int32            // cached leading blocks
+	found   int32              // with one that may not be hit
+	held    int                // those referenced
+	most    int32              // the most blocks that may be found
+	text    []workload.Segment // scratch
 }
 
 // mayHit reports whether hashed blocks may hold what a waiting request begins with.
@@ -67,27 +120,6 @@ func (r *Engine) mayHit(w *waiting) bool {
 		return r.space.caching && r.seq(w.seq).phase != loaded
 	}
 	return r.space.caching && w.req.SharesPrompt()
-}
-
-// Beginning implements [sched.View].
-func (it *batchBuilder) Beginning(place int, tokens int32) (key uint64, ok bool) {
-	it.looked = it.looked || place > 0
-	w := it.r.queue.at(place)
-	if w == nil || it.r.known(w) < tokens {
-		return 0, false
-	}
-	return w.req.PrefixHash(tokens), true
-}
-
-// Path implements [sched.View].
-func (it *batchBuilder) Path(place int, to []int32) []int32 {
-	it.looked = it.looked || place > 0
-	r := it.r
-	w := r.queue.at(place)
-	if w == nil || r.space.radix == nil {
-		return to
-	}
-	return r.space.radix.Path(r.match(w, r.known(w)), to)
 }
 
 // describe tells of a request in the queue what does not depend on the cache. d is empty before.

@@ -88,22 +88,6 @@ func (r *Engine) registerHeld(f *iteration) {
 	}
 }
 
-// registerRested registers the blocks that the cohort's step fills, where their tokens are all known because
-// the sequences have none in flight: they were held.
-func (it *batchBuilder) registerRested() {
-	r, c := it.r, &it.r.cohort
-	if ahead := r.inFlight.n > 0 && r.inFlight.at(0).stepped; ahead && r.lagging == 0 {
-		return
-	}
-	r.Settle()
-	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = r.seq(i).nextSame {
-		if r.tokensInFlight(i) == 0 {
-			s := r.seq(i)
-			r.register(s, c.computed(s)/r.cfg.BlockSize)
-		}
-	}
-}
-
 // indexOwnBlocks makes the private blocks of s findable, for its return after a preemption or for another attempt.
 func (r *Engine) indexOwnBlocks(s *sequence) {
 	if s.indexOwn {

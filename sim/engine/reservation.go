@@ -1,14 +1,45 @@
 package engine
 
 import (
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 )
 
-// Blocks that sequences hold or are promised ahead of need.
+// kvAllocator is the KV pool as a policy sees it. It allocates blocks to running sequences, for the tokens of the
+// iteration or ahead of need.
+type kvAllocator struct {
+	*composition
+	empty   int // reserved blocks that are empty in the iterations that are being committed
+	leaving int // those of them whose sequences leave before the second iteration
+}
 
-// Reserve implements [sched.View].
-func (it *batchBuilder) Reserve(i sched.Seq, tokens int32) bool {
-	r := it.r
+// Blocks implements [sched.KVSpace].
+func (a *kvAllocator) Blocks() int { return a.r.cfg.NumGPUBlocks }
+
+// FreeBlocks implements [sched.KVSpace].
+func (a *kvAllocator) FreeBlocks() int {
+	a.asked = true
+	return a.r.free()
+}
+
+// LargestFree implements [sched.KVSpace].
+func (a *kvAllocator) LargestFree() int {
+	if h := a.r.space.contiguous; h != nil {
+		return min(h.Largest(), a.FreeBlocks())
+	}
+	return a.FreeBlocks()
+}
+
+// BlocksFor implements [sched.KVSpace].
+func (a *kvAllocator) BlocksFor(tokens int32) int { return a.r.pagesFor(tokens) }
+
+// Slots implements [sched.KVSpace].
+func (a *kvAllocator) Slots(tokens int32) int32 { return a.r.cfg.slots(tokens) }
+
+// Reserve implements [sched.Reservation].
+func (a *kvAllocator) Reserve(i sched.Seq, tokens int32) bool {
+	r := a.r
 	s := r.seq(int32(i))
 	r.Settle()
 	blocks := r.blocksFor(tokens)
@@ -16,22 +47,22 @@ func (it *batchBuilder) Reserve(i sched.Seq, tokens int32) bool {
 		return true
 	}
 	grown := s.grown
-	if ok := it.holdAll(int32(i), s, blocks); !ok {
+	if !a.holdAll(int32(i), s, blocks) {
 		return false
 	}
 	s.grown = grown
 	s.reserved = blocks
 	r.space.reserves = true
-	it.refile(int32(i), s)
+	a.refile(int32(i), s)
 	return true
 }
 
-// holdAll makes s hold so many blocks, which are more than it holds. In a contiguous pool it leaves its hole for
-// another one first, and takes it again where there is none.
-func (it *batchBuilder) holdAll(i int32, s *sequence, blocks int) bool {
-	r := it.r
+// holdAll allocates blocks for s up to so many in all, more than it holds, and reports whether there were enough. In a
+// contiguous pool s first frees its range. If there is no range that is large enough, it takes the old one again.
+func (a *kvAllocator) holdAll(i int32, s *sequence, blocks int) bool {
+	r := a.r
 	if r.space.contiguous == nil {
-		return it.grow(i, s, blocks)
+		return a.grow(i, s, blocks)
 	}
 	held := s.blockCount
 	left := s.bookedLeft(held)
@@ -39,35 +70,81 @@ func (it *batchBuilder) holdAll(i int32, s *sequence, blocks int) bool {
 	r.putCount(held)
 	s.blockCount = 0
 	r.updateBooking(s, 0, left)
-	if !it.grow(i, s, blocks) {
-		it.grow(i, s, held)
+	if !a.grow(i, s, blocks) {
+		a.grow(i, s, held)
 		return false
 	}
 	return true
 }
 
-// Book implements [sched.View].
-func (it *batchBuilder) Book(i sched.Seq, tokens int32) {
-	r := it.r
+// Book implements [sched.Reservation].
+func (a *kvAllocator) Book(i sched.Seq, tokens int32) {
+	r := a.r
 	s := r.seq(int32(i))
 	r.Settle()
 	held := r.held(s)
 	left := s.bookedLeft(held)
 	s.booking = r.pagesFor(tokens)
 	r.updateBooking(s, held, left)
-	it.refile(int32(i), s)
+	a.refile(int32(i), s)
 }
 
-// Booked implements [sched.View].
-func (it *batchBuilder) Booked() int {
-	it.asked = true
-	return it.r.space.booked
+// Booked implements [sched.Reservation].
+func (a *kvAllocator) Booked() int {
+	a.asked = true
+	return a.r.space.booked
 }
 
-// emptyBlocks is the number of blocks that hold nothing after the iteration that is being launched, and how many of
-// them belong to sequences that leave before the next.
-func (it *batchBuilder) emptyBlocks() (all, leaving int) {
-	r := it.r
+// grow allocates blocks for s up to so many in all, and reports whether there were enough.
+func (a *kvAllocator) grow(i int32, s *sequence, blocks int) bool {
+	r := a.r
+	held := r.held(s)
+	blocks = max(blocks, held)
+	if blocks-held+r.cfg.Window.Extra(blocks)-s.windowed > r.free() {
+		return false
+	}
+	if r.space.contiguous != nil && blocks > held {
+		start, ok := 0, false
+		if held == 0 {
+			start, ok = r.space.contiguous.Take(blocks)
+		}
+		if !ok {
+			return false
+		}
+		s.hole = start
+	}
+	left, growing := s.bookedLeft(held), s.growing
+	if r.cfg.Window.Layers > 0 {
+		r.chargeWindow(s, blocks)
+	}
+	s.grown = true
+	if r.space.caching {
+		s.blocks = r.space.pool.Pop(s.blocks, blocks-held)
+	} else {
+		r.takeCount(blocks - held)
+		s.blockCount = blocks
+	}
+	if s.booking > 0 {
+		r.updateBooking(s, blocks, left)
+	}
+	if s.booking > 0 && growing && !s.growing {
+		a.refile(i, s)
+	}
+	return true
+}
+
+// refile updates what the cohort counts for s, if s is a member.
+func (a *kvAllocator) refile(i int32, s *sequence) {
+	if s.phase == decoding {
+		a.r.delist(s)
+		a.r.enlist(s, i)
+	}
+}
+
+// emptyBlocks returns the number of blocks that are empty after the iteration that is being launched, and how many of
+// them belong to sequences that leave before the next one.
+func (a *kvAllocator) emptyBlocks() (all, leaving int) {
+	r := a.r
 	if !r.space.reserves {
 		return 0, 0
 	}
@@ -75,7 +152,7 @@ func (it *batchBuilder) emptyBlocks() (all, leaving int) {
 	for _, i := range r.running.prefills {
 		all += r.emptyOf(r.seq(i))
 	}
-	for _, i := range it.current.firsts {
+	for _, i := range a.current.firsts {
 		if s := r.seq(i); s.phase == finishing {
 			all += r.emptyOf(s)
 		}
@@ -84,25 +161,32 @@ func (it *batchBuilder) emptyBlocks() (all, leaving int) {
 		return all, 0
 	}
 	for _, i := range r.inFlight.at(0).finishes {
-		if s := r.seq(i); s.phase == finishing && s.joinBatch != it.current.number {
+		if s := r.seq(i); s.phase == finishing && s.joinBatch != a.current.number {
 			leaving += r.emptyOf(s)
 		}
 	}
 	return all + leaving, leaving
 }
 
-// emptyOf is that of s, which runs and is in no cohort.
-func (r *Engine) emptyOf(s *sequence) int { return max(0, s.reserved-r.blocksFor(s.computed)) }
-
-// refile counts s anew, if it is in the cohort.
-func (it *batchBuilder) refile(i int32, s *sequence) {
-	if s.phase == decoding {
-		it.r.delist(s)
-		it.r.enlist(s, i)
+// reportEmpty sets the empty blocks of span s. Iteration 1 of the span makes the given step of the cohort.
+func (a *kvAllocator) reportEmpty(s *event.Span, step int64) {
+	c := &a.r.cohort
+	s.EmptyBlocks, s.EmptyFemtos = a.empty, clock.Uint128{}
+	if a.empty == 0 {
+		return
 	}
+	s.EmptyFemtos = clock.Mul64(uint64(a.empty), uint64(s.Femtos(s.N)))
+	if s.N > 1 && c.fills.members > 0 {
+		s.EmptyFemtos = s.EmptyFemtos.Sub(c.fills.femtos(0, &s.Progression, step))
+		a.empty -= c.fills.over(step, s.N-1)
+	}
+	s.EmptyBlocks = a.empty
 }
 
-// held is the number of blocks that s holds. The cohort's are settled.
+// emptyOf is the number of empty reserved blocks of s, which runs outside the cohort.
+func (r *Engine) emptyOf(s *sequence) int { return max(0, s.reserved-r.blocksFor(s.computed)) }
+
+// held is the number of blocks that s holds. The blocks of the cohort are settled.
 func (r *Engine) held(s *sequence) int {
 	if r.space.caching {
 		return len(s.blocks)
@@ -112,16 +196,16 @@ func (r *Engine) held(s *sequence) int {
 	}
 	computed := r.cohort.computed(s)
 	if it := &r.it; it.open && it.slow && s.given == 0 && !s.grown && !r.inOtherCohort(s) {
-		computed-- // the step is counted, but it has not got its token yet
+		computed-- // the step is counted, but s has no token yet
 	}
 	return max(s.reserved, r.blocksFor(computed))
 }
 
-// bookedLeft is what is left of the promise to s, which holds so many blocks.
+// bookedLeft is the number of booked blocks that s, which holds so many blocks, has not taken.
 func (s *sequence) bookedLeft(held int) int { return max(0, s.booking-held-s.windowed) }
 
-// updateBooking notes that s holds so many blocks now, or was promised more, when so many promised ones were
-// left before.
+// updateBooking updates the sum of booked blocks after a change of s, which holds so many blocks now. before is the
+// value of bookedLeft before the change.
 func (r *Engine) updateBooking(s *sequence, held, before int) {
 	left := s.bookedLeft(held)
 	r.space.booked += left - before
@@ -132,7 +216,7 @@ func (r *Engine) updateBooking(s *sequence, held, before int) {
 
 // The charge for the KV of sliding-window layers.
 
-// windowNeed is what the windowed layers of the members take in the next step. With take it is charged.
+// windowNeed is the number of blocks that windowed layers of the members take in the next step. take charges them.
 func (r *Engine) windowNeed(take bool) int {
 	c, sum := &r.cohort, 0
 	if c.growing == 0 {
@@ -163,7 +247,7 @@ func (r *Engine) chargeWindow(s *sequence, blocks int) {
 	}
 }
 
-// growWindow charges s, which decodes and takes the last of so many blocks.
+// growWindow charges member s, which takes the last of so many blocks, for its windowed layers.
 func (r *Engine) growWindow(i int32, s *sequence, blocks int) {
 	before := s.bookedLeft(blocks - 1)
 	r.chargeWindow(s, blocks)
@@ -172,7 +256,7 @@ func (r *Engine) growWindow(i int32, s *sequence, blocks int) {
 	}
 	s.owed = s.bookedLeft(blocks)
 	r.space.booked += s.owed - before
-	if !s.growing { // what was promised falls steadily from now on
+	if !s.growing { // from now on one booked block is used in each round
 		r.delist(s)
 		r.enlist(s, i)
 	}

@@ -8,13 +8,13 @@ import (
 	"clifftop/sim/clock"
 )
 
-// pace says how long the composed iteration takes, in femtoseconds, and by how much each of those like it
-// would take longer than the one before, for n of them.
+// pace returns how long the composed iteration takes, and by how much each of the next ones like it takes longer than
+// the one before, in femtoseconds. This holds for n iterations.
 func (r *Engine) pace() (first, slope int64, n int) {
 	it, b := &r.it, &r.batch // field by field: whole-struct stores stall the loads that follow
 	b.Decodes, b.Context, b.Chunks = it.decodes+it.padRows, it.context+it.padContext, it.chunks
 	if it.padTo > 0 {
-		b.Chunks = it.padChunks()
+		b.Chunks = it.padChunks(it.chunks)
 	}
 	b.SharedTokens = r.Shared() * int64(r.cfg.BlockSize)
 	b.Drafts = it.drafts
@@ -39,20 +39,20 @@ func (r *Engine) pace() (first, slope int64, n int) {
 	return
 }
 
-// withHost adds the host's time to that of the GPU: one after the other or, with asynchronous scheduling,
-// the longer of both.
+// withHost combines the time of the GPU with that of the host: their sum or, with asynchronous scheduling, the longer
+// of both.
 func (r *Engine) withHost(first, slope int64, n int) (int64, int64, int) {
 	rows := r.it.decodes + len(r.it.chunks)
 	host := int64(r.cfg.CPUStep+clock.Duration(rows)*r.cfg.CPUPerSequence) * clock.FemtosPerPico
 	s := &r.span
 	switch {
-	case r.pipe != nil: // a stage before the first one
+	case r.pipe != nil: // the host acts like a stage before the first one
 		return first, 0, 1
 	case r.depth == 1:
 		s.HostFemtos = host
 		first += host
 	case first < host:
-		if slope > 0 { // until the GPU's time has grown longer
+		if slope > 0 { // as long as the GPU is faster than the host
 			n = int(min(int64(n), (host-first)/slope+1))
 		}
 		s.HostFemtos, s.HostSlope = host-first, -slope
@@ -61,36 +61,44 @@ func (r *Engine) withHost(first, slope int64, n int) (int64, int64, int) {
 	return first, slope, n
 }
 
-// padChunks is the chunks at the length that they are padded to.
-func (it *batchBuilder) padChunks() []model.Chunk {
-	it.padded = append(it.padded[:0], it.chunks...)
-	for k := range it.padded {
-		c := &it.padded[k]
-		it.padTokens += int(max(0, it.padTo-c.New))
-		c.New = max(c.New, it.padTo)
-	}
-	return it.padded
+// padding is the rows and tokens that an iteration computes for nothing, because the engine pads its batch.
+type padding struct {
+	padRows, padTokens int
+	padContext         int64         // KV length of the rows
+	padTo              int32         // length that chunks are padded to; 0 for none
+	padded             []model.Chunk // scratch
 }
 
-// Pad implements [sched.View].
-func (it *batchBuilder) Pad(rows int, context int64) { it.padRows, it.padContext = rows, context }
+// Pad implements [sched.Iteration].
+func (p *padding) Pad(rows int, context int64) { p.padRows, p.padContext = rows, context }
 
-// PadChunks implements [sched.View].
-func (it *batchBuilder) PadChunks(to int32) { it.padTo = to }
+// PadChunks implements [sched.Iteration].
+func (p *padding) PadChunks(to int32) { p.padTo = to }
+
+// padChunks returns the chunks padded to the length that the policy asked for.
+func (p *padding) padChunks(chunks []model.Chunk) []model.Chunk {
+	p.padded = append(p.padded[:0], chunks...)
+	for k := range p.padded {
+		c := &p.padded[k]
+		p.padTokens += int(max(0, p.padTo-c.New))
+		c.New = max(c.New, p.padTo)
+	}
+	return p.padded
+}
 
 // MaxSlowdown is the greatest factor of step times, in thousandths.
 const MaxSlowdown = 1_000_000
 
-// SetSlowdown makes iterations that are composed from now on take so many thousandths of their usual time; 0 is as
-// usual.
+// SetSlowdown sets the step time of iterations that are composed from now on, in thousandths of the usual one; 0 is the
+// usual one.
 func (r *Engine) SetSlowdown(now clock.Time, permille int64) {
 	if r.gpu.slowdown = permille; r.ahead.N > 0 {
 		r.cut(now)
 	}
 }
 
-// slowed is the times of a replica that is slow. Where the factor leaves a part of a femtosecond of the slope, only one
-// iteration is promised at a time, so that the lengths of promises change nothing.
+// slowed applies the slowdown to the times that pace returns. If the slope is then no whole number of femtoseconds,
+// n is 1, so that the length of spans does not change the result.
 func (r *Engine) slowed(first, slope int64, n int) (int64, int64, int) {
 	hi, lo := bits.Mul64(uint64(first), uint64(r.gpu.slowdown))
 	slow := uint64(clock.MaxFemtos)

@@ -1,63 +1,50 @@
 package engine
 
-// Sequences whose tokens are speculated about. They are not in the cohort: what an iteration brings each of them
-// differs from one to the next, and so do the tokens that it takes, so that the policy has to visit each
-// of them, and an iteration costs in proportion to their number.
-
-// speculate makes s, which has computed all its known tokens but the last, decode with drafts.
-func (r *Engine) speculate(s *sequence) {
-	s.phase = speculating
-	r.running.speculating++
-	r.propose(s)
+// draftVerifier gives tokens and drafts to sequences that decode with speculative decoding. These are not in the
+// cohort, because the number of tokens that they compute and produce differs from iteration to iteration. The policy
+// visits each of them, so the cost of an iteration is proportional to their number.
+type draftVerifier struct {
+	*composition
+	drafts    int
+	accepted  int // drafts that were accepted
+	discarded int // tokens that were issued past the end of an output
 }
 
-// propose finds drafts for the next iteration of s.
-func (r *Engine) propose(s *sequence) { s.drafts = r.drafter.proposed(s.rec.Request.ID, s.verified) }
-
-// missingDrafts is how many tokens s, which decodes with drafts, may be given: the one that it lacks and the drafts, as
-// far as the longest sequence goes.
-func (r *Engine) missingDrafts(s *sequence) int32 {
-	if s.given > 0 {
-		return 0
-	}
-	return min(1+s.drafts, r.cfg.MaxModelLen-1-s.computed)
-}
-
-// giveDrafts gives s the token that it lacks and n-1 drafts.
-func (it *batchBuilder) giveDrafts(i int32, s *sequence, n int32) {
-	r := it.r
+// giveDrafts gives s its next token and n-1 drafts.
+func (v *draftVerifier) giveDrafts(i int32, s *sequence, n int32) {
+	r := v.r
 	s.given, s.grown = n, false
 	s.computed += n
-	it.countDrafts(s, 1)
-	it.current.verified = append(it.current.verified, i)
+	v.countDrafts(s, 1)
+	v.current.verified = append(v.current.verified, i)
 	if r.space.caching {
 		r.register(s, (s.rec.Request.InputTokens+s.issued)/r.cfg.BlockSize)
 	}
 }
 
-// takeBackDrafts undoes it.
-func (it *batchBuilder) takeBackDrafts(i int32, s *sequence) {
+// takeBackDrafts takes back what s got in this iteration.
+func (v *draftVerifier) takeBackDrafts(i int32, s *sequence) {
 	if s.given == 0 {
 		return
 	}
-	it.countDrafts(s, -1)
+	v.countDrafts(s, -1)
 	s.computed -= s.given
-	it.current.verified = without(it.current.verified, i)
+	v.current.verified = without(v.current.verified, i)
 }
 
-// countDrafts counts what s was given; sign -1 takes it back.
-func (it *batchBuilder) countDrafts(s *sequence, sign int) {
-	it.budget -= int32(sign) * s.given
-	it.decodes += sign
-	it.drafts += sign * int(s.given-1)
-	it.context += int64(sign) * int64(s.computed)
-	it.countGaps(s.lastBatch, s.lastEnd, sign)
+// countDrafts counts the tokens given to s. With sign -1 it uncounts them.
+func (v *draftVerifier) countDrafts(s *sequence, sign int) {
+	v.budget -= int32(sign) * s.given
+	v.decodes += sign
+	v.drafts += sign * int(s.given-1)
+	v.context += int64(sign) * int64(s.computed)
+	v.countGaps(s.lastBatch, s.lastEnd, sign)
 }
 
-// verify settles what the drafts of the iteration that was composed bring.
-func (it *batchBuilder) verify() {
-	r := it.r
-	for _, i := range it.current.verified {
+// verify draws which drafts of the iteration are accepted, and issues the tokens.
+func (v *draftVerifier) verify() {
+	r := v.r
+	for _, i := range v.current.verified {
 		s := r.seq(i)
 		drafts := s.given - 1
 		accepted := r.drafter.accepted(s.rec.Request.ID, s.verified, drafts)
@@ -66,8 +53,8 @@ func (it *batchBuilder) verify() {
 		s.fresh = min(1+accepted, s.output-s.issued)
 		s.useless = s.given - s.fresh
 		s.issued += s.fresh
-		it.accepted += int(accepted)
-		it.discarded += int(1 + accepted - s.fresh)
+		v.accepted += int(accepted)
+		v.discarded += int(1 + accepted - s.fresh)
 		if r.queue.fair != nil {
 			r.queue.fair.produced(s, s.fresh)
 		}
@@ -78,7 +65,26 @@ func (it *batchBuilder) verify() {
 	}
 }
 
-// launched notes that flight f issues the tokens of the sequences that speculate, and of those that begin to.
+// speculate makes s, whose prefill is complete, decode with drafts.
+func (r *Engine) speculate(s *sequence) {
+	s.phase = speculating
+	r.running.speculating++
+	r.propose(s)
+}
+
+// propose finds drafts for the next iteration of s.
+func (r *Engine) propose(s *sequence) { s.drafts = r.drafter.proposed(s.rec.Request.ID, s.verified) }
+
+// missingDrafts is the number of tokens that s, which decodes with drafts, can be given: its next token and the drafts,
+// within the maximum model length.
+func (r *Engine) missingDrafts(s *sequence) int32 {
+	if s.given > 0 {
+		return 0
+	}
+	return min(1+s.drafts, r.cfg.MaxModelLen-1-s.computed)
+}
+
+// launched records that iteration f issues the tokens of the sequences that decode with drafts, or begin to.
 func (r *Engine) launched(f *iteration) {
 	r.running.remaining -= int64(r.it.accepted - r.it.discarded)
 	for _, i := range f.verified {
@@ -94,7 +100,7 @@ func (r *Engine) launched(f *iteration) {
 	}
 }
 
-// deliverDrafts gives up what was computed for rejected drafts. The blocks stay, for the tokens to come.
+// deliverDrafts discards the KV of rejected drafts of iteration f. The blocks stay allocated for later tokens.
 func (r *Engine) deliverDrafts(f *iteration) {
 	for _, i := range f.verified {
 		s := r.seq(i)

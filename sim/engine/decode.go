@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"clifftop/internal/pq"
+	"clifftop/sim/sched"
+)
+
+// cohortDecoder gives tokens to the members of the cohort.
+type cohortDecoder struct {
+	*composition
+	mixed  bool    // the members got their step at once, and sequences in prefill may stand among them
+	missed []int32 // members that got no token
+}
+
+// DecodeAll implements [sched.Decoding].
+func (d *cohortDecoder) DecodeAll() sched.Seq {
+	if d.r.running.speculating > 0 {
+		return d.first()
+	}
+	before := d.firstPrefill()
+	if d.r.cohort.size == 0 {
+		return before
+	}
+	if before != sched.None && d.decoderBehind(int32(before)) || !d.step() {
+		return d.first()
+	}
+	return before
+}
+
+// DecodeFirst implements [sched.Decoding].
+func (d *cohortDecoder) DecodeFirst() bool {
+	if d.r.running.speculating > 0 {
+		return false
+	}
+	d.mixed = len(d.r.running.prefills) > 0
+	return d.r.cohort.size == 0 || d.step()
+}
+
+// step makes the step of the cohort, if the pool and the budget have room for all members, and reports whether it did.
+func (d *cohortDecoder) step() bool {
+	r, c := d.r, &d.r.cohort
+	need := c.takes.at(c.steps)
+	if c.size > int(d.budget) || need+r.windowNeed(false) > r.free() || need > 0 && r.space.contiguous != nil {
+		return false
+	}
+	if c.booked.members > 0 {
+		r.space.booked -= c.booked.at(c.steps)
+	}
+	r.windowNeed(true)
+	if r.space.caching {
+		c.debt += need
+	} else {
+		r.takeCount(need)
+	}
+	d.countStep()
+	d.countCohortGaps()
+	if r.space.caching && r.depth > 1 {
+		d.registerRested()
+	}
+	if need > 0 && r.writesBack() {
+		r.Settle() // evictions for the new blocks happen now
+	}
+	d.decodes = c.size
+	d.context = c.context
+	d.budget -= int32(c.size)
+	return true
+}
+
+// firstPrefill returns the first running sequence in prefill.
+func (d *cohortDecoder) firstPrefill() sched.Seq {
+	if len(d.r.running.prefills) == 0 {
+		return sched.None
+	}
+	return sched.Seq(d.r.running.prefills[0])
+}
+
+// decoderBehind reports whether a sequence behind i decodes.
+func (d *cohortDecoder) decoderBehind(i int32) bool {
+	for j := d.r.running.last; j != i; j = d.r.seq(j).prev {
+		if d.r.seq(j).phase == decoding {
+			return true
+		}
+	}
+	return false
+}
+
+// countStep counts the step of the cohort.
+func (d *cohortDecoder) countStep() {
+	d.r.cohort.step()
+	d.stepped = true
+}
+
+// goSlow counts the step of the cohort before the policy visits decoding sequences one by one.
+func (d *cohortDecoder) goSlow() {
+	d.slow = true
+	d.r.Settle()
+	d.countStep()
+	d.r.cohort.settled = d.r.cohort.steps
+}
+
+// countCohortGaps counts the inter-token gaps that end with the step of the cohort.
+func (d *cohortDecoder) countCohortGaps() {
+	r := d.r
+	for i := r.running.first; i != none && r.lagging > 0; i = r.seq(i).next {
+		if s := r.seq(i); s.lagging {
+			d.countGaps(s.lastBatch, s.lastEnd, 1)
+		}
+	}
+	switch {
+	case r.pipe != nil:
+		if _, end := r.pipe.lastToken(); r.cohort.size > r.lagging {
+			d.countLate(end, r.cohort.size-r.lagging)
+		}
+		return
+	case len(r.groups) == 0:
+		d.gaps += r.cohort.size - r.lagging
+		return
+	}
+	for k := range r.groups {
+		g := &r.groups[k]
+		d.countGaps(g.number, g.end, g.size)
+	}
+}
+
+// registerRested registers the blocks that the step of the cohort fills, for members that have no token in flight
+// because they were held: all tokens of these blocks are known.
+func (d *cohortDecoder) registerRested() {
+	r, c := d.r, &d.r.cohort
+	if ahead := r.inFlight.n > 0 && r.inFlight.at(0).stepped; ahead && r.lagging == 0 {
+		return
+	}
+	r.Settle()
+	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = r.seq(i).nextSame {
+		if r.tokensInFlight(i) == 0 {
+			s := r.seq(i)
+			r.register(s, c.computed(s)/r.cfg.BlockSize)
+		}
+	}
+}
+
+// giveDecode gives member s its token.
+func (d *cohortDecoder) giveDecode(i int32, s *sequence) {
+	r := d.r
+	s.given, s.grown = 1, false
+	d.budget--
+	d.decodes++
+	length := r.cohort.computed(s)
+	d.context += int64(length)
+	number, end := r.lastToken(s)
+	d.countGaps(number, end, 1)
+	if r.space.caching {
+		known := s.rec.Request.InputTokens + s.issued + int32(r.cohort.steps-s.joined) - 1 - r.tokensInFlight(i)
+		r.register(s, min(length, known)/r.cfg.BlockSize)
+	}
+}
+
+// takeBackDecode takes member s out of the cohort, and takes back the token that it got in this iteration, or the step
+// that was counted before the visit of s.
+func (d *cohortDecoder) takeBackDecode(i int32, s *sequence) {
+	if d.r.inOtherCohort(s) {
+		d.r.leaveCohort(i)
+		return
+	}
+	hasToken := d.hasToken(s)
+	d.r.leaveCohort(i)
+	if d.stepped && d.r.queue.fair != nil {
+		d.r.queue.fair.produced(s, -1)
+	}
+	if hasToken {
+		d.takeBackToken(s)
+	} else if d.stepped {
+		s.computed--
+		s.issued--
+	}
+}
+
+// putBack puts the members that got no token back by one step.
+func (d *cohortDecoder) putBack() {
+	r, c := d.r, &d.r.cohort
+	for i := r.running.first; i != none; i = r.seq(i).next {
+		s := r.seq(i)
+		if s.phase != decoding || r.inOtherCohort(s) {
+			continue
+		}
+		if d.hasToken(s) {
+			if s.lagging {
+				s.lagging = false
+				r.lagging--
+			}
+			continue
+		}
+		if !s.lagging {
+			r.leaveStep(s)
+			s.lagging = true
+			r.lagging++
+		}
+		d.missed = append(d.missed, i)
+		r.leaveSchedule(i)
+		s.joined++
+		s.ends++
+		if r.queue.fair != nil {
+			r.queue.fair.missed(s)
+		}
+		c.context--
+		r.enterSchedule(i)
+		c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: i})
+		d.current.partial = true
+	}
+}
