@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/router"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model/catalog"
@@ -169,7 +170,7 @@ func round(x float64, decimals int) float64 {
 // policyEntries are the policies for the catalog.
 func policyEntries() []Entry {
 	var entries []Entry
-	for _, p := range scenario.Policies() {
+	for _, p := range policy.All() {
 		entries = append(entries, Entry{Name: p.Name, Properties: []Property{{"does", p.Does}}, Source: p.Source})
 	}
 	return entries

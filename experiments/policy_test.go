@@ -8,11 +8,12 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/policy"
 )
 
 // TestPolicies runs every policy of the catalog, and the invariants with it.
 func TestPolicies(t *testing.T) {
-	for _, p := range scenario.Policies() {
+	for _, p := range policy.All() {
 		order := "fcfs"
 		if p.Name == "preemptive" {
 			order = "srpt"

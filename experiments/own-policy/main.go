@@ -13,6 +13,7 @@ import (
 
 	"clifftop/experiments/compare"
 	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/policy"
 	"clifftop/sim/sched"
 )
 
@@ -41,8 +42,8 @@ func main() {
 
 // use makes the policy known to a scenario.
 func use(s *scenario.Scenario) {
-	s.Use(scenario.Policy{
+	s.Use(policy.Policy{
 		Name: "polite",
-		New:  func(*scenario.Engine) sched.Scheduler { return &Polite{Share: 512} },
+		New:  func(*policy.Engine) sched.Scheduler { return &Polite{Share: 512} },
 	})
 }

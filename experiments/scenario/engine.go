@@ -67,8 +67,8 @@ func (u engineResolver) memory() error {
 		CountGraphs: u.Profile.GraphsInBudget, BlocksOverride: optional.Value(e.NumGPUBlocksOverride),
 	}
 	budget, err := u.Deployment.KVBlocks(knobs)
-	if rule := u.policy.Engine.PoolMemory; rule != nil && err == nil {
-		knobs.KVCacheBytes = max(1, rule(e, u.Deployment, &budget))
+	if rule := u.policy.PoolMemory; rule != nil && err == nil {
+		knobs.KVCacheBytes = max(1, rule(u.engineKeys(), u.Deployment, &budget))
 		budget, err = u.Deployment.KVBlocks(knobs)
 	}
 	var misfit *model.FitError
@@ -206,7 +206,7 @@ func (u engineResolver) engine() error {
 	c.BlockSize = limitInt32(e.BlockSize)
 	c.PrefixCaching = e.EnablePrefixCaching
 	c.AppendUnkeyed = u.Profile.AppendUnkeyed
-	c.Radix = u.policy.Engine.Radix && c.PrefixCaching
+	c.Radix = u.policy.Defaults.Radix && c.PrefixCaching
 	c.AsyncScheduling = e.AsyncScheduling == On
 	var err error
 	if c.Order, err = u.order(); err != nil {
@@ -233,7 +233,7 @@ func (u engineResolver) engine() error {
 			"prefix caching needs paged KV (want enable_prefix_caching: false, or kv_allocation: paged)")
 	}
 	check := *c
-	check.Scheduler = u.policy.New(e)
+	check.Scheduler = u.scheduler()
 	if err := check.Validate(); err != nil {
 		return u.blame(check, err)
 	}

@@ -64,7 +64,7 @@ func (u fleetBuilder) engineOf(p *PoolSetup, check bool) engine.Config {
 // config is the configuration of an engine that does all the work on requests, with a scheduler of its own.
 func (u fleetBuilder) config(check bool) engine.Config {
 	c := u.Config
-	c.Scheduler, c.Check = u.policy.New(&u.Scenario.Engine), check
+	c.Scheduler, c.Check = u.scheduler(), check
 	if w, ok := c.Timer.(interface{ Work() *model.Work }); ok && check {
 		c.Floor = w.Work().Floor
 	}
@@ -114,7 +114,7 @@ func (u fleetResolver) unpipelined(p PoolSetup) string {
 		return "ranks in lock step have no more in flight"
 	}
 	check := of.Config
-	check.Scheduler = of.policy.New(&of.Scenario.Engine)
+	check.Scheduler = of.scheduler()
 	if _, ok := check.Scheduler.(sched.Pipelined); !ok {
 		return fmt.Sprintf("policy %s has no more in flight", of.Scenario.Engine.Policy)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/report"
@@ -31,7 +32,7 @@ type Setup struct {
 	Warnings []report.Warning
 
 	from        *Scenario // what was resolved
-	policy      Policy
+	policy      policy.Policy
 	Pools       []PoolSetup // one or more
 	Traffic     Traffic
 	misfit      *model.FitError // why there is no Memory

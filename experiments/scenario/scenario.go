@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/workload"
@@ -45,8 +46,8 @@ type Scenario struct {
 	// Plan sets what clifftop plan chooses from; null is all defaults.
 	Plan *Planning `json:"plan,omitempty"`
 
-	origin *origin  // where the keys stand; nil for a scenario made in Go
-	own    []Policy // that are not built in
+	origin *origin         // where the keys stand; nil for a scenario made in Go
+	own    []policy.Policy // that are not built in
 }
 
 // Deployment says how one replica of the model lies on its GPUs, and how many replicas there are.
@@ -130,14 +131,8 @@ type Engine struct {
 	// KVAllocation is how sequences get KV memory: paged, in blocks as they grow, or contiguous, one piece for the
 	// longest possible sequence; auto is as in the engine of the policy.
 	KVAllocation string `json:"kv_allocation" one:"auto paged contiguous"`
-	// SGLang holds the knobs of policy sglang.
-	SGLang SGLang `json:"sglang"`
-	// TRTLLM holds the knobs of the policies of TensorRT-LLM.
-	TRTLLM TRTLLM `json:"trtllm"`
-	// TGI holds the knobs of policy tgi.
-	TGI TGI `json:"tgi"`
-	// MLFQ holds the knobs of policy mlfq.
-	MLFQ MLFQ `json:"mlfq"`
+	// Options are the sections of policies with options of their own.
+	Options policy.Options `json:"-"`
 	// MaxNumQueuedReqs rejects a request if this many are in the engine, waiting or running; null is no limit.
 	MaxNumQueuedReqs *int `json:"max_num_queued_reqs" range:"[1,1000000000]"`
 	// MaxNumQueuedTokens rejects a request if this many prompt tokens are still to be computed; null is no limit.
@@ -195,10 +190,6 @@ func Default() *Scenario {
 			Preemption:           "recompute",
 			SwapSpace:            4,
 			KVAllocation:         "auto",
-			SGLang:               defaultSGLang(),
-			TRTLLM:               defaultTRTLLM(),
-			TGI:                  defaultTGI(),
-			MLFQ:                 defaultMLFQ(),
 			EnablePrefixCaching:  true,
 			EnableChunkedPrefill: true,
 		},
@@ -208,6 +199,9 @@ func Default() *Scenario {
 		Run:      RunSpec{Warmup: Warmup{Auto: true}, Seed: 1, Replications: 1},
 	}
 }
+
+// MarshalJSON writes the keys, with the options of policies among them.
+func (e Engine) MarshalJSON() ([]byte, error) { return yamldoc.MarshalFields(&e) }
 
 func (e *Engine) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if e.Version == nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/router"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
@@ -447,6 +448,10 @@ func (m schemaMaker) object(t reflect.Type, def reflect.Value) *jsonschema.Schem
 	s := closed()
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if x, ok := reflect.New(f.Type).Interface().(*policy.Options); ok {
+			m.sections(s, x)
+			continue
+		}
 		name := yamldoc.Key(f)
 		if name == "" {
 			continue
@@ -456,7 +461,7 @@ func (m schemaMaker) object(t reflect.Type, def reflect.Value) *jsonschema.Schem
 			d = def.Field(i)
 		}
 		p := m.of(f.Type, f.Tag, d)
-		p.Description = m.docs[t.Name()+"."+f.Name]
+		p.Description = m.docs[t.String()+"."+f.Name]
 		if d.IsValid() && f.Type.Kind() != reflect.Struct && f.Type.Kind() != reflect.Pointer {
 			p.Default, _ = json.Marshal(d.Interface())
 		}
@@ -476,6 +481,17 @@ func (m schemaMaker) object(t reflect.Type, def reflect.Value) *jsonschema.Schem
 		s.Required = []string{"mtbf", "mttr"}
 	}
 	return s
+}
+
+// sections adds the options of policies to the schema of the engine.
+func (m schemaMaker) sections(s *jsonschema.Schema, o *policy.Options) {
+	for _, section := range policy.Sections() {
+		options := reflect.ValueOf(o.Part(section.Key)).Elem()
+		p := nullable(m.object(options.Type(), options))
+		p.Description = section.Doc
+		s.Properties[section.Key] = p
+		s.PropertyOrder = append(s.PropertyOrder, section.Key)
+	}
 }
 
 // router is the schema of routers.
@@ -522,7 +538,7 @@ func (m schemaMaker) choice(t reflect.Type, u yamldoc.Variants) *jsonschema.Sche
 			} else {
 				p = m.of(f.Type, f.Tag, reflect.Value{})
 			}
-			p.Description = m.docs[strings.Replace(of.Name(), "routerKeys", "Router", 1)+"."+f.Name]
+			p.Description = m.docs[strings.Replace(of.String(), "routerKeys", "Router", 1)+"."+f.Name]
 			s.Properties[key] = p
 		}
 		s.Required = slices.Clone(variants[v].Required)
@@ -551,7 +567,7 @@ func fieldOf(t reflect.Type, key string) (reflect.Type, reflect.StructField) {
 func fieldDocs(t *testing.T) map[string]string {
 	docs := map[string]string{}
 	files, _ := filepath.Glob("*.go")
-	more, _ := filepath.Glob("router/*.go")
+	more, _ := filepath.Glob("*/*.go")
 	for _, name := range append(files, more...) {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		if err != nil {
@@ -565,7 +581,7 @@ func fieldDocs(t *testing.T) map[string]string {
 			if s, ok := spec.Type.(*ast.StructType); ok {
 				for _, f := range s.Fields.List {
 					for _, name := range f.Names {
-						docs[spec.Name.Name+"."+name.Name] = strings.Join(strings.Fields(f.Doc.Text()), " ")
+						docs[file.Name.Name+"."+spec.Name.Name+"."+name.Name] = strings.Join(strings.Fields(f.Doc.Text()), " ")
 					}
 				}
 			}

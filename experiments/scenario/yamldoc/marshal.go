@@ -2,6 +2,7 @@ package yamldoc
 
 import (
 	"encoding/json"
+	"reflect"
 	"regexp"
 	"strings"
 )
@@ -116,4 +117,23 @@ func MarshalObject(parts ...any) ([]byte, error) {
 		out = append(out, text...)
 	}
 	return append(out, '}'), nil
+}
+
+// MarshalFields writes a struct as a JSON object in which the keys of [Inline] fields stand in the place of the field.
+// It does not know omitempty.
+func MarshalFields(pointer any) ([]byte, error) {
+	var parts []any
+	v := reflect.ValueOf(pointer).Elem()
+	for i := range v.NumField() {
+		field := v.Field(i)
+		x, ok := field.Addr().Interface().(Inline)
+		if !ok {
+			parts = append(parts, map[string]any{Key(v.Type().Field(i)): field.Interface()})
+			continue
+		}
+		for _, key := range x.Keys() {
+			parts = append(parts, map[string]any{key: x.Part(key)})
+		}
+	}
+	return MarshalObject(parts...)
 }

@@ -1,0 +1,85 @@
+// Package policy holds the batching policies that a scenario can name at engine.policy.
+//
+// Each policy is one file: what the catalog says of it, how the engine around it differs from vLLM's, its options with
+// their keys and defaults, and how a scheduler of sim/sched is made from them. To add a policy, write such a file and
+// add its variable to [All]; the keys, the JSON Schema, error messages and the catalog follow from it. orca.go is a
+// short example, tgi.go one with options.
+//
+// Options that belong to one engine are a [Section] of the keys at engine, such as engine.tgi, and may be shared by
+// several policies. Keys that stand at engine itself are vLLM's own, and mean the same for every policy that knows
+// them; policies read them as an [Engine].
+package policy
+
+import (
+	"math"
+
+	"clifftop/model"
+	"clifftop/sim/sched"
+)
+
+// Policy is a batching policy under the name that scenarios give it, together with what else is different in the
+// engine that it comes from.
+type Policy struct {
+	// Name stands at engine.policy.
+	Name string
+	// Does says in one line what the policy does, and Source where that is taken from.
+	Does, Source string
+	// Section holds its options; nil if it has none of its own.
+	Section *Section
+	// New makes the scheduler of a replica.
+	New func(e *Engine) sched.Scheduler
+	// Defaults says how the engine around it differs from vLLM's, where a scenario does not say otherwise.
+	Defaults Defaults
+	// PoolMemory is the memory of the KV pool on a GPU, in bytes, by the engine's own rule; nil is vLLM's.
+	PoolMemory func(e *Engine, d *model.Deployment, b *model.KVBudget) float64
+}
+
+// Defaults are defaults of keys that differ between engines. The zero value is those of vLLM's versions.
+type Defaults struct {
+	// Synchronous engines compose an iteration when the one before it has ended.
+	Synchronous bool
+	// NoPrefixCaching is for engines that cannot share KV between requests.
+	NoPrefixCaching bool
+	// WholePrompts is for policies that never divide a prompt. The token budget is then at least the longest sequence.
+	WholePrompts bool
+	// WholeByDefault is for those that divide them only when enable_chunked_prefill is given.
+	WholeByDefault bool
+	// BlockSize is the number of tokens in a KV block; 0 is 16.
+	BlockSize int
+	// TokenBudget is max_num_batched_tokens; 0 is 8192.
+	TokenBudget int
+	// Watermark is the part of the pool that admission leaves free.
+	Watermark float64
+	// Contiguous gives each sequence its KV in one piece.
+	Contiguous bool
+	// Reserves is for policies that reserve KV for the longest output.
+	Reserves bool
+	// Radix keeps the prefix cache by the token, in a radix tree.
+	Radix bool
+}
+
+// Engine is what a policy reads of the engine: the values of its keys, with all defaults filled in.
+type Engine struct {
+	MaxNumBatchedTokens       int
+	BlockSize                 int
+	LongPrefillTokenThreshold int
+	PreemptionThreshold       int
+	EnableChunkedPrefill      bool
+	Swap                      bool // preemption: swap
+	Watermark                 float64
+	Victim                    sched.Victim
+	Admission                 sched.Admission
+	// Options is the section of the policy, a pointer; nil if it has none.
+	Options any
+}
+
+// All lists the policies.
+func All() []Policy {
+	return []Policy{
+		vllmPolicy, preemptivePolicy, vllmV0Policy, sarathiPolicy, orcaPolicy, staticPolicy, sglangPolicy,
+		trtllmGuaranteedNoEvict, trtllmMaxUtilization, trtllmStatic, tgiPolicy, mlfqPolicy,
+	}
+}
+
+// limitInt32 is n, or the largest int32 if that is less.
+func limitInt32(n int) int32 { return int32(min(n, math.MaxInt32)) }

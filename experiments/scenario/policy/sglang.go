@@ -1,0 +1,93 @@
+package policy
+
+import (
+	"clifftop/model"
+	"clifftop/sim/sched"
+)
+
+var sglangPolicy = Policy{
+	Name:       "sglang",
+	Does:       "prompts first, in chunks and iterations of their own; admission by an estimate of answers; retracts when it was wrong; radix cache",
+	Source:     "SGLang (managers/schedule_policy, mem_cache/radix_cache)",
+	New:        newSGLang,
+	Defaults:   Defaults{BlockSize: 1, Radix: true},
+	PoolMemory: sglangPool,
+	Section: &Section{"sglang", "SGLang holds the knobs of policy sglang.", func() any {
+		return &sglang{MaxPrefillTokens: 16_384, SchedulePolicy: "fcfs", ScheduleConservativeness: 1}
+	}},
+}
+
+// sglang are options under SGLang's names. max_num_seqs is its max_running_requests, and block_size its page_size.
+type sglang struct {
+	// ChunkedPrefillSize is the most prompt tokens of an iteration; null is max_num_batched_tokens.
+	ChunkedPrefillSize *int `json:"chunked_prefill_size" range:"[1,16777216]"`
+	// MaxPrefillTokens bounds them too, but cuts no prompt.
+	MaxPrefillTokens int `json:"max_prefill_tokens" range:"[1,16777216]"`
+	// EnableMixedChunk lets decodes ride along with prefills.
+	EnableMixedChunk bool `json:"enable_mixed_chunk"`
+	// SchedulePolicy is the order in which waiting requests are tried.
+	SchedulePolicy string `json:"schedule_policy" one:"fcfs lpm dfs-weight"`
+	// ScheduleConservativeness scales what is reserved for the answers of running requests.
+	ScheduleConservativeness float64 `json:"schedule_conservativeness" range:"(0,1000]"`
+	// PriorityThreshold lets a waiting request retract running ones whose priority is worse by more; null never does.
+	// It needs scheduling_policy priority.
+	PriorityThreshold *int `json:"priority_scheduling_preemption_threshold" range:"[0,65535]"`
+	// MemFractionStatic is the part of the memory free before loading that weights and KV pool take; null is by
+	// SGLang's rule.
+	MemFractionStatic *float64 `json:"mem_fraction_static" range:"(0,1]"`
+}
+
+func newSGLang(e *Engine) sched.Scheduler {
+	o := e.Options.(*sglang)
+	p := &sched.SGLang{
+		MaxPrefillTokens: limitInt32(o.MaxPrefillTokens),
+		MixedChunk:       o.EnableMixedChunk,
+		Conservativeness: o.ScheduleConservativeness,
+	}
+	if e.EnableChunkedPrefill {
+		p.ChunkedPrefillSize = limitInt32(o.chunk(e))
+	}
+	if o.PriorityThreshold != nil {
+		p.PreemptByPriority, p.PreemptionThreshold = true, limitInt32(*o.PriorityThreshold)
+	}
+	for _, q := range []sched.QueueOrder{sched.FirstCome, sched.LongestPrefix, sched.DFSWeight} {
+		if q.String() == o.SchedulePolicy {
+			p.QueueOrder = q
+		}
+	}
+	return p
+}
+
+// chunk is the most prompt tokens of an iteration.
+func (o *sglang) chunk(e *Engine) int {
+	if o.ChunkedPrefillSize != nil {
+		return *o.ChunkedPrefillSize
+	}
+	return e.MaxNumBatchedTokens
+}
+
+// sglangPool is SGLang's rule: mem_fraction_static of the memory holds weights and pool; what it leaves is for
+// activations and graphs. By default that is, in MB,
+//
+//	512 + 1.5·max(chunked_prefill_size, 2048) + 2·cuda_graph_max_bs + 128·tp·pp, at least 10 GB on cards of more than 60 GB
+//
+// with graphs for 256 sequences, 512 on cards of 160 GB and more (SGLang, server_args.py).
+func sglangPool(e *Engine, d *model.Deployment, b *model.KVBudget) float64 {
+	const mb, graphs, largeGraphs = 1 << 20, 256, 512
+	o := e.Options.(*sglang)
+	total := b.Total / mb
+	batch := float64(graphs)
+	if total >= 160_000 {
+		batch = largeGraphs
+	}
+	reserved := 512 + 1.5*max(float64(o.chunk(e)), 2048) + 2*batch + 128*float64(d.TensorParallel*d.PipelineParallel)
+	if total > 60_000 {
+		reserved = max(reserved, 10*1024)
+	}
+	fraction := (total - reserved) / total
+	if o.MemFractionStatic != nil {
+		fraction = *o.MemFractionStatic
+	}
+	free := b.Total - b.Runtime
+	return float64(free*fraction) - b.Weights
+}

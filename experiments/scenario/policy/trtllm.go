@@ -1,0 +1,59 @@
+package policy
+
+import (
+	"clifftop/model"
+	"clifftop/sim/sched"
+)
+
+var (
+	trtllmGuaranteedNoEvict = trtllmPolicy("trtllm-guaranteed-no-evict", sched.GuaranteedNoEvict,
+		"starts a request when the longest outputs of all fit; never pauses a request")
+	trtllmMaxUtilization = trtllmPolicy("trtllm-max-utilization", sched.MaxUtilization,
+		"starts a request when its prompt fits; the last started is paused when the pool runs out")
+	trtllmStatic = trtllmPolicy("trtllm-static", sched.StaticBatch, "starts requests only when the batch is empty")
+)
+
+var trtllmSection = &Section{"trtllm", "TRTLLM holds the knobs of the policies of TensorRT-LLM.", func() any {
+	return &trtllm{ContextChunkingPolicy: "FIRST_COME_FIRST_SERVED", FreeGPUMemoryFraction: 0.9}
+}}
+
+// trtllm are options under TensorRT-LLM's names. max_num_seqs is its max_batch_size, max_num_batched_tokens its
+// max_num_tokens, and block_size its tokens_per_block.
+type trtllm struct {
+	// ContextChunkingPolicy shares the token budget among prompts, with enable_chunked_prefill.
+	ContextChunkingPolicy string `json:"context_chunking_policy" one:"FIRST_COME_FIRST_SERVED EQUAL_PROGRESS"`
+	// ContextChunkSize is what chunks are multiples of; null is block_size.
+	ContextChunkSize *int `json:"context_chunk_size" range:"[1,16777216]"`
+	// FreeGPUMemoryFraction is the part of the memory left after loading that the KV pool takes.
+	FreeGPUMemoryFraction float64 `json:"free_gpu_memory_fraction" range:"(0,1]"`
+}
+
+func trtllmPolicy(name string, capacity sched.Capacity, does string) Policy {
+	return Policy{
+		Name:    name,
+		Does:    does,
+		Source:  "TensorRT-LLM (batch_manager/capacityScheduler, microBatchScheduler)",
+		Section: trtllmSection,
+		New: func(e *Engine) sched.Scheduler {
+			o := e.Options.(*trtllm)
+			p := &sched.TRTLLM{Capacity: capacity, ChunkedContext: e.EnableChunkedPrefill,
+				ChunkUnit: limitInt32(e.BlockSize)}
+			if o.ContextChunkSize != nil {
+				p.ChunkUnit = limitInt32(*o.ContextChunkSize)
+			}
+			if o.ContextChunkingPolicy == sched.EqualProgress.String() {
+				p.Chunking = sched.EqualProgress
+			}
+			return p
+		},
+		Defaults: Defaults{Synchronous: true, WholeByDefault: true, BlockSize: 32,
+			Reserves: capacity != sched.MaxUtilization},
+		PoolMemory: trtllmPool,
+	}
+}
+
+// trtllmPool is TensorRT-LLM's rule: a part of what loading and a full step leave.
+func trtllmPool(e *Engine, _ *model.Deployment, b *model.KVBudget) float64 {
+	fraction := e.Options.(*trtllm).FreeGPUMemoryFraction
+	return fraction * (b.Total - b.Weights - b.Runtime - b.Activations - b.Sampler - b.Graphs)
+}
