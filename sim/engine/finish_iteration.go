@@ -1,6 +1,10 @@
 package engine
 
-import "clifftop/sim/event"
+import (
+	"slices"
+
+	"clifftop/sim/event"
+)
 
 // finish completes the composition: it puts back the members of the cohort that got no token, verifies drafts, makes
 // sequences whose prefill is complete decode, and orders the stream.
@@ -108,9 +112,9 @@ func (it *batchBuilder) reportStep() {
 			share.Cached, share.Loaded = s.reused, s.loaded
 		}
 		switch {
-		case contains(it.current.verified, i):
+		case slices.Contains(it.current.verified, i):
 			share.Tokens, share.Drafts, share.Produced, share.Emits = s.given, s.given-1, s.fresh, true
-		case contains(it.chunkSeqs, i), s.joinBatch == it.current.number:
+		case slices.Contains(it.chunkSeqs, i), s.joinBatch == it.current.number:
 			share.Tokens = s.given
 			if share.Emits = s.joinBatch == it.current.number; share.Emits {
 				share.Produced = 1
@@ -121,20 +125,10 @@ func (it *batchBuilder) reportStep() {
 		default:
 			continue
 		}
-		share.Ends = s.slots == s.output && contains(it.current.finishes, i) || contains(it.current.lasts, i)
+		share.Ends = s.slots == s.output && slices.Contains(it.current.finishes, i) || slices.Contains(it.current.lasts, i)
 		st.Scheduled = append(st.Scheduled, share)
 		s.given = 0
 	}
 	r.obs.Step(st)
 	it.victims, it.swaps = it.victims[:0], it.swaps[:0]
-}
-
-// contains reports whether list contains i.
-func contains(list []int32, i int32) bool {
-	for _, x := range list {
-		if x == i {
-			return true
-		}
-	}
-	return false
 }

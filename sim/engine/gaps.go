@@ -86,8 +86,8 @@ type lateGap struct {
 	n    int
 }
 
-// countGaps counts the gaps of n sequences that get a token in this iteration. Their last tokens came from the iteration
-// with the given number and end. A negative n uncounts them.
+// countGaps counts the gaps of n sequences that get a token in this iteration. Their last tokens came from the
+// iteration with the given number and end. A negative n uncounts them.
 func (g *tokenGaps) countGaps(number int64, end clock.Time, n int) {
 	if number == g.last {
 		g.gaps += n

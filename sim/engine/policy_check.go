@@ -6,13 +6,14 @@ import (
 	"clifftop/sim/sched"
 )
 
-// policyCheck is the view of a policy whose run is checked: a policy that breaks a rule of package sched stops the run
-// with the rule, the instant and the request. Once one is broken the verbs do nothing, and the policy is let finish.
+// policyCheck is a [sched.View] that checks the rules of package sched. The first call that breaks a rule sets the
+// fault of the engine, which ends the run: an error with the rule, the instant and the request. From then on no call
+// has an effect, so that the policy can return.
 type policyCheck struct{ *batchBuilder }
 
 var _ sched.View = policyCheck{}
 
-// schedule lets the policy compose the iteration, and is sure that it keeps the rules.
+// schedule calls the policy, and checks that it gave tokens to each sequence that it allocated blocks for.
 func (a policyCheck) schedule() {
 	a.r.cfg.Scheduler.Schedule(a)
 	for i := a.r.running.first; i != none && a.r.fault == nil; i = a.r.seq(i).next {
@@ -22,14 +23,14 @@ func (a policyCheck) schedule() {
 	}
 }
 
-// wrong notes the first rule that the policy breaks.
+// wrong sets the fault for a broken rule, if it is the first one.
 func (a policyCheck) wrong(format string, args ...any) {
 	if a.r.fault == nil {
 		a.r.fault = fmt.Errorf("sim: at %v: policy %T: %w", a.r.now, a.r.cfg.Scheduler, fmt.Errorf(format, args...))
 	}
 }
 
-// known reports whether i is a handle of a sequence, running or taken out.
+// known reports whether i is the handle of a sequence that runs or was taken out, and no rule is broken.
 func (a policyCheck) known(i sched.Seq) bool {
 	if i >= 0 && int(i) < len(a.r.seqs.items) && a.r.seq(int32(i)).serial > 0 {
 		return a.r.fault == nil
@@ -38,7 +39,7 @@ func (a policyCheck) known(i sched.Seq) bool {
 	return false
 }
 
-// runs reports whether i runs, and no rule has been broken.
+// runs reports whether sequence i runs, and no rule is broken.
 func (a policyCheck) runs(i sched.Seq) bool {
 	if !a.known(i) {
 		return false
@@ -101,7 +102,7 @@ func (a policyCheck) DecodeAll() sched.Seq {
 
 func (a policyCheck) DecodeFirst() bool { return a.together() && a.batchBuilder.DecodeFirst() }
 
-// together reports whether the decoding sequences may be given their tokens at once.
+// together reports whether all decoding sequences can be given their tokens at once.
 func (a policyCheck) together() bool {
 	if a.stepped && a.r.cohort.size > 0 {
 		a.wrong("decoding sequences are given a token twice")

@@ -76,7 +76,8 @@ func (v *queueView) Blocked(why sched.Cause) {
 	}
 }
 
-// waiting returns the request at a place of the queue, or nil. It is nil too if the request waits for a token in flight.
+// waiting returns the request at a place of the queue, or nil. It is nil too if the request waits for a token in
+// flight.
 func (v *queueView) waiting(place int) *waiting {
 	if place > 0 {
 		v.looked = true
@@ -99,22 +100,22 @@ func (v *queueView) unsupported(verb string) {
 	}
 }
 
-// lookup remembers what the prefix cache holds of the head of the queue, so that a head that stays
-// blocked is not looked up again before something changes.
+// lookup caches the result of the last lookup in the prefix cache. While the head of the queue stays blocked, it is
+// looked up again only after a change of the pool.
 type lookup struct {
 	valid   bool
 	request int64
 	epoch   uint64
-	fresh   blockHashes        // of a head that has no sequence yet,
-	begun   bool               // if it has been begun
+	fresh   blockHashes        // of a request without a sequence
+	begun   bool               // fresh is in use
 	blocks  []int32            // cached leading blocks
-	found   int32              // with one that may not be hit
-	held    int                // those referenced
-	most    int32              // the most blocks that may be found
+	found   int32              // their number, with the one that speculative decoding drops
+	held    int                // those of blocks that are referenced
+	most    int32              // the maximum number of blocks that can be found
 	text    []workload.Segment // scratch
 }
 
-// mayHit reports whether hashed blocks may hold what a waiting request begins with.
+// mayHit reports whether a waiting request can have a hit in the prefix cache of hashed blocks.
 func (r *Engine) mayHit(w *waiting) bool {
 	if w.seq != none {
 		return r.space.caching && r.seq(w.seq).phase != loaded
@@ -122,7 +123,7 @@ func (r *Engine) mayHit(w *waiting) bool {
 	return r.space.caching && w.req.SharesPrompt()
 }
 
-// describe tells of a request in the queue what does not depend on the cache. d is empty before.
+// describe sets the fields of d, which is empty, that do not depend on the prefix cache.
 func (r *Engine) describe(w *waiting, d *sched.Waiting) {
 	q := &w.req
 	d.Request, d.User, d.Session, d.Class, d.Priority, d.Prompt = q.ID, q.User, q.Session, q.Class, q.Priority,
@@ -144,7 +145,7 @@ func (r *Engine) describe(w *waiting, d *sched.Waiting) {
 	}
 }
 
-// known is the length of a request in the queue, with the answer so far.
+// known is the number of known tokens of a request in the queue: its prompt and the output so far.
 func (r *Engine) known(w *waiting) int32 {
 	if w.seq == none {
 		return w.req.InputTokens
@@ -152,8 +153,7 @@ func (r *Engine) known(w *waiting) int32 {
 	return w.req.InputTokens + r.seq(w.seq).issued
 }
 
-// lookUp finds the cached leading blocks of a waiting request. At least one of its known tokens
-// is always left to compute.
+// lookUp finds the cached leading blocks of a waiting request. At least one of its known tokens remains to be computed.
 func (r *Engine) lookUp(w *waiting, known int32) {
 	r.Settle()
 	l := &r.space.look
@@ -177,16 +177,15 @@ func (r *Engine) lookUp(w *waiting, known int32) {
 	l.held = r.space.pool.Referenced(l.blocks)
 }
 
-// lostTokens is up to where s, which has just been given its cached blocks, would have found more but for evictions,
-// and from where on.
+// lostTokens returns the range of tokens of s, behind its cached blocks, that would be cached too but for evictions.
 func (r *Engine) lostTokens(s *sequence) (from, to int32) {
 	l := &r.space.look
 	lost := r.space.pool.Lost(&s.keys, l.found, s.findable(l.most))
 	return l.found * r.cfg.BlockSize, (l.found + lost) * r.cfg.BlockSize
 }
 
-// takeCached gives s, the head of the queue that was looked up last, its cached blocks, and returns
-// the number of tokens in them.
+// takeCached references the cached blocks of s, the request that was looked up last, and returns their number of
+// tokens.
 func (r *Engine) takeCached(s *sequence) int32 {
 	if r.space.radix != nil {
 		return r.lockPrefix(s)
@@ -204,18 +203,18 @@ func (r *Engine) takeCached(s *sequence) int32 {
 	return s.registered * r.cfg.BlockSize
 }
 
-// blockHashes is the keys of the blocks of a sequence that can be found, made as they are asked for.
+// blockHashes is the keys of the blocks of a sequence, computed on demand.
 type blockHashes struct {
 	keys     kv.Keys
 	walk     workload.BlockKeys
-	private  int32 // blocks from this one on can be met by no other request
-	indexOwn bool  // such are indexed too, to be found on the return after a preemption or by another attempt
+	private  int32 // from this block on no other request can have the same content
+	indexOwn bool  // private blocks are indexed too, for the return after a preemption or for another attempt
 }
 
-// notPrivate is a value of private that no block reaches.
+// notPrivate is the value of private while no private block is known.
 const notPrivate = 1<<31 - 1
 
-// begin makes k that of a request, and keeps its room.
+// begin resets k to the blocks of a request, and keeps its memory.
 func (k *blockHashes) begin(r *Engine, req *workload.Request) {
 	k.keys.Reset()
 	k.indexOwn = r.conn != nil && len(r.conn.tiers) > 0
@@ -232,8 +231,8 @@ func (k *blockHashes) key(i int32) uint64 {
 	return k.keys.At(i)
 }
 
-// findable is how many of the first n blocks can be found: those before the first that no other request can have, if
-// such are not indexed. Their keys are made.
+// findable returns how many of the first n blocks can be found: all, or those before the first private one if private
+// blocks are not indexed. It computes their keys.
 func (k *blockHashes) findable(n int32) int32 {
 	if k.indexOwn {
 		k.make(n)
@@ -245,14 +244,14 @@ func (k *blockHashes) findable(n int32) int32 {
 	return min(n, k.private)
 }
 
-// make makes the keys of the first n blocks.
+// make computes the keys of the first n blocks.
 func (k *blockHashes) make(n int32) {
 	for k.keys.Len() < n {
 		k.walkOn(n)
 	}
 }
 
-// walkOn makes the keys of the next blocks, of the first n at most.
+// walkOn computes the keys of the next blocks, within the first n.
 func (k *blockHashes) walkOn(n int32) {
 	known := k.keys.Len()
 	key, blocks, private := k.walk.NextRun(n - known)
