@@ -25,21 +25,29 @@ func (s *sequence) timeout() (after clock.Duration, how workload.Ending, ok bool
 	return after, how, ok
 }
 
+// clients are the requests that the engine or its front end knows, as far as their clients may act.
+type clients struct {
+	frontEnd []*sequence // on their way to the queue, by (visible, ID)
+	patient  []*sequence // those whose client may still leave, in order of arrival
+	aborting []*sequence // those whose client has left; the server does not know it yet
+	left     []*sequence // those whose abort has come since the last boundary
+}
+
 // nextTimeout is the request whose client is next to be settled to leave, or to be heard to have left, and when; of
 // those of one instant that with the lowest ID. It is nil, at no time, if there is none.
-func (n *Engine) nextTimeout() (next *sequence, at clock.Time) {
+func (c *clients) nextTimeout(networkOut clock.Duration) (next *sequence, at clock.Time) {
 	at = clock.Never
 	consider := func(s *sequence, t clock.Time) {
 		if next == nil || t < at || t == at && s.rec.Request.ID < next.rec.Request.ID {
 			next, at = s, t
 		}
 	}
-	for _, s := range n.patient {
+	for _, s := range c.patient {
 		if after, _, ok := s.timeout(); ok {
-			consider(s, max(s.rec.Request.Arrival, s.rec.Request.Arrival.Add(after-n.cfg.NetworkOut)))
+			consider(s, max(s.rec.Request.Arrival, s.rec.Request.Arrival.Add(after-networkOut)))
 		}
 	}
-	for _, s := range n.aborting {
+	for _, s := range c.aborting {
 		consider(s, s.told)
 	}
 	return next, at
@@ -47,7 +55,7 @@ func (n *Engine) nextTimeout() (next *sequence, at clock.Time) {
 
 // handleTimeout lets the next client leave, or be heard, if that is by the instant by, and says whether it was.
 func (n *Engine) handleTimeout(by clock.Time) bool {
-	s, at := n.nextTimeout()
+	s, at := n.nextTimeout(n.cfg.NetworkOut)
 	if s == nil || at > by {
 		return false
 	}

@@ -191,7 +191,7 @@ func (d *Disaggregated) next() clock.Time {
 		}
 		if len(p.inFlight) > 0 {
 			at = min(at, p.inFlight[0].end)
-		} else if p.due(d.network.now) {
+		} else if p.remote.due(d.network.now) {
 			at = min(at, d.network.now)
 		}
 		for _, l := range p.remote.leases {
@@ -248,7 +248,7 @@ func (d *Disaggregated) Run(begin func(*Part)) error {
 // noteArrivals takes what has arrived, and lets lives end that have nothing left to do.
 func (d *Disaggregated) noteArrivals(arrived []*Transfer, at clock.Time) {
 	for _, p := range d.active() {
-		p.Engine.noteArrivals(arrived, at)
+		p.remote.noteArrivals(arrived, at)
 	}
 	for _, p := range d.active() {
 		copies := slices.ContainsFunc(p.remote.tiers, func(t *tier) bool { return t.Persistent && t.copies != nil })
@@ -263,11 +263,11 @@ func (d *Disaggregated) noteArrivals(arrived []*Transfer, at clock.Time) {
 // act lets the replicas have their turns at an instant, always the first that has one.
 func (d *Disaggregated) act(at clock.Time) error {
 	for _, p := range d.active() {
-		p.clients(at)
+		p.runClients(at)
 	}
 	for {
 		list := d.active()
-		i := slices.IndexFunc(list, func(p *Part) bool { return p.acts(at, p.due(at)) })
+		i := slices.IndexFunc(list, func(p *Part) bool { return p.acts(at, p.remote.due(at)) })
 		if i < 0 {
 			return nil
 		}
@@ -284,8 +284,8 @@ func (p *Part) end(at clock.Time, crashed bool) {
 		p.crash(at)
 		p.reportLevels(at)
 	}
-	p.leaveTiers(crashed)
-	p.stopTransfers(at)
+	p.remote.leaveTiers(p.life.Tiers, crashed)
+	p.remote.stopTransfers(at)
 	p.remote.leases = nil
 	for _, other := range p.of.active() {
 		for _, l := range other.remote.loads {

@@ -6,37 +6,35 @@ import (
 )
 
 // proposed is the number of drafts that there are for the next iteration of s.
-func (n *Engine) proposed(s *sequence) int32 {
-	p := &n.cfg.Speculative
-	if p.Script == nil && p.Method == engine.NGram && n.draws(s)[0] >= p.Match {
+func proposed(p *engine.Speculative, s *sequence) int32 {
+	if p.Script == nil && p.Method == engine.NGram && draws(p, s)[0] >= p.Match {
 		return 0
 	}
 	return p.Tokens
 }
 
 // accepted is how many of so many drafts of s are.
-func (n *Engine) accepted(s *sequence, drafts int32) (accepted int32) {
-	p := &n.cfg.Speculative
+func accepted(p *engine.Speculative, s *sequence, drafts int32) (n int32) {
 	if p.Script != nil {
 		if s.verified < len(p.Script) {
-			accepted = min(p.Script[s.verified], drafts)
+			n = min(p.Script[s.verified], drafts)
 		}
-		return accepted
+		return n
 	}
-	for _, draw := range n.draws(s)[1 : 1+drafts] {
-		if draw >= p.Acceptance[min(int(accepted), len(p.Acceptance)-1)] {
+	for _, draw := range draws(p, s)[1 : 1+drafts] {
+		if draw >= p.Acceptance[min(int(n), len(p.Acceptance)-1)] {
 			break
 		}
-		accepted++
+		n++
 	}
-	return accepted
+	return n
 }
 
 // draws are those for the next iteration of s: whether there are drafts, and for each whether it is accepted.
-func (n *Engine) draws(s *sequence) (list []float64) {
-	stream := workload.NewRNG(n.cfg.Speculative.Seed, "drafts")
+func draws(p *engine.Speculative, s *sequence) (list []float64) {
+	stream := workload.NewRNG(p.Seed, "drafts")
 	stream.Seek(uint64(s.rec.Request.ID), uint64(s.verified))
-	for range 1 + n.cfg.Speculative.Tokens {
+	for range 1 + p.Tokens {
 		list = append(list, float64(stream.Uint64()>>11)/(1<<53))
 	}
 	return list

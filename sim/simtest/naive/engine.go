@@ -30,10 +30,12 @@ func RunLifetime(cfg engine.Config, src workload.Source, obs event.Observer, lif
 	return err
 }
 
-// newEngine is an engine whose KV elsewhere goes over a network.
+// newEngine makes an engine whose KV transfers go over a network.
 func newEngine(cfg engine.Config, src workload.Source, obs event.Observer, life Lifetime, network *Network) *Engine {
-	n := &Engine{life: life, cfg: cfg, src: src, obs: event.Join(obs), kv: newStore(&cfg),
-		accounts: newAccounts(cfg.Order), depth: 1, byID: make(map[int64]*sequence), lastComposed: -1}
+	n := &Engine{life: life, cfg: cfg, src: src, obs: event.Join(obs), depth: 1, byID: make(map[int64]*sequence)}
+	n.memory = memory{cfg: &n.cfg, kv: newStore(&n.cfg)}
+	n.queue = queue{cfg: &n.cfg, accounts: newAccounts(cfg.Order)}
+	n.gpu = gpu{cfg: &n.cfg, slow: life.Slow, pipeline: newPipeline(&n.cfg), lastComposed: -1}
 	if cfg.Connector != nil && life.Tiers == nil {
 		n.life.Tiers = make([]*Tier, len(cfg.Connector.Tiers))
 	}
@@ -41,61 +43,48 @@ func newEngine(cfg engine.Config, src workload.Source, obs event.Observer, life 
 	if cfg.AsyncScheduling {
 		n.depth = 2
 	}
-	if n.pipeline = newPipeline(&cfg); n.pipeline != nil {
+	if n.gpu.pipeline != nil {
 		n.depth = cfg.Stages
 	}
 	return n
 }
 
-// naive is the state of a run.
+// Engine is a serving engine that visits every sequence in every iteration.
 type Engine struct {
 	life  Lifetime
 	cfg   engine.Config
 	src   workload.Source
 	obs   *event.Fanout
-	depth int // how many iterations may be in flight
+	depth int   // how many iterations may be in flight
+	part  *Part // its part of disaggregated prefill and decode; nil if it does both
 
-	frontEnd []*sequence // on their way to the queue, by (visible, ID)
-	patient  []*sequence // those whose client may still leave, in order of arrival
-	aborting []*sequence // those whose client has left, which the server has not heard yet
-	left     []*sequence // those of which it has heard it since the last boundary
-	waiting  []*sequence // the engine's queue
-	running  []*sequence // the running batch, by serial
-	parting  []*sequence // preempted when their whole answer was on its way
-	byID     map[int64]*sequence
-	system   int // requests sent and not yet ended
+	clients
+	queue
+	batch
+	memory
+	remote *remoteKV // nil if there is no connector
+	gpu    gpu
 
-	kv       store
-	remote   *remoteKV // nil if there is no connector
-	pipeline *pipeline // nil if there is one stage
-	accounts *accounts
-	windowed int // blocks charged for windowed layers
-	hosted   int // blocks in host memory
+	byID      map[int64]*sequence
+	finishing []*sequence // preempted when the last of their output was in flight
+	system    int         // requests sent and not yet ended
 
-	serials     int64
-	departures  int64
-	joined      int64 // times that anybody has joined the queue
-	acted       int64 // those before the last boundary
-	decodeSteps int64
+	inFlight   []*iteration // oldest first
+	changes    changes      // since the last launch
+	acted      int64        // requests that had joined the queue at the last boundary
+	chunks     int          // prefill chunks processed so far
+	freed      int          // times that blocks were freed which were kept for loads, or that a load was aborted
+	promise    promise      // what Repeats said last
+	blocked    sched.Cause  // why the last composition left the head of the queue
+	lastLevels event.Levels // the last levels reported
+	fault      error        // what the policy did wrong
+}
 
-	inFlight     []*iteration // oldest first
-	launched     int          // iterations launched so far
-	lastComposed clock.Time   // when the last one launched was composed
-	gpuFree      clock.Time   // end of the last one launched
-	gpuRemainder int64        // femtoseconds past gpuFree
-	sharers      int64        // tokens of the last one
-	carry        int64        // femtoseconds that were left over when its time was shared out
-	blocked      sched.Cause  // why the last composition left the head of the queue
-	preempted    []int64      // since the last launch
-	swapped      []int64      // those of them who were swapped out
-	moved        int          // blocks to and from host memory since then
-	lastLevels   event.Levels // the last levels reported
-	chunks       int          // prefill chunks processed so far
-	freed        int          // times that blocks were freed which were kept for loads, or that one was given up
-	promise      promise      // what Repeats said last
-	fault        error        // what the policy did wrong
-	crashed      bool         // it has crashed
-	part         *Part        // that it has of work that is divided; nil where it does all
+// changes are sequences that were taken out of the batch, and blocks that moved because of it.
+type changes struct {
+	preempted []int64
+	swapped   []int64 // those of them that were swapped out
+	moved     int     // blocks to and from host memory
 }
 
 func (n *Engine) run() error {
@@ -115,7 +104,7 @@ func (n *Engine) run() error {
 			return n.src.Err()
 		}
 		due := n.advanceTransfers(at)
-		n.clients(at)
+		n.runClients(at)
 		if n.acts(at, due) {
 			if err := n.act(at); err != nil {
 				return err
@@ -150,14 +139,14 @@ func (n *Engine) nextClientInstant() clock.Time {
 	if len(n.frontEnd) > 0 {
 		next = min(next, n.frontEnd[0].visible)
 	}
-	if _, at := n.nextTimeout(); at < next {
+	if _, at := n.nextTimeout(n.cfg.NetworkOut); at < next {
 		next = at
 	}
 	return next
 }
 
-// clients does all that clients and the front end do up to the instant at.
-func (n *Engine) clients(at clock.Time) {
+// runClients does all that clients and the front end do up to the instant at.
+func (n *Engine) runClients(at clock.Time) {
 	for {
 		arrival, more := n.src.Peek()
 		switch {
@@ -201,13 +190,13 @@ func (n *Engine) arrive(r workload.Request, at clock.Time) {
 		},
 		visible:   at.Add(n.cfg.NetworkIn + delay),
 		prompt:    r.InputTokens,
-		pipelined: n.pipeline != nil,
+		pipelined: n.gpu.pipeline != nil,
 	}
 	s.answer, s.declared = OutputLengths(&n.cfg, &r)
 	n.system++
 	n.byID[r.ID] = s
 	// The last token of the answer is never computed.
-	if s.answer < 1 || n.pagesFor(MostTokens(&n.cfg, s.prompt, s.declared)) > n.cfg.UsableBlocks() {
+	if s.answer < 1 || n.BlocksFor(MostTokens(&n.cfg, s.prompt, s.declared)) > n.cfg.UsableBlocks() {
 		s.rec.Replica = -1
 		if s.tooLong, s.visible = true, r.Arrival.Add(n.cfg.NetworkIn); n.cfg.NetworkIn == 0 {
 			n.refuse(s, event.NeverFits, workload.RefusedTooLong, r.Arrival)
@@ -227,26 +216,12 @@ func (n *Engine) arrive(r workload.Request, at clock.Time) {
 func (n *Engine) queueFull() bool {
 	most, mostTokens := n.cfg.MaxQueuedRequests, n.cfg.MaxQueuedTokens
 	tokens := int64(0)
-	loads := slices.Concat(n.loadingSequences(), n.loadedSequences())
+	loads := slices.Concat(n.remote.loadingSequences(), n.loaded)
 	for _, s := range slices.Concat(loads, n.waiting, n.running) {
 		tokens += int64(max(0, s.prompt-s.computed))
 	}
-	return most > 0 && len(loads)+len(n.waiting)+len(n.running)+len(n.parting) >= most || mostTokens > 0 &&
+	return most > 0 && len(loads)+len(n.waiting)+len(n.running)+len(n.finishing) >= most || mostTokens > 0 &&
 		tokens >= mostTokens
-}
-
-// enqueue puts s into the queue: where the order says or, without one, at its head or its tail.
-func (n *Engine) enqueue(s *sequence, head bool) {
-	n.joined++
-	switch {
-	case n.cfg.Order != nil:
-		s.key = n.rank(s).Key
-		n.waiting = insert(n.waiting, s, func(a, b *sequence) int { return compareUrgency(a.urgency(), b.urgency()) })
-	case head:
-		n.waiting = slices.Insert(n.waiting, 0, s)
-	default:
-		n.waiting = append(n.waiting, s)
-	}
 }
 
 // mostIterations is the length at which a run is given up: sequences that preempt each other for ever would
@@ -265,12 +240,12 @@ func (n *Engine) boundary(at clock.Time) error {
 		n.process(done)
 	}
 	n.receive(at)
-	n.clients(at) // an answer may make its client send the next request at once
+	n.runClients(at) // an answer may make its client send the next request at once
 	for len(n.inFlight) < n.depth {
 		it := n.compose(at)
-		if n.launched > mostIterations {
+		if n.gpu.launched > mostIterations {
 			return fmt.Errorf("at %v: after %d iterations %d requests wait and %d run; the policy seems to get nowhere",
-				at, n.launched, len(n.waiting), len(n.running))
+				at, n.gpu.launched, len(n.waiting), len(n.running))
 		}
 		if n.fault != nil {
 			return n.fault
@@ -281,16 +256,11 @@ func (n *Engine) boundary(at clock.Time) error {
 			break
 		}
 	}
-	if len(n.inFlight) == 0 && n.queued()+len(n.running) > 0 && n.remote.next() == clock.Never {
-		return fmt.Errorf("at %v: %d requests wait and %d run, but nothing can be scheduled", at, n.queued(),
+	if len(n.inFlight) == 0 && n.WaitingLen()+len(n.running) > 0 && n.remote.next() == clock.Never {
+		return fmt.Errorf("at %v: %d requests wait and %d run, but nothing can be scheduled", at, n.WaitingLen(),
 			len(n.running))
 	}
 	return nil
-}
-
-// anyGiven says that the iteration that was composed gives tokens to somebody.
-func (n *Engine) anyGiven() bool {
-	return slices.ContainsFunc(n.running, func(s *sequence) bool { return s.given > 0 })
 }
 
 // abort removes s, whose client has left.
@@ -309,7 +279,7 @@ func (n *Engine) abort(s *sequence, at clock.Time) {
 func (n *Engine) process(it *iteration) {
 	for _, sh := range it.shares {
 		if sh.chunk && sh.emits && sh.serial == sh.seq.serial && slices.Contains(n.running, sh.seq) {
-			n.store(sh.seq, sh.upTo)
+			n.remote.store(sh.seq, sh.upTo)
 		}
 	}
 	rank := clock.Duration(0)
@@ -353,7 +323,7 @@ func (n *Engine) deliver(s *sequence, tokens int32, at, seen clock.Time) {
 		s.decoding = true
 		n.kv.known(s, s.computed-(s.scheduled-s.delivered))
 		if n.cfg.Speculative.On() {
-			s.drafts = min(n.proposed(s), n.cfg.MaxModelLen-1-s.known())
+			s.drafts = min(proposed(&n.cfg.Speculative, s), n.cfg.MaxModelLen-1-s.known())
 		}
 	}
 	if s.delivered == s.answer {
@@ -371,12 +341,12 @@ func (n *Engine) deliver(s *sequence, tokens int32, at, seen clock.Time) {
 // finish takes s out of wherever it is and reports how it ended.
 func (n *Engine) finish(s *sequence, how event.Outcome, at clock.Time) {
 	if how == event.Completed && slices.Contains(n.running, s) {
-		s.lent = n.startLease(s, at)
+		s.leased = n.remote.startLease(s, at)
 	}
 	n.leaveRunning(s, how == event.Completed)
 	n.abortLoad(s)
 	n.waiting = without(n.waiting, s)
-	n.parting = without(n.parting, s)
+	n.finishing = without(n.finishing, s)
 	n.patient, n.aborting = without(n.patient, s), without(n.aborting, s)
 	n.hosted -= s.hosted
 	n.system--
@@ -402,23 +372,16 @@ func (n *Engine) leaveRunning(s *sequence, ended bool) {
 	}
 	n.running = without(n.running, s)
 	n.departures++
-	n.store(s, min(int32(s.kv.entered)*n.cfg.BlockSize, s.computed))
-	s.promised = 0
-	if !s.lent {
+	n.remote.store(s, min(int32(s.kv.entered)*n.cfg.BlockSize, s.computed))
+	s.booked = 0
+	if !s.leased {
 		n.releaseBlocks(s, ended)
 	}
 }
 
-// releaseBlocks takes its blocks from s.
-func (n *Engine) releaseBlocks(s *sequence, ended bool) {
-	n.kv.release(s, ended)
-	n.windowed -= s.windowed
-	s.windowed = 0
-}
-
 // reportLevels reports the levels if they have changed.
 func (n *Engine) reportLevels(at clock.Time) {
-	now := event.Levels{System: n.system, Waiting: n.queued() + len(n.loadingSequences()) + len(n.parting),
+	now := event.Levels{System: n.system, Waiting: n.WaitingLen() + len(n.remote.loadingSequences()) + len(n.finishing),
 		Running: len(n.running)}
 	for _, s := range n.running {
 		if s.decoding {

@@ -1,7 +1,6 @@
 package naive
 
 import (
-	"cmp"
 	"slices"
 
 	"clifftop/sim/sched"
@@ -39,62 +38,12 @@ func (a *accounts) token(s *sequence) {
 	}
 }
 
-// join notes that a request joins the queue.
-func (n *Engine) join(s *sequence) {
-	a := n.accounts
-	if a.order == nil {
-		return
-	}
-	c := a.client(s)
-	if !slices.Contains(a.joining, c) && !slices.ContainsFunc(n.waiting, func(w *sequence) bool {
-		return a.client(w) == c
-	}) {
-		a.joining = append(a.joining, c)
-	}
-}
-
-// raiseCounters brings the clients who have come to wait up to the lowest of the others who wait, or run.
-func (n *Engine) raiseCounters() {
-	a := n.accounts
-	for len(a.joining) > 0 {
-		c := a.joining[0]
-		waits := slices.ContainsFunc(n.waiting, func(s *sequence) bool { return a.client(s) == c })
-		others := n.charges(n.waiting, a.joining)
-		if len(others) == 0 {
-			others = n.charges(n.running, nil)
-		}
-		if waits && len(others) > 0 {
-			a.charged[c] = max(a.charged[c], slices.Min(others))
-		}
-		a.joining = a.joining[1:]
-	}
-}
-
 // charges are the counters of the clients of a list, but for some.
-func (n *Engine) charges(list []*sequence, but []int64) (all []int64) {
+func (a *accounts) charges(list []*sequence, but []int64) (all []int64) {
 	for _, s := range list {
-		if c := n.accounts.client(s); !slices.Contains(but, c) {
-			all = append(all, n.accounts.charged[c])
+		if c := a.client(s); !slices.Contains(but, c) {
+			all = append(all, a.charged[c])
 		}
 	}
 	return all
-}
-
-// place is the i-th request of the queue, or nil.
-func (n *Engine) place(i int) *sequence {
-	first := n.loadedSequences()
-	if i < len(first) {
-		return first[i]
-	}
-	i -= len(first)
-	if i >= len(n.waiting) {
-		return nil
-	}
-	if n.accounts.order == nil {
-		return n.waiting[i]
-	}
-	return slices.MinFunc(n.waiting, func(s, t *sequence) int {
-		return cmp.Or(cmp.Compare(n.accounts.charged[n.accounts.client(s)], n.accounts.charged[n.accounts.client(t)]),
-			compareUrgency(s.urgency(), t.urgency()))
-	})
 }

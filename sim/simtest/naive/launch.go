@@ -10,22 +10,35 @@ import (
 
 // iteration is one forward pass.
 type iteration struct {
-	budget     int32       // what is left of it while composing
-	serials    int64       // admissions before it
-	before     []*sequence // the running batch when the composition began
-	waiting    int         // the length of the queue
-	head       *sequence   // its head
-	joined     int64       // and how often anybody has joined it
-	departures int64       // and the departures until then
-	preempts   bool        // somebody was taken out of the batch while composing
-	loads      bool        // somebody's KV begins to be loaded
-	shares     []share     // in running order
-	end        clock.Time
+	budget   int32 // what is left of it while composing
+	before   snapshot
+	preempts bool    // somebody was taken out of the batch while composing
+	loads    bool    // somebody's KV begins to be loaded
+	shares   []share // in running order
+	end      clock.Time
 
 	padRows    int
 	padContext int64
 	padTo      int32
 }
+
+// snapshot is the state of an engine when it begins to compose an iteration.
+type snapshot struct {
+	running             []*sequence
+	waiting             int       // requests in the queue
+	head                *sequence // the first of them
+	joined              int64     // requests that have joined the queue so far
+	serials, departures int64     // sequences that have joined and left the batch so far
+}
+
+// Budget is the number of tokens that can still be given.
+func (it *iteration) Budget() int32 { return it.budget }
+
+// Pad adds rows to the batch of decodes, with so much context in all.
+func (it *iteration) Pad(rows int, context int64) { it.padRows, it.padContext = rows, context }
+
+// PadChunks makes prefill chunks cost as if they had at least so many tokens.
+func (it *iteration) PadChunks(to int32) { it.padTo = to }
 
 // share is what one sequence has in an iteration.
 type share struct {
@@ -47,12 +60,13 @@ func (it *iteration) has(s *sequence) bool {
 
 // launch starts a composed iteration and reports it.
 func (n *Engine) launch(it *iteration, at clock.Time) {
-	n.lastComposed = at
+	n.gpu.lastComposed = at
 	span := event.Span{
-		UsedBlocks: n.cfg.UsableBlocks() - n.free(), Shared: int64(n.kv.shared()) * int64(n.cfg.BlockSize),
-		PaddedRows: it.padRows, PaddedContext: it.padContext, SwappedBlocks: n.moved,
+		UsedBlocks: n.cfg.UsableBlocks() - n.FreeBlocks(), Shared: int64(n.kv.shared()) * int64(n.cfg.BlockSize),
+		PaddedRows: it.padRows, PaddedContext: it.padContext, SwappedBlocks: n.changes.moved,
 	}
-	step := event.Step{Span: &span, Preempted: n.preempted, SwappedOut: n.swapped, FreeBlocks: n.free()}
+	step := event.Step{Span: &span, Preempted: n.changes.preempted, SwappedOut: n.changes.swapped,
+		FreeBlocks: n.FreeBlocks()}
 	batch := model.Batch{SharedTokens: span.Shared}
 	var gaps []*sequence // of sequences that did not produce in the previous iteration
 	for _, s := range n.running {
@@ -82,7 +96,7 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 			batch.Emit += 1 + int(drafts)
 			batch.Drafts += int(drafts)
 			switch {
-			case decodes && s.lastIteration == n.launched-1 && n.pipeline == nil:
+			case decodes && s.lastIteration == n.gpu.launched-1 && n.gpu.pipeline == nil:
 				span.Gaps++
 			case !first:
 				gaps = append(gaps, s)
@@ -108,8 +122,8 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 	if batch.Decodes > 0 {
 		n.decodeSteps++
 	}
-	n.time(it, at, &span, &batch)
-	n.charge(it, &span)
+	n.gpu.schedule(it, at, &span, &batch)
+	n.gpu.charge(it, &span)
 
 	n.obs.Span(&span)
 	for _, s := range gaps {
@@ -117,15 +131,15 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 	}
 	for _, sh := range it.shares {
 		if sh.emits {
-			sh.seq.lastIteration, sh.seq.lastEnd = n.launched, it.end
+			sh.seq.lastIteration, sh.seq.lastEnd = n.gpu.launched, it.end
 		}
 	}
 	if n.obs.WantsSteps() {
 		n.obs.Step(&step)
 	}
 	n.inFlight = append(n.inFlight, it)
-	n.launched++
-	n.preempted, n.swapped, n.moved = nil, nil, 0
+	n.gpu.launched++
+	n.changes = changes{}
 }
 
 // verify settles what the drafts bring that s is given: so many answer tokens, and so many rejected drafts.
@@ -133,7 +147,7 @@ func (n *Engine) verify(s *sequence, drafts int32, span *event.Span) (produces, 
 	if !n.cfg.Speculative.On() {
 		return 1, 0
 	}
-	accepted := n.accepted(s, drafts)
+	accepted := accepted(&n.cfg.Speculative, s, drafts)
 	s.verified++
 	produces = min(1+accepted, s.answer-s.scheduled)
 	span.Drafts += int(drafts)
@@ -159,68 +173,4 @@ func (n *Engine) chunk(s *sequence, it *iteration, span *event.Span, batch *mode
 	span.RecomputedTokens += int(again)
 	span.PrefillTokens += int(s.given - again)
 	return again, lost
-}
-
-// charge shares the time of an iteration out among the tokens that it computes.
-func (n *Engine) charge(it *iteration, span *event.Span) {
-	tokens := int64(span.PaddedRows + span.PaddedTokens)
-	for _, sh := range it.shares {
-		tokens += int64(sh.given)
-	}
-	if tokens != n.sharers {
-		n.sharers, n.carry = tokens, 0
-	}
-	span.Carry = n.carry
-	time := n.carry + span.First - span.SwapFemtos - span.HostFemtos
-	if n.pipeline != nil {
-		time = n.carry
-		for _, p := range span.Passages {
-			time += p.Femtos
-		}
-	}
-	each := time / tokens
-	n.carry = time % tokens
-	for _, sh := range it.shares {
-		gpu := &sh.seq.rec.GPU
-		if sh.chunk {
-			gpu.Recomputed += each * int64(sh.again)
-			gpu.Lost += each * int64(sh.lost)
-			gpu.Prefill += each * int64(sh.given-sh.again-sh.lost)
-			continue
-		}
-		gpu.Decode += each * int64(sh.produces)
-		gpu.Drafts += each * int64(sh.given-sh.produces)
-	}
-}
-
-// time says when an iteration that is composed at an instant begins and ends.
-func (n *Engine) time(it *iteration, at clock.Time, span *event.Span, batch *model.Batch) {
-	span.Start, span.N = max(at, n.gpuFree), 1
-	if span.Start == n.gpuFree {
-		span.Remainder = n.gpuRemainder
-	}
-	if n.launched > 0 {
-		span.Wait = span.Start.Sub(n.gpuFree)
-	}
-	batch.Decodes += it.padRows
-	batch.Context += it.padContext
-	batch.Emit += it.padRows
-	gpu, _, _ := n.cfg.Timer.Span(batch)
-	gpu = n.life.slowed(gpu, at)
-	if n.pipeline != nil {
-		n.sendThroughStages(it, at, span, batch, gpu)
-		return
-	}
-	span.SwapFemtos = int64(n.moved) * n.cfg.HostFemtosPerBlock
-	gpu += span.SwapFemtos
-	host := int64(n.cfg.CPUStep+n.cfg.CPUPerSequence*clock.Duration(len(it.shares))) * clock.FemtosPerPico
-	span.First = gpu + host
-	if n.cfg.AsyncScheduling {
-		span.First = max(gpu, host)
-	}
-	span.HostFemtos = span.First - gpu
-	span.BlockFemtos = clock.Mul64(uint64(span.UsedBlocks), uint64(span.First))
-	span.EmptyFemtos = clock.Mul64(uint64(span.EmptyBlocks), uint64(span.First))
-	it.end = span.End(1)
-	n.gpuFree, n.gpuRemainder = it.end, span.EndRemainder(1)
 }

@@ -27,8 +27,8 @@ type Slowdown struct {
 }
 
 // slowed is the time of an iteration that is composed at an instant.
-func (l *Lifetime) slowed(femtos int64, at clock.Time) int64 {
-	for _, s := range l.Slow {
+func slowed(slow []Slowdown, femtos int64, at clock.Time) int64 {
+	for _, s := range slow {
 		if s.From <= at && at < s.To {
 			return femtos * s.Permille / 1000
 		}
@@ -39,7 +39,9 @@ func (l *Lifetime) slowed(femtos int64, at clock.Time) int64 {
 // crash ends all requests at an instant, before anything else happens at it. What the engine has launched is counted;
 // its tokens are dropped. Those whose answer was delivered are complete.
 func (n *Engine) crash(at clock.Time) {
-	n.crashed = true
+	if n.remote != nil {
+		n.remote.stopped = true
+	}
 	var all []*sequence
 	for _, s := range n.byID {
 		all = append(all, s)
@@ -85,41 +87,12 @@ func (n *Engine) end() {
 		n.advanceTransfers(n.remote.network.Next())
 	}
 	if at == clock.Never {
-		n.leaveTiers(false)
+		n.remote.leaveTiers(n.life.Tiers, false)
 		return
 	}
 	n.advanceTransfers(at)
-	n.leaveTiers(true)
-	n.stopTransfers(at)
-}
-
-// leaveTiers leaves the tiers that persist as they are: of what was being copied there when the engine crashed, the
-// chunks are torn that had not come.
-func (n *Engine) leaveTiers(crashed bool) {
-	e := n.remote
-	for k, t := range e.tiers {
-		if t.Persistent {
-			n.life.Tiers[k] = t.chunks
-		}
-		if crashed && t.copies != nil {
-			t.tear(int64(max(e.ChunkBlocks, 1)) * e.BlockBytes)
-		}
-	}
-}
-
-// stopTransfers ends what is on its way to the engine and to its tiers.
-func (n *Engine) stopTransfers(at clock.Time) {
-	for _, l := range n.remote.loads {
-		for _, t := range l.parts {
-			n.remote.network.Stop(t)
-		}
-	}
-	for _, t := range n.remote.tiers {
-		if t.copies != nil {
-			n.remote.network.Stop(t.copies)
-		}
-	}
-	n.reportLinks(at)
+	n.remote.leaveTiers(n.life.Tiers, true)
+	n.remote.stopTransfers(at)
 }
 
 // tear makes the chunks of so many bytes useless that have not come to the tier.

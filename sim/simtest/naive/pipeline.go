@@ -43,11 +43,11 @@ func Later(a, b Moment) Moment {
 
 // sendThroughStages sends an iteration that is composed at an instant, and takes gpu femtoseconds in all, through the
 // stages.
-func (n *Engine) sendThroughStages(it *iteration, at clock.Time, span *event.Span, batch *model.Batch, gpu int64) {
-	p := n.pipeline
+func (g *gpu) sendThroughStages(it *iteration, at clock.Time, span *event.Span, batch *model.Batch, gpu int64) {
+	p := g.pipeline
 	stages := make([]int64, len(p.left))
-	hop := model.DivideStages(n.cfg.Timer, batch, gpu, stages)
-	host := int64(n.cfg.CPUStep+n.cfg.CPUPerSequence*clock.Duration(len(it.shares))) * clock.FemtosPerPico
+	hop := model.DivideStages(g.cfg.Timer, batch, gpu, stages)
+	host := int64(g.cfg.CPUStep+g.cfg.CPUPerSequence*clock.Duration(len(it.shares))) * clock.FemtosPerPico
 	p.host = Later(p.host, Moment{at, 0}).Plus(host)
 	m := p.host
 	for i, femtos := range stages {
@@ -60,5 +60,5 @@ func (n *Engine) sendThroughStages(it *iteration, at clock.Time, span *event.Spa
 	span.First = int64(end.At-span.Start)*clock.FemtosPerPico + end.Femtos - span.Remainder
 	span.BlockFemtos = clock.Mul64(uint64(span.UsedBlocks), uint64(span.First))
 	span.EmptyFemtos = clock.Mul64(uint64(span.EmptyBlocks), uint64(span.First))
-	it.end, n.gpuFree, n.gpuRemainder = end.At, end.At, end.Femtos
+	it.end, g.free, g.remainder = end.At, end.At, end.Femtos
 }

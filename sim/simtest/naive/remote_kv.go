@@ -8,20 +8,21 @@ import (
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
 	"clifftop/sim/event"
-	"clifftop/sim/sched"
 	"clifftop/workload"
 )
 
-// elsewhere is the KV of the naive engine beyond its pool: tiers, and what is on its way.
+// remoteKV is the KV of an engine outside its pool: tiers, and transfers in flight.
 type remoteKV struct {
 	engine.Connector
+	cfg     *engine.Config
+	obs     *event.Fanout
 	network *Network
 	tiers   []*tier
 	loads   []*load // that have not been found to be there, in order of their start
 	serial  int     // loads begun so far
-	loaded  []*sequence
 	leases  []*lease
 	legs    map[int64]engine.Handoff // of requests that are here
+	stopped bool                     // the engine has crashed, and stores nothing
 }
 
 // tier is a tier and its link.
@@ -56,7 +57,8 @@ func newRemoteKV(n *Engine, network *Network) *remoteKV {
 	if n.cfg.Connector == nil {
 		return nil
 	}
-	e := &remoteKV{Connector: *n.cfg.Connector, network: network, legs: make(map[int64]engine.Handoff)}
+	e := &remoteKV{Connector: *n.cfg.Connector, cfg: &n.cfg, obs: n.obs, network: network,
+		legs: make(map[int64]engine.Handoff)}
 	e.network.Bandwidth = append(e.network.Bandwidth, e.Links...)
 	for k, t := range e.Tiers {
 		link := int32(len(e.network.Bandwidth))
@@ -68,7 +70,7 @@ func newRemoteKV(n *Engine, network *Network) *remoteKV {
 		e.tiers = append(e.tiers, &tier{Tier: t, chunks: chunks, link: link})
 	}
 	if len(e.tiers) > 0 && e.tiers[0].WriteBack {
-		n.kv.(*paged).pool.lost = func(key uint64) { n.put(0, key) }
+		n.kv.(*paged).pool.lost = func(key uint64) { n.remote.put(0, key) }
 	}
 	return e
 }
@@ -96,47 +98,8 @@ func (n *Engine) advanceTransfers(at clock.Time) (due bool) {
 	if n.remote == nil {
 		return false
 	}
-	n.noteArrivals(n.remote.network.To(at), at)
-	return n.due(at)
-}
-
-// due says that something has come or ended elsewhere that the engine has not seen.
-func (n *Engine) due(at clock.Time) bool {
-	e := n.remote
-	return e != nil && (slices.ContainsFunc(e.loads, func(l *load) bool { return len(l.parts) == 0 }) ||
-		slices.ContainsFunc(e.leases, func(l *lease) bool { return l.until <= at }))
-}
-
-// noteArrivals notes which transfers have arrived.
-func (n *Engine) noteArrivals(arrived []*Transfer, at clock.Time) {
-	e := n.remote
-	for _, t := range e.tiers {
-		if slices.Contains(arrived, t.copies) {
-			t.copies, t.copied = nil, nil
-		}
-	}
-	for _, l := range e.loads {
-		before := len(l.parts)
-		l.parts = slices.DeleteFunc(l.parts, func(t *Transfer) bool { return slices.Contains(arrived, t) })
-		if l.from != nil && before > 0 && len(l.parts) == 0 {
-			l.fails = l.fails || !l.from.keeps(l.seq.rec.Request.ID, at)
-			l.from.release(l.seq.rec.Request.ID, at)
-		}
-	}
-	n.reportLinks(at)
-}
-
-// reportLinks tells the observer which links are busy.
-func (n *Engine) reportLinks(at clock.Time) {
-	for k, t := range n.remote.tiers {
-		busy := slices.ContainsFunc(n.remote.network.under, func(x *Transfer) bool {
-			return x.Sending() && slices.Contains(x.Path, t.link)
-		})
-		if busy != t.busy {
-			t.busy = busy
-			n.obs.LinkBusy(at, 0, k, busy)
-		}
-	}
+	n.remote.noteArrivals(n.remote.network.To(at), at)
+	return n.remote.due(at)
 }
 
 // receive sees at a boundary what has come, and which blocks are kept no more.
@@ -187,36 +150,10 @@ func (n *Engine) finishLoad(l *load, at clock.Time) {
 	if n.cfg.Order != nil {
 		s.key = n.rank(s).Key
 	}
-	n.remote.loaded = insert(n.remote.loaded, s, func(a, b *sequence) int {
+	n.loaded = insert(n.loaded, s, func(a, b *sequence) int {
 		return cmp.Compare(a.loadSerial, b.loadSerial)
 	})
 }
-
-// queued is how many requests are in the queue, waits how many wait for admission, those included that are loading.
-func (n *Engine) queued() int { return len(n.waiting) + len(n.loadedSequences()) }
-
-func (n *Engine) loadedSequences() []*sequence {
-	if n.remote == nil {
-		return nil
-	}
-	return n.remote.loaded
-}
-
-// loadingSequences are the sequences whose KV is on its way.
-func (n *Engine) loadingSequences() (list []*sequence) {
-	if n.remote == nil {
-		return nil
-	}
-	for _, l := range n.remote.loads {
-		if !l.seq.ended {
-			list = append(list, l.seq)
-		}
-	}
-	return list
-}
-
-// isLoaded says that s was loaded and waits to be admitted.
-func (n *Engine) isLoaded(s *sequence) bool { return slices.Contains(n.loadedSequences(), s) }
 
 // found is a chunk that a tier has.
 type found struct {
@@ -240,7 +177,7 @@ func (n *Engine) loadable(s *sequence, cached int32) (tokens int32, remote bool,
 		chunks, blocks = nil, make([]int, len(e.tiers))
 		end := cached / chunk * chunk // tokens that there are then, in whole chunks
 		for end+chunk <= s.known() {
-			key := n.keyOf(s, (end+chunk)/size-1)
+			key := n.remote.keyOf(s, (end+chunk)/size-1)
 			k := slices.IndexFunc(e.tiers[:usable], func(t *tier) bool { return t.chunks.Has(key) })
 			if k < 0 {
 				break
@@ -253,34 +190,11 @@ func (n *Engine) loadable(s *sequence, cached int32) (tokens int32, remote bool,
 		if tokens <= 0 || tokens < e.MinTokens {
 			return 0, false, nil, nil
 		}
-		if n.loadingPays(tokens, cached, blocks) {
+		if n.remote.loadingPays(tokens, cached, blocks) {
 			return tokens, false, chunks, blocks
 		}
 	}
 	return 0, false, nil, nil
-}
-
-// loadingPays says that tokens are rather loaded than computed.
-func (n *Engine) loadingPays(tokens, cached int32, blocks []int) bool {
-	e := n.remote
-	compute, _, _ := n.cfg.Timer.Span(&model.Batch{Chunks: []model.Chunk{{New: tokens, Cached: cached}}})
-	for k, t := range e.tiers {
-		seconds := t.Latency.Seconds() + float64(blocks[k])*float64(e.BlockBytes)/float64(t.BytesPerSecond)
-		if e.Fetch == engine.FetchFaster && blocks[k] > 0 && seconds >= float64(compute)*1e-15 {
-			return false
-		}
-	}
-	return true
-}
-
-// keyOf is the key of a block of s, or of one that it will have.
-func (n *Engine) keyOf(s *sequence, block int32) uint64 {
-	walk := workload.NewBlockKeys(&s.rec.Request, n.cfg.BlockSize)
-	for range block {
-		walk.Next()
-	}
-	key, _ := walk.Next()
-	return key
 }
 
 func (v view) Load(i int) bool {
@@ -290,10 +204,10 @@ func (v view) Load(i int) bool {
 	}
 	e, s := v.remote, v.place(i)
 	tokens, remote, chunks, blocks := v.loadable(s, w.Cached)
-	if tokens == 0 || v.pagesFor(w.Known)-w.Held > v.free() || remote && v.pullLimitReached() {
+	if tokens == 0 || v.BlocksFor(w.Known)-w.Held > v.FreeBlocks() || remote && v.pullLimitReached() {
 		return false
 	}
-	v.Engine.waiting = without(v.waiting, s)
+	v.waiting = without(v.waiting, s)
 	s.lostFrom, s.lostTo = v.kv.lost(s, s.known()-1)
 	s.found = v.kv.admit(s, s.known()-1)
 	s.computed = min(s.found+tokens, s.known()-1)
@@ -326,54 +240,136 @@ func (v view) Load(i int) bool {
 	for k, n := range blocks {
 		if t := e.tiers[k]; n > 0 {
 			l.parts = append(l.parts, e.network.Start(int64(n)*e.BlockBytes, t.Latency, t.link))
-			v.reportMove(event.Move{Tier: k, Blocks: n})
+			v.remote.reportMove(event.Move{Tier: k, Blocks: n})
 		}
 	}
 	if !v.hold(s, v.blocksFor(s.known())) {
 		v.wrong("loads request %d without room for it", s.rec.Request.ID)
 	}
-	v.it.loads = true
-	v.reportLinks(v.at)
+	v.loads = true
+	v.remote.reportLinks(v.at)
 	return true
 }
 
 // pullLimitReached says that those who were loaded, or are loading, have as much of the pool as they may.
 func (n *Engine) pullLimitReached() bool {
 	blocks := 0
-	for _, s := range slices.Concat(n.loadedSequences(), n.loadingSequences()) {
+	for _, s := range slices.Concat(n.loaded, n.remote.loadingSequences()) {
 		blocks += n.kv.holds(s)
 	}
 	most := n.remote.PullPercent
 	return most > 0 && 100*blocks >= most*n.cfg.UsableBlocks()
 }
 
+// abortLoad takes s, whose client has left, out of those that are loading or were loaded. The blocks of one that is
+// loading are kept until its KV has come.
+func (n *Engine) abortLoad(s *sequence) {
+	if s.loading {
+		n.freed++ // others may be pulled now
+	}
+	if n.isLoaded(s) {
+		n.loaded = without(n.loaded, s)
+		n.releaseBlocks(s, false)
+	}
+}
+
+// due says that something has come or ended elsewhere that the engine has not seen.
+func (e *remoteKV) due(at clock.Time) bool {
+	return e != nil && (slices.ContainsFunc(e.loads, func(l *load) bool { return len(l.parts) == 0 }) ||
+		slices.ContainsFunc(e.leases, func(l *lease) bool { return l.until <= at }))
+}
+
+// noteArrivals notes which transfers have arrived.
+func (e *remoteKV) noteArrivals(arrived []*Transfer, at clock.Time) {
+	for _, t := range e.tiers {
+		if slices.Contains(arrived, t.copies) {
+			t.copies, t.copied = nil, nil
+		}
+	}
+	for _, l := range e.loads {
+		before := len(l.parts)
+		l.parts = slices.DeleteFunc(l.parts, func(t *Transfer) bool { return slices.Contains(arrived, t) })
+		if l.from != nil && before > 0 && len(l.parts) == 0 {
+			l.fails = l.fails || !l.from.keeps(l.seq.rec.Request.ID, at)
+			l.from.release(l.seq.rec.Request.ID, at)
+		}
+	}
+	e.reportLinks(at)
+}
+
+// reportLinks tells the observer which links are busy.
+func (e *remoteKV) reportLinks(at clock.Time) {
+	for k, t := range e.tiers {
+		busy := slices.ContainsFunc(e.network.under, func(x *Transfer) bool {
+			return x.Sending() && slices.Contains(x.Path, t.link)
+		})
+		if busy != t.busy {
+			t.busy = busy
+			e.obs.LinkBusy(at, 0, k, busy)
+		}
+	}
+}
+
+// loadingSequences are the sequences whose KV is on its way.
+func (e *remoteKV) loadingSequences() (list []*sequence) {
+	if e == nil {
+		return nil
+	}
+	for _, l := range e.loads {
+		if !l.seq.ended {
+			list = append(list, l.seq)
+		}
+	}
+	return list
+}
+
+// loadingPays says that tokens are rather loaded than computed.
+func (e *remoteKV) loadingPays(tokens, cached int32, blocks []int) bool {
+	compute, _, _ := e.cfg.Timer.Span(&model.Batch{Chunks: []model.Chunk{{New: tokens, Cached: cached}}})
+	for k, t := range e.tiers {
+		seconds := t.Latency.Seconds() + float64(blocks[k])*float64(e.BlockBytes)/float64(t.BytesPerSecond)
+		if e.Fetch == engine.FetchFaster && blocks[k] > 0 && seconds >= float64(compute)*1e-15 {
+			return false
+		}
+	}
+	return true
+}
+
+// keyOf is the key of a block of s, or of one that it will have.
+func (e *remoteKV) keyOf(s *sequence, block int32) uint64 {
+	walk := workload.NewBlockKeys(&s.rec.Request, e.cfg.BlockSize)
+	for range block {
+		walk.Next()
+	}
+	key, _ := walk.Next()
+	return key
+}
+
 // reportMove tells the observer what moves.
-func (n *Engine) reportMove(m event.Move) {
-	m.Bytes = int64(m.Blocks) * n.remote.BlockBytes
-	n.obs.Moved(n.remote.network.now, m)
+func (e *remoteKV) reportMove(m event.Move) {
+	m.Bytes = int64(m.Blocks) * e.BlockBytes
+	e.obs.Moved(e.network.now, m)
 }
 
 // store copies the leading tokens of s to the tiers that are written through.
-func (n *Engine) store(s *sequence, tokens int32) {
-	e := n.remote
+func (e *remoteKV) store(s *sequence, tokens int32) {
 	if e == nil {
 		return
 	}
-	chunk := max(e.ChunkBlocks, 1) * n.cfg.BlockSize
+	chunk := max(e.ChunkBlocks, 1) * e.cfg.BlockSize
 	for k, t := range e.tiers {
 		before := len(t.copied)
 		for end := tokens / chunk * chunk; end > 0 && !t.WriteBack; end -= chunk {
-			n.put(k, n.keyOf(s, end/n.cfg.BlockSize-1))
+			e.put(k, e.keyOf(s, end/e.cfg.BlockSize-1))
 		}
 		slices.Reverse(t.copied[before:]) // from the beginning of the text on
 	}
 }
 
 // put enters a chunk into a tier.
-func (n *Engine) put(k int, key uint64) {
-	e := n.remote
+func (e *remoteKV) put(k int, key uint64) {
 	t := e.tiers[k]
-	if n.crashed {
+	if e.stopped {
 		return
 	}
 	if t.chunks.Has(key) {
@@ -387,38 +383,49 @@ func (n *Engine) put(k int, key uint64) {
 	} else {
 		e.network.Extend(t.copies, int64(blocks)*e.BlockBytes)
 	}
-	n.reportMove(event.Move{Tier: k, Stored: true, Blocks: blocks})
-	n.reportLinks(e.network.now)
+	e.reportMove(event.Move{Tier: k, Stored: true, Blocks: blocks})
+	e.reportLinks(e.network.now)
 	for _, gone := range t.chunks.Put(key) {
 		if k+1 < len(e.tiers) && e.tiers[k+1].WriteBack {
-			n.put(k+1, gone)
+			e.put(k+1, gone)
 		}
-	}
-}
-
-// abortLoad takes s, whose client has left, out of those that are loading or were loaded. The blocks of one that is
-// loading are kept until its KV has come.
-func (n *Engine) abortLoad(s *sequence) {
-	if s.loading {
-		n.freed++ // others may be pulled now
-	}
-	if n.isLoaded(s) {
-		n.remote.loaded = without(n.remote.loaded, s)
-		n.releaseBlocks(s, false)
 	}
 }
 
 // startLease keeps the blocks of s, which has ended, until another engine has loaded them, if the connector leases
 // blocks.
-func (n *Engine) startLease(s *sequence, at clock.Time) bool {
-	if n.remote == nil || n.remote.legs[s.rec.Request.ID].Lease == 0 {
+func (e *remoteKV) startLease(s *sequence, at clock.Time) bool {
+	if e == nil || e.legs[s.rec.Request.ID].Lease == 0 {
 		return false
 	}
-	n.remote.leases = append(n.remote.leases, &lease{s, at.Add(n.remote.legs[s.rec.Request.ID].Lease)})
+	e.leases = append(e.leases, &lease{s, at.Add(e.legs[s.rec.Request.ID].Lease)})
 	return true
 }
 
-// describeLoaded completes what a policy sees of s, which was loaded.
-func (n *Engine) describeLoaded(s *sequence, w *sched.Waiting) {
-	w.Computed, w.Held = s.computed, n.kv.holds(s)+s.windowed
+// leaveTiers leaves the tiers that persist as they are: of what was being copied there when the engine crashed, the
+// chunks are torn that had not come.
+func (e *remoteKV) leaveTiers(to []*Tier, crashed bool) {
+	for k, t := range e.tiers {
+		if t.Persistent {
+			to[k] = t.chunks
+		}
+		if crashed && t.copies != nil {
+			t.tear(int64(max(e.ChunkBlocks, 1)) * e.BlockBytes)
+		}
+	}
+}
+
+// stopTransfers ends what is on its way to the engine and to its tiers.
+func (e *remoteKV) stopTransfers(at clock.Time) {
+	for _, l := range e.loads {
+		for _, t := range l.parts {
+			e.network.Stop(t)
+		}
+	}
+	for _, t := range e.tiers {
+		if t.copies != nil {
+			e.network.Stop(t.copies)
+		}
+	}
+	e.reportLinks(at)
 }

@@ -25,13 +25,13 @@ type promise struct {
 // keep holds the policy to its promise, once it has composed an iteration, and takes a new one. room says
 // that there was room for a step of all decoding sequences before.
 func (v view) keep(room bool) {
-	p := &v.Engine.promise
+	p := &v.promise
 	now := promise{
-		decodes: v.Decoding(), waiting: v.queued(), joined: v.joined, leaves: v.departures, chunks: v.chunks,
+		decodes: v.Decoding(), waiting: v.WaitingLen(), joined: v.joined, leaves: v.departures, chunks: v.chunks,
 		freed:   v.freed,
-		blocked: v.blocked, padRows: v.it.padRows, padContext: v.it.padContext,
+		blocked: v.blocked, padRows: v.padRows, padContext: v.padContext,
 	}
-	if v.queued() > 0 {
+	if v.WaitingLen() > 0 {
 		now.head = v.place(0)
 	}
 	plain := v.plain()
@@ -40,7 +40,8 @@ func (v view) keep(room bool) {
 		then.left, is.left = 0, 0
 		then.padContext += int64(then.padRows)
 		if !plain || then != is {
-			v.wrong("Repeats promised %d more iterations like the one before, where %+v, but now the policy did otherwise: %+v", p.left, then, is)
+			v.wrong("Repeats promised %d more iterations like the one before, where %+v, but now the policy did "+
+				"otherwise: %+v", p.left, then, is)
 		}
 	}
 	if now.left = 0; plain {
@@ -52,18 +53,18 @@ func (v view) keep(room bool) {
 // undisturbed says that nothing has happened since the promise that ends it.
 func (v view) undisturbed(p *promise) bool {
 	decodes := 0
-	for _, s := range v.it.before {
+	for _, s := range v.before.running {
 		if s.decodes() {
 			decodes++
 		}
 	}
-	return p.leaves == v.it.departures && p.decodes == decodes && p.chunks == v.chunks && p.freed == v.freed &&
-		p.head == v.it.head && p.waiting == v.it.waiting && p.joined == v.it.joined
+	return p.leaves == v.before.departures && p.decodes == decodes && p.chunks == v.chunks && p.freed == v.freed &&
+		p.head == v.before.head && p.waiting == v.before.waiting && p.joined == v.before.joined
 }
 
 // plain says that the iteration gives every decoding sequence its token, and does nothing else.
 func (v view) plain() bool {
-	return v.Decoding() > 0 && !v.cfg.Speculative.On() && !v.it.preempts && !v.it.loads &&
-		slices.Equal(v.it.before, v.running) &&
+	return v.Decoding() > 0 && !v.cfg.Speculative.On() && !v.preempts && !v.loads &&
+		slices.Equal(v.before.running, v.running) &&
 		!slices.ContainsFunc(v.running, func(s *sequence) bool { return s.decodes() != (s.given > 0) })
 }

@@ -37,28 +37,35 @@ type sequence struct {
 	// highest is the largest number of computed tokens that it ever had, found ones included.
 	highest int32
 
-	// The rest is as of the last admission.
+	admission
+	kv     kvState
+	hosted int // blocks in host memory
+	transferState
+}
 
+// admission is the state of a sequence since its last admission.
+type admission struct {
 	serial   int64 // counts admissions, so that running order is that of serials
 	computed int32 // tokens whose KV is in the cache or scheduled to be; of a swapped-out one, in host memory
 	given    int32 // tokens given in the iteration being composed
 	found    int32 // tokens found in the prefix cache
-	lostFrom int32 // those that would be too but for evictions
+	lostFrom int32 // those that would be found too but for evictions
 	lostTo   int32
-	loaded   int32 // tokens brought back from host memory
+	loaded   int32 // tokens brought back from host memory or loaded by the connector
 	produces bool  // has scheduled a token since, so that it is past its prefill
 	decoding bool  // has been delivered a token since
 	windowed int   // blocks charged for windowed layers
 	reserved int   // blocks that it has reserved since its admission, in all
-	hosted   int   // blocks in host memory
-	promised int32 // tokens that it was promised blocks for
+	booked   int32 // tokens that a policy has booked blocks for
 	drafts   int32 // for its next iteration, as far as the longest sequence goes
-	kv       kvState
+}
 
-	loading    bool // its KV is on its way
+// transferState is the state of a sequence with a KV connector.
+type transferState struct {
+	loading    bool // its KV is being loaded
 	pulled     bool // the last load was from another replica
 	loadSerial int  // counts loads
-	lent       bool // it has ended, and its blocks are kept
+	leased     bool // it has ended, and its blocks are kept until another replica has read them
 }
 
 // clientLeft says that its client has left.

@@ -12,7 +12,7 @@ import (
 // view is the iteration that a policy composes on the naive engine.
 type view struct {
 	*Engine
-	it *iteration
+	*iteration
 	at clock.Time
 }
 
@@ -20,20 +20,17 @@ var _ sched.View = view{}
 
 // compose lets the policy decide what the next iteration does.
 func (n *Engine) compose(at clock.Time) *iteration {
-	it := &iteration{budget: int32(n.cfg.MaxNumBatchedTokens), serials: n.serials}
+	it := &iteration{budget: int32(n.cfg.MaxNumBatchedTokens)}
 	n.blocked = sched.NotBlocked
 	for _, s := range n.running {
 		s.given, s.found, s.loaded = 0, 0, 0
 	}
-	n.raiseCounters()
+	n.raiseCounters(n.running)
 	v := view{n, it, at}
-	it.before, it.waiting, it.joined, it.departures = slices.Clone(n.running), n.queued(), n.joined, n.departures
-	if it.waiting > 0 {
-		it.head = v.place(0)
-	}
+	it.before = snapshot{slices.Clone(n.running), n.WaitingLen(), n.place(0), n.joined, n.serials, n.departures}
 	room := v.room(slices.DeleteFunc(slices.Clone(n.running), func(s *sequence) bool { return !s.decodes() }))
 	n.cfg.Scheduler.Schedule(v)
-	if n.fault == nil && n.pipeline == nil {
+	if n.fault == nil && n.gpu.pipeline == nil {
 		v.keep(room)
 	}
 	return it
@@ -67,35 +64,10 @@ func (v view) runs(i sched.Seq) *sequence {
 	return s
 }
 
-// blocksFor is the number of blocks that hold so many tokens.
-func (n *Engine) blocksFor(tokens int32) int {
-	return (int(tokens) + int(n.cfg.BlockSize) - 1) / int(n.cfg.BlockSize)
-}
-
-// pagesFor is the number of blocks that hold so many tokens, and the charge for windowed layers.
-func (n *Engine) pagesFor(tokens int32) int {
-	blocks := n.blocksFor(tokens)
-	return blocks + n.cfg.Window.Extra(blocks)
-}
-
-// free is the number of blocks that nobody has.
-func (n *Engine) free() int { return n.kv.free() - n.windowed }
-
-func (v view) Now() clock.Time            { return v.at }
-func (v view) Budget() int32              { return v.it.budget }
-func (v view) Seats() int                 { return v.cfg.MaxNumSeqs - len(v.running) }
-func (v view) RunningLen() int            { return len(v.running) }
-func (v view) Blocks() int                { return v.cfg.NumGPUBlocks }
-func (v view) FreeBlocks() int            { return v.free() }
-func (v view) BlocksFor(tokens int32) int { return v.pagesFor(tokens) }
-func (v view) LargestFree() int           { return min(v.kv.largest(), v.free()) }
-func (v view) DecodeSteps() int64         { return v.decodeSteps }
-func (v view) Departures() int64          { return v.departures }
-func (v view) WaitingLen() int            { return v.queued() }
-func (v view) Slots(tokens int32) int32   { return slots(&v.cfg, tokens) }
-
+func (v view) Now() clock.Time { return v.at }
+func (v view) Seats() int      { return v.cfg.MaxNumSeqs - len(v.running) }
 func (v view) Blocked(why sched.Cause) {
-	if v.queued() == 0 {
+	if v.WaitingLen() == 0 {
 		return
 	}
 	if v.blocked = why; v.place(0).away() {
@@ -103,30 +75,10 @@ func (v view) Blocked(why sched.Cause) {
 	}
 }
 
-func (v view) Decoding() int {
-	sum := 0
-	for _, s := range v.running {
-		if s.decodes() {
-			sum++
-		}
-	}
-	return sum
-}
-
-func (v view) Context() int64 {
-	sum := int64(0)
-	for _, s := range v.running {
-		if s.decodes() {
-			sum += int64(s.computed)
-		}
-	}
-	return sum
-}
-
 func (v view) Booked() int {
 	sum := 0
 	for _, s := range v.running {
-		sum += max(0, v.pagesFor(s.promised)-v.kv.holds(s)-s.windowed)
+		sum += max(0, v.BlocksFor(s.booked)-v.kv.holds(s)-s.windowed)
 	}
 	return sum
 }
@@ -139,10 +91,6 @@ func (v view) Remaining(limit int32) int64 {
 		}
 	}
 	return sum
-}
-
-func (v view) First() sched.Seq {
-	return v.first(func(*sequence) bool { return true })
 }
 
 func (v view) Next(i sched.Seq) sched.Seq {
@@ -158,39 +106,15 @@ func (v view) NextPrefill(i sched.Seq) sched.Seq {
 	return v.first(func(s *sequence) bool { return s.serial > at && s.inPrefill() })
 }
 
-// first is the first running sequence for which f is true.
-func (v view) first(f func(s *sequence) bool) sched.Seq {
-	for _, s := range v.running {
-		if f(s) {
-			return handle(s)
-		}
-	}
-	return sched.None
-}
-
-func (v view) Last() sched.Seq {
-	return v.last(func(*sequence) bool { return true })
-}
-
 func (v view) Prev(i sched.Seq) sched.Seq {
 	at := v.seq(i).serial
 	return v.last(func(s *sequence) bool { return s.serial < at })
 }
 
-// last is the last running sequence for which f is true.
-func (v view) last(f func(s *sequence) bool) sched.Seq {
-	for _, s := range slices.Backward(v.running) {
-		if f(s) {
-			return handle(s)
-		}
-	}
-	return sched.None
-}
-
 func (v view) Missing(i sched.Seq) int32           { return v.runs(i).missing() }
 func (v view) Progress(i sched.Seq) sched.Progress { return v.runs(i).progress() }
 func (v view) Urgency(i sched.Seq) sched.Urgency   { return v.rank(v.runs(i)) }
-func (v view) Book(i sched.Seq, tokens int32)      { v.runs(i).promised = tokens }
+func (v view) Book(i sched.Seq, tokens int32)      { v.runs(i).booked = tokens }
 
 func (v view) DecodeAll() sched.Seq {
 	if v.cfg.Speculative.On() && v.Decoding() > 0 {
@@ -236,7 +160,7 @@ func (v view) room(list []*sequence) bool {
 		}
 		need += more
 	}
-	return need <= v.free() && len(list) <= int(v.it.budget)
+	return need <= v.FreeBlocks() && len(list) <= int(v.budget)
 }
 
 // together gives each sequence of the list one token, if there is room for all.
@@ -255,45 +179,15 @@ func (v view) together(list []*sequence) bool {
 	return true
 }
 
-// need is the number of blocks that s lacks for so many more tokens, without and with the charge for
-// windowed layers.
-func (n *Engine) need(s *sequence, tokens int32) (blocks, pages int) {
-	return n.lacks(s, n.blocksFor(slots(&n.cfg, s.computed+s.given+tokens)))
-}
-
-// lacks is what s lacks of holding so many blocks.
-func (n *Engine) lacks(s *sequence, blocks int) (more, pages int) {
-	holds := n.kv.holds(s)
-	blocks = max(blocks, holds)
-	return blocks - holds, blocks - holds + n.cfg.Window.Extra(blocks) - s.windowed
-}
-
-// grow gives s the blocks for so many more tokens, if there are enough.
-func (n *Engine) grow(s *sequence, tokens int32) bool {
-	return n.hold(s, n.blocksFor(slots(&n.cfg, s.computed+s.given+tokens)))
-}
-
-// hold brings the blocks of s up to a number, if there are enough.
-func (n *Engine) hold(s *sequence, blocks int) bool {
-	more, pages := n.lacks(s, blocks)
-	if pages > n.free() || !n.kv.grows(s, more) {
-		return false
-	}
-	n.kv.take(s, more)
-	n.windowed += pages - more
-	s.windowed += pages - more
-	return true
-}
-
 func (v view) Grow(i sched.Seq, tokens int32) bool { return v.grow(v.runs(i), tokens) }
 
 func (v view) Give(i sched.Seq, tokens int32) {
 	s := v.runs(i)
 	_, pages := v.need(s, tokens)
 	switch {
-	case tokens < 1 || tokens > s.missing() || tokens > v.it.budget:
+	case tokens < 1 || tokens > s.missing() || tokens > v.budget:
 		v.wrong("request %d is given %d tokens, where it misses %d and %d are left", s.rec.Request.ID, tokens,
-			s.missing(), v.it.budget)
+			s.missing(), v.budget)
 	case s.given > 0:
 		v.wrong("request %d is given tokens twice", s.rec.Request.ID)
 	case pages > 0:
@@ -307,7 +201,7 @@ func (v view) Give(i sched.Seq, tokens int32) {
 // prefix cache at once, as far as the tokens have been delivered by now.
 func (v view) give(s *sequence, tokens int32) {
 	s.given = tokens
-	v.it.budget -= tokens
+	v.budget -= tokens
 	v.kv.known(s, min(s.computed+tokens, s.prompt+s.delivered))
 }
 
@@ -315,36 +209,36 @@ func (v view) Preempt(i sched.Seq)       { v.preempt(v.runs(i), true) }
 func (v view) PreemptToTail(i sched.Seq) { v.preempt(v.runs(i), false) }
 
 func (v view) preempt(s *sequence, head bool) {
-	v.store(s, min(int32(s.kv.entered)*v.cfg.BlockSize, s.computed))
+	v.remote.store(s, min(int32(s.kv.entered)*v.cfg.BlockSize, s.computed))
 	s.computed, s.produces, s.drafts = 0, false, 0
 	v.takeOut(s, head)
 }
 
 func (v view) SwapOut(i sched.Seq) bool {
 	s := v.runs(i)
-	blocks := v.pagesFor(s.computed)
+	blocks := v.BlocksFor(s.computed)
 	if s.foreseen() || s.computed == 0 || v.hosted+blocks > v.cfg.HostBlocks {
 		return false
 	}
 	s.hosted = blocks
 	v.hosted += blocks
-	v.moved += blocks
-	v.swapped = append(v.swapped, s.rec.Request.ID)
+	v.changes.moved += blocks
+	v.changes.swapped = append(v.changes.swapped, s.rec.Request.ID)
 	v.takeOut(s, true)
 	return true
 }
 
 // takeOut puts s out of the running batch and of the iteration being composed, and into the queue.
 func (v view) takeOut(s *sequence, head bool) {
-	v.it.preempts = true
-	v.it.budget += s.given
+	v.preempts = true
+	v.budget += s.given
 	s.given, s.decoding = 0, false
 	v.leaveRunning(s, false)
 	s.rec.Preemptions++
-	v.Engine.preempted = append(v.Engine.preempted, s.rec.Request.ID)
+	v.changes.preempted = append(v.changes.preempted, s.rec.Request.ID)
 	v.obs.Preempted(v.at)
 	if s.foreseen() {
-		v.parting = append(v.parting, s)
+		v.finishing = append(v.finishing, s)
 		return
 	}
 	v.enqueue(s, head)
@@ -354,7 +248,7 @@ func (v view) Waiting(i int) (sched.Waiting, bool) {
 	if i > 0 && v.cfg.Order != nil {
 		v.wrong("looks beyond the head of an ordered queue")
 	}
-	if i >= v.queued() {
+	if i >= v.WaitingLen() {
 		return sched.Waiting{}, false
 	}
 	s := v.place(i)
@@ -363,7 +257,7 @@ func (v view) Waiting(i int) (sched.Waiting, bool) {
 	}
 	w := v.describe(s)
 	if v.isLoaded(s) {
-		v.describeLoaded(s, &w)
+		w.Computed, w.Held = s.computed, v.kv.holds(s)+s.windowed
 		return w, true
 	}
 	if v.cfg.PrefixCaching && s.hosted == 0 {
@@ -377,7 +271,7 @@ func (v view) Waiting(i int) (sched.Waiting, bool) {
 }
 
 func (v view) Beginning(i int, tokens int32) (key uint64, ok bool) {
-	if i >= v.queued() || v.place(i).known() < tokens {
+	if i >= v.WaitingLen() || v.place(i).known() < tokens {
 		return 0, false
 	}
 	h := fnv.New64a()
@@ -388,34 +282,16 @@ func (v view) Beginning(i int, tokens int32) (key uint64, ok bool) {
 }
 
 func (v view) Path(i int, to []int32) []int32 {
-	if i >= v.queued() {
+	if i >= v.WaitingLen() {
 		return to
 	}
 	s := v.place(i)
 	return append(to, v.kv.path(s, s.known()-1)...)
 }
 
-// describe is what a policy sees of a waiting request, without the prefix cache.
-func (n *Engine) describe(s *sequence) sched.Waiting {
-	return sched.Waiting{
-		Progress: s.progress(), Known: s.known(), Computed: s.computed, Answer: s.answer,
-		Preempted: s.rec.Preemptions > 0, Urgency: s.urgency(),
-	}
-}
-
-// rank is the place that s has in the order of the queue, or would have if it returned now.
-func (n *Engine) rank(s *sequence) sched.Urgency {
-	w := n.describe(s)
-	w.Urgency.Key = 0
-	if n.cfg.Order != nil {
-		w.Urgency.Key = n.cfg.Order.Key(&w)
-	}
-	return w.Urgency
-}
-
 func (v view) Admit(i int, tokens int32) sched.Seq {
-	if i >= v.queued() || i > 0 && v.cfg.Order != nil || v.Seats() == 0 {
-		v.wrong("admits request %d of %d with %d seats", i, v.queued(), v.Seats())
+	if i >= v.WaitingLen() || i > 0 && v.cfg.Order != nil || v.Seats() == 0 {
+		v.wrong("admits request %d of %d with %d seats", i, v.WaitingLen(), v.Seats())
 		return sched.None
 	}
 	s := v.place(i)
@@ -424,16 +300,16 @@ func (v view) Admit(i int, tokens int32) sched.Seq {
 	}
 	wasLoaded := v.isLoaded(s)
 	if wasLoaded {
-		v.remote.loaded = without(v.remote.loaded, s)
+		v.loaded = without(v.loaded, s)
 	}
-	v.Engine.waiting = without(v.waiting, s)
-	v.Engine.running = append(v.running, s)
+	v.waiting = without(v.waiting, s)
+	v.running = append(v.running, s)
 	v.serials++
 	s.serial = v.serials
 	switch {
 	case s.hosted > 0:
 		v.hosted -= s.hosted
-		v.moved += s.hosted
+		v.changes.moved += s.hosted
 		s.hosted, s.found, s.loaded = 0, 0, s.computed
 	case !wasLoaded:
 		s.lostFrom, s.lostTo = v.kv.lost(s, s.known()-1)
@@ -450,7 +326,7 @@ func (v view) Admit(i int, tokens int32) sched.Seq {
 	}
 	if s.rec.Scheduled == clock.Never {
 		s.rec.Scheduled = v.at
-		s.rec.PassedOver = s.rec.Queued <= v.lastComposed
+		s.rec.PassedOver = s.rec.Queued <= v.gpu.lastComposed
 		s.rec.CachedTokens = s.found
 		if wasLoaded && s.pulled {
 			s.rec.PulledTokens = s.loaded
@@ -483,7 +359,7 @@ func (v view) reserve(s *sequence, blocks int) bool {
 	if !v.cfg.Contiguous {
 		return v.hold(s, blocks)
 	}
-	if s.serial <= v.it.serials {
+	if s.serial <= v.before.serials {
 		v.wrong("reserves for request %d in a contiguous pool after its admission", s.rec.Request.ID)
 	}
 	v.kv.release(s, false)
@@ -492,6 +368,3 @@ func (v view) reserve(s *sequence, blocks int) bool {
 	}
 	return true
 }
-
-func (v view) Pad(rows int, context int64) { v.it.padRows, v.it.padContext = rows, context }
-func (v view) PadChunks(to int32)          { v.it.padTo = to }

@@ -17,7 +17,7 @@ type vllmReference struct{ *sched.VLLM }
 func (p vllmReference) Schedule(v sched.View) {
 	n := v.(view)
 	p.extendRunning(n)
-	if n.it.preempts {
+	if n.preempts {
 		n.Blocked(sched.HeldByPolicy)
 	} else {
 		p.admitWaiting(n)
@@ -26,9 +26,9 @@ func (p vllmReference) Schedule(v sched.View) {
 
 // extendRunning gives the running sequences their missing tokens.
 func (p vllmReference) extendRunning(n view) {
-	for i := 0; i < len(n.running) && n.it.budget > 0; i++ {
+	for i := 0; i < len(n.running) && n.budget > 0; i++ {
 		s := n.running[i]
-		want := min(p.capped(s.missing()), n.it.budget)
+		want := min(p.capped(s.missing()), n.budget)
 		if want == 0 {
 			continue
 		}
@@ -74,27 +74,27 @@ func (p vllmReference) admitWaiting(n view) {
 			n.Blocked(sched.LacksSeats)
 			return
 		}
-		if n.it.budget == 0 {
+		if n.budget == 0 {
 			n.Blocked(sched.LacksBudget)
 			return
 		}
 		cached, held := n.kv.lookup(s, s.known()-1)
 		want := p.capped(s.known() - cached)
-		if p.DisableChunkedPrefill && want > n.it.budget {
+		if p.DisableChunkedPrefill && want > n.budget {
 			n.Blocked(sched.LacksBudget)
 			return
 		}
-		want = min(want, n.it.budget)
+		want = min(want, n.budget)
 		tokens := s.known()
 		if p.Admission == sched.FirstChunk {
 			tokens = cached + want
 		}
 		tokens = max(tokens, slots(&n.cfg, cached+want))
-		need := n.pagesFor(tokens) - held // hits that nobody references come out of the free blocks
+		need := n.BlocksFor(tokens) - held // hits that nobody references come out of the free blocks
 		if len(n.running) > 0 {
 			need += int(p.Watermark * float64(n.cfg.NumGPUBlocks))
 		}
-		if need > n.free() {
+		if need > n.FreeBlocks() {
 			n.Blocked(sched.LacksKV)
 			return
 		}

@@ -1,0 +1,71 @@
+package naive
+
+import "clifftop/sim/engine"
+
+// memory is the KV memory of an engine: the pool on the GPU, and the host memory for sequences that are swapped out.
+type memory struct {
+	cfg      *engine.Config
+	kv       store
+	windowed int // blocks charged for windowed layers
+	hosted   int // blocks in host memory
+}
+
+// blocksFor is the number of blocks that hold so many tokens.
+func (m *memory) blocksFor(tokens int32) int {
+	return (int(tokens) + int(m.cfg.BlockSize) - 1) / int(m.cfg.BlockSize)
+}
+
+// BlocksFor is the number of blocks that hold so many tokens, and the charge for windowed layers.
+func (m *memory) BlocksFor(tokens int32) int {
+	blocks := m.blocksFor(tokens)
+	return blocks + m.cfg.Window.Extra(blocks)
+}
+
+// free is the number of blocks that nobody has.
+func (m *memory) FreeBlocks() int { return m.kv.free() - m.windowed }
+
+// Blocks is the number of blocks of the pool.
+func (m *memory) Blocks() int { return m.cfg.NumGPUBlocks }
+
+// LargestFree is the number of blocks that one sequence can take at once.
+func (m *memory) LargestFree() int { return min(m.kv.largest(), m.FreeBlocks()) }
+
+// Slots is the number of tokens that a sequence needs blocks for when it is given tokens up to so many in all.
+func (m *memory) Slots(tokens int32) int32 { return slots(m.cfg, tokens) }
+
+// need is the number of blocks that s lacks for so many more tokens, without and with the charge for
+// windowed layers.
+func (m *memory) need(s *sequence, tokens int32) (blocks, pages int) {
+	return m.lacks(s, m.blocksFor(slots(m.cfg, s.computed+s.given+tokens)))
+}
+
+// lacks is what s lacks of holding so many blocks.
+func (m *memory) lacks(s *sequence, blocks int) (more, pages int) {
+	holds := m.kv.holds(s)
+	blocks = max(blocks, holds)
+	return blocks - holds, blocks - holds + m.cfg.Window.Extra(blocks) - s.windowed
+}
+
+// grow gives s the blocks for so many more tokens, if there are enough.
+func (m *memory) grow(s *sequence, tokens int32) bool {
+	return m.hold(s, m.blocksFor(slots(m.cfg, s.computed+s.given+tokens)))
+}
+
+// hold brings the blocks of s up to a number, if there are enough.
+func (m *memory) hold(s *sequence, blocks int) bool {
+	more, pages := m.lacks(s, blocks)
+	if pages > m.FreeBlocks() || !m.kv.grows(s, more) {
+		return false
+	}
+	m.kv.take(s, more)
+	m.windowed += pages - more
+	s.windowed += pages - more
+	return true
+}
+
+// releaseBlocks takes its blocks from s.
+func (m *memory) releaseBlocks(s *sequence, ended bool) {
+	m.kv.release(s, ended)
+	m.windowed -= s.windowed
+	s.windowed = 0
+}

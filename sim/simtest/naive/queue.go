@@ -1,0 +1,106 @@
+package naive
+
+import (
+	"cmp"
+	"slices"
+
+	"clifftop/sim/engine"
+	"clifftop/sim/sched"
+)
+
+// queue is the waiting queue of an engine. Requests whose KV was loaded come first.
+type queue struct {
+	cfg      *engine.Config
+	loaded   []*sequence // in the order in which their loads began
+	waiting  []*sequence // the others
+	accounts *accounts
+	joined   int64 // requests that have joined the queue, each time counted
+}
+
+// WaitingLen is the number of requests in the queue.
+func (q *queue) WaitingLen() int { return len(q.loaded) + len(q.waiting) }
+
+// enqueue puts s into the queue: where the order says or, without one, at its head or its tail.
+func (q *queue) enqueue(s *sequence, head bool) {
+	q.joined++
+	switch {
+	case q.cfg.Order != nil:
+		s.key = q.rank(s).Key
+		q.waiting = insert(q.waiting, s, func(a, b *sequence) int { return compareUrgency(a.urgency(), b.urgency()) })
+	case head:
+		q.waiting = slices.Insert(q.waiting, 0, s)
+	default:
+		q.waiting = append(q.waiting, s)
+	}
+}
+
+// place is the i-th request of the queue, or nil.
+func (q *queue) place(i int) *sequence {
+	first := q.loaded
+	if i < len(first) {
+		return first[i]
+	}
+	i -= len(first)
+	if i >= len(q.waiting) {
+		return nil
+	}
+	if q.accounts.order == nil {
+		return q.waiting[i]
+	}
+	return slices.MinFunc(q.waiting, func(s, t *sequence) int {
+		return cmp.Or(cmp.Compare(q.accounts.charged[q.accounts.client(s)], q.accounts.charged[q.accounts.client(t)]),
+			compareUrgency(s.urgency(), t.urgency()))
+	})
+}
+
+// join notes that a request joins the queue.
+func (q *queue) join(s *sequence) {
+	a := q.accounts
+	if a.order == nil {
+		return
+	}
+	c := a.client(s)
+	if !slices.Contains(a.joining, c) && !slices.ContainsFunc(q.waiting, func(w *sequence) bool {
+		return a.client(w) == c
+	}) {
+		a.joining = append(a.joining, c)
+	}
+}
+
+// raiseCounters brings the clients who have come to wait up to the lowest of the others who wait, or run.
+func (q *queue) raiseCounters(running []*sequence) {
+	a := q.accounts
+	for len(a.joining) > 0 {
+		c := a.joining[0]
+		waits := slices.ContainsFunc(q.waiting, func(s *sequence) bool { return a.client(s) == c })
+		others := a.charges(q.waiting, a.joining)
+		if len(others) == 0 {
+			others = a.charges(running, nil)
+		}
+		if waits && len(others) > 0 {
+			a.charged[c] = max(a.charged[c], slices.Min(others))
+		}
+		a.joining = a.joining[1:]
+	}
+}
+
+// describe is what a policy sees of a waiting request, without the prefix cache.
+func (q *queue) describe(s *sequence) sched.Waiting {
+	return sched.Waiting{
+		Progress: s.progress(), Known: s.known(), Computed: s.computed, Answer: s.answer,
+		Preempted: s.rec.Preemptions > 0, Urgency: s.urgency(),
+	}
+}
+
+// rank is the place that s has in the order of the queue, or would have if it returned now.
+func (q *queue) rank(s *sequence) sched.Urgency {
+	w := q.describe(s)
+	w.Urgency.Key = 0
+	if q.cfg.Order != nil {
+		w.Urgency.Key = q.cfg.Order.Key(&w)
+	}
+	return w.Urgency
+}
+
+// isLoaded says that s was loaded and waits to be admitted.
+func (q *queue) isLoaded(s *sequence) bool { return slices.Contains(q.loaded, s) }
