@@ -13,6 +13,7 @@ import (
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/experiments/sweep"
+	"clifftop/internal/testenv"
 	"clifftop/report"
 	"clifftop/report/curve"
 )
@@ -51,6 +52,7 @@ func TestCapacityOfMD1(t *testing.T) {
 }
 
 func TestCapacityIsTheSameOnAnyNumberOfCores(t *testing.T) {
+	testenv.NeedsLong(t, "a search on one core and on three")
 	var first []byte
 	for _, jobs := range []int{1, 3} {
 		b := asJSON(t, capacity(t, md1+"slo: {queue_mean: 1s}\n", sweep.CapacityOptions{Requests: 500, Jobs: jobs}))

@@ -124,6 +124,7 @@ func TestShardsMergeToTheSameBytes(t *testing.T) {
 
 // TestShardsFindTheCapacity leaves the search under an objective to the task that ends last.
 func TestShardsFindTheCapacity(t *testing.T) {
+	testenv.NeedsLong(t, "searches by shards")
 	s, o, dir := small(t, objective), sweepOver("2", "10", "24"), t.TempDir()
 	wantCurve, wantCSV := whole(t, s, o)
 	shards(t, s, o, 3, dir)
@@ -146,6 +147,7 @@ func TestShardsFindTheCapacity(t *testing.T) {
 
 // TestReplicatedShards does the same with replications, and with a precision, at which each load stops by itself.
 func TestReplicatedShards(t *testing.T) {
+	testenv.NeedsLong(t, "replicated sweeps by shards")
 	for _, more := range []string{"  replications: 3\n", "  precision: 5%\n"} {
 		s, err := scenario.Parse("small.yaml", []byte("run:\n  requests: 200\n"+more))
 		if err != nil {

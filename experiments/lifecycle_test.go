@@ -317,6 +317,7 @@ func TestStranded(t *testing.T) {
 
 // TestNoTimePasses ends runs whose users are turned away and come back at one and the same instant, for ever.
 func TestNoTimePasses(t *testing.T) {
+	testenv.NeedsLong(t, "standstills in every kind of fleet")
 	const (
 		users = "workload: {arrivals: {process: closed, users: 30}, input: 100, output: 100}\n"
 		kinds = "workload: {arrivals: {process: closed, users: 30}, classes: [{name: a, weight: 1, input: 100, output: 100}, {name: b, weight: 1, input: 200, output: 100}]}\n"
