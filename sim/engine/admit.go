@@ -18,8 +18,8 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 		it.unsupported("Admit on an empty queue")
 		return sched.None
 	}
-	if r.mayHit(w) {
-		r.lookUp(w, r.known(w)) // or the cache's answer to an earlier question is used
+	if r.space.mayHit(w) {
+		r.space.lookUp(w, r.seqs.known(w)) // or the cache's answer to an earlier question is used
 	}
 	i := r.take(place, w)
 	s := r.seq(i)
@@ -29,9 +29,9 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 		r.load(s)
 	case s.phase == loaded:
 		r.conn.unpark(i)
-		s.reserved, r.space.reserves = r.held(s), true
+		s.reserved, r.space.reserves = r.space.held(s), true
 	default:
-		s.loaded, s.reused = 0, r.takeCached(s)
+		s.loaded, s.reused = 0, r.space.takeCached(s)
 		s.computed, s.swapped = s.reused, false
 		r.uncomputed -= int64(min(s.reused, s.rec.Request.InputTokens))
 	}
@@ -56,7 +56,7 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 	s.phase = prefilling
 	s.joinBatch, s.beforeJoin = math.MaxInt64, s.lastBatch
 	r.joinRunning(i)
-	it.grow(i, s, r.blocksFor(r.cfg.slots(s.computed+n)))
+	it.grow(i, s, r.cfg.blocksFor(r.cfg.slots(s.computed+n)))
 	if s.swapped {
 		it.resume(i, s)
 	} else {
@@ -82,7 +82,7 @@ func (r *Engine) take(place int, w *waiting) int32 {
 			r.seq(i).indexOwn = r.seq(i).indexOwn || p.Again && r.space.caching
 		}
 	}
-	r.Settle()
+	r.space.Settle()
 	r.queue.take(place)
 	r.levels.Waiting--
 	return i
@@ -91,7 +91,7 @@ func (r *Engine) take(place int, w *waiting) int32 {
 // expectTokens notes how many tokens of s, which is being admitted, are in flight.
 func (it *batchBuilder) expectTokens(i int32, s *sequence) {
 	r := it.r
-	if r.inFlight.n == 0 || s.issued == 0 || !r.emits(r.inFlight.at(0), i) {
+	if r.inFlight.n == 0 || s.issued == 0 || !r.inFlight.emits(r.inFlight.at(0), i) {
 		return
 	}
 	s.awaited = 1
@@ -106,7 +106,7 @@ func (r *Engine) start(s *sequence, req *workload.Request) {
 	s.rec.Scheduled = clock.Never
 	s.rec.FirstToken, s.rec.LastToken = clock.Never, clock.Never
 	s.rec.ClientFirst, s.rec.ClientLast, s.rec.Left = clock.Never, clock.Never, clock.Never
-	s.output, s.declared = r.OutputOf(req), r.declaredOf(req)
+	s.output, s.declared = r.OutputOf(req), r.cfg.declaredOf(req)
 	s.slots = s.output
 	if r.conn != nil {
 		if handoff := r.conn.handoffs[req.ID]; handoff.Remote.Again {
@@ -125,6 +125,6 @@ func (r *Engine) start(s *sequence, req *workload.Request) {
 	if l := &r.space.look; l.begun && l.request == req.ID {
 		s.blockHashes, l.fresh, l.begun = l.fresh, s.blockHashes, false
 	} else {
-		s.blockHashes.begin(r, req)
+		s.blockHashes.begin(&r.space.prefixCache, req)
 	}
 }

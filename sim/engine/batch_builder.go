@@ -41,7 +41,7 @@ func (it *batchBuilder) init(r *Engine) {
 
 // begin begins an empty composition of the iteration with a number.
 func (it *batchBuilder) begin(number int64) {
-	it.r.refile()
+	it.r.space.refile()
 	it.composition.begin(number)
 	it.padRows, it.padTokens, it.padContext, it.padTo = 0, 0, 0, 0
 	it.chunks, it.chunkSeqs = it.chunks[:0], it.chunkSeqs[:0]
@@ -77,7 +77,7 @@ func (it *batchBuilder) DecodeSteps() int64 { return it.r.gpu.decodeSteps }
 func (it *batchBuilder) Grow(i sched.Seq, n int32) bool {
 	r := it.r
 	s := r.seq(int32(i))
-	r.Settle()
+	r.space.Settle()
 	computed := s.computed
 	if s.phase == decoding {
 		if !it.stepped {
@@ -86,7 +86,7 @@ func (it *batchBuilder) Grow(i sched.Seq, n int32) bool {
 		// The step is counted, but the token is not given yet.
 		computed = r.cohort.computed(s) - 1
 	}
-	return it.grow(int32(i), s, r.blocksFor(r.cfg.slots(computed+n)))
+	return it.grow(int32(i), s, r.cfg.blocksFor(r.cfg.slots(computed+n)))
 }
 
 // Give implements [sched.Decoding].
@@ -112,7 +112,6 @@ type composition struct {
 	current *iteration
 	serials int64 // admissions before it
 
-	open    bool // the policy is composing it
 	asked   bool // the policy has asked for something that changes when a sequence leaves
 	stepped bool // the step of the cohort is counted
 	slow    bool // and its members are given their tokens one by one
@@ -131,7 +130,7 @@ func (c *composition) begin(number int64) {
 	c.current.clear()
 	c.current.number = number
 	c.serials = r.running.serials
-	c.open, c.asked, c.stepped, c.slow = true, false, false, false
+	c.asked, c.stepped, c.slow = false, false, false
 	c.budget = int32(min(r.cfg.MaxNumBatchedTokens, math.MaxInt32))
 	c.decodes, c.resumed, c.context = 0, 0, 0
 	c.gaps, c.late, c.last = 0, c.late[:0], number-1
@@ -213,7 +212,7 @@ func (p *prefiller) givePrefill(i int32, s *sequence, n int32) {
 	s.computed += n
 	s.chunkBatch = p.current.number
 	if r.space.caching {
-		r.register(s, min(s.computed, s.target-s.awaited)/r.cfg.BlockSize)
+		r.space.register(s, min(s.computed, s.target-s.awaited)/r.cfg.BlockSize)
 	}
 	if r.space.radix != nil {
 		p.current.computed = append(p.current.computed, computedChunk{i, s.computed, s.serial})

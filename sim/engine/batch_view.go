@@ -145,6 +145,6 @@ func (r *Engine) keyOf(req *workload.Request, seq int32) int64 {
 	}
 	d := &r.it.orderView
 	*d = sched.Waiting{}
-	r.describe(&waiting{req: *req, seq: seq}, d)
+	r.space.describe(&waiting{req: *req, seq: seq}, d)
 	return r.cfg.Order.Key(d)
 }

@@ -107,41 +107,41 @@ func (t *blockSchedule) femtos(used int, p *clock.Progression, step int64) clock
 // Members of the cohort are filed by the steps at which they take a new block.
 
 // enterSchedule files sequence i under the residue of the steps at which it takes a new block.
-func (r *Engine) enterSchedule(i int32) {
-	s, c := r.seq(i), &r.cohort
-	size := int64(r.cfg.BlockSize)
+func (k *space) enterSchedule(i int32) {
+	s, c := k.seqs.at(i), k.members
+	size := int64(k.cfg.BlockSize)
 	s.residue = int32(((s.joined-int64(s.target))%size + size) % size)
-	r.enlist(s, i)
+	k.enlist(s, i)
 	c.link(i)
 }
 
 // leaveSchedule undoes enterSchedule.
-func (r *Engine) leaveSchedule(i int32) {
-	s, c := r.seq(i), &r.cohort
-	r.delist(s)
+func (k *space) leaveSchedule(i int32) {
+	s, c := k.seqs.at(i), k.members
+	k.delist(s)
 	c.unlink(s)
 }
 
 // enlist counts member s among those that take blocks, and those that were promised them, until its
 // reservation or its promise is used up.
-func (r *Engine) enlist(s *sequence, i int32) {
-	c := &r.cohort
-	if s.reserved == 0 && s.booking == 0 && r.cfg.Window.Layers == 0 {
+func (k *space) enlist(s *sequence, i int32) {
+	c := k.members
+	if s.reserved == 0 && s.booking == 0 && k.cfg.Window.Layers == 0 {
 		c.takes.add(s.residue, 1)
 		return
 	}
-	size := int64(r.cfg.BlockSize)
+	size := int64(k.cfg.BlockSize)
 	computed := int64(s.target) + c.steps - s.joined
 	until := c.steps + int64(s.reserved)*size - computed // the step at which no reserved room is left
 	s.covered = until > c.steps
 	if s.covered {
 		s.coverage = s.reserved
-		c.empty += s.reserved - r.blocksFor(int32(computed))
+		c.empty += s.reserved - k.cfg.blocksFor(int32(computed))
 		c.fills.add(s.residue, 1)
 	} else {
 		c.takes.add(s.residue, 1)
 		until = 0
-		if held := max(s.reserved, r.blocksFor(int32(computed))); held < r.cfg.Window.Blocks {
+		if held := max(s.reserved, k.cfg.blocksFor(int32(computed))); held < k.cfg.Window.Blocks {
 			s.growing = true
 			c.growing++
 		} else if s.booking > held+s.windowed {
@@ -157,16 +157,16 @@ func (r *Engine) enlist(s *sequence, i int32) {
 }
 
 // delist undoes enlist.
-func (r *Engine) delist(s *sequence) {
-	c := &r.cohort
+func (k *space) delist(s *sequence) {
+	c := k.members
 	if s.covered {
-		c.empty -= s.coverage - r.blocksFor(c.computed(s))
+		c.empty -= s.coverage - k.cfg.blocksFor(c.computed(s))
 		c.fills.add(s.residue, -1)
 	} else {
 		c.takes.add(s.residue, -1)
 	}
 	if s.bookedNext {
-		s.owed = s.bookedLeft(r.held(s))
+		s.owed = s.bookedLeft(k.held(s))
 		c.booked.add(s.residue, -1)
 	}
 	if s.growing {
@@ -176,14 +176,14 @@ func (r *Engine) delist(s *sequence) {
 }
 
 // refile counts anew the members whose reservation or promise is used up by now.
-func (r *Engine) refile() {
-	c := &r.cohort
+func (k *space) refile() {
+	c := k.members
 	for c.refiling.Len() > 0 && c.refiling.Top().Key <= c.steps {
 		e := c.refiling.Pop()
-		if s := r.seq(e.Value); s.phase == decoding && s.serial == e.Tie && s.refileAt == e.Key {
-			r.Settle()
-			r.delist(s)
-			r.enlist(s, e.Value)
+		if s := k.seqs.at(e.Value); s.phase == decoding && s.serial == e.Tie && s.refileAt == e.Key {
+			k.Settle()
+			k.delist(s)
+			k.enlist(s, e.Value)
 		}
 	}
 }

@@ -101,7 +101,7 @@ func (n *census) addMember(r *Engine, s *sequence, computed int32) error {
 	n.members++
 	n.context += int64(computed)
 	if s.covered {
-		n.empty += s.coverage - r.blocksFor(computed)
+		n.empty += s.coverage - r.cfg.blocksFor(computed)
 	} else {
 		n.takes[s.residue]++
 	}
@@ -120,12 +120,12 @@ func (n *census) addMember(r *Engine, s *sequence, computed int32) error {
 
 // addBlocks counts the blocks of s, which has computed so many tokens.
 func (n *census) addBlocks(r *Engine, s *sequence, computed int32) error {
-	blocks := max(s.reserved, r.blocksFor(computed))
+	blocks := max(s.reserved, r.cfg.blocksFor(computed))
 	if r.cfg.Speculative.On() {
-		if blocks > r.held(s) {
-			return r.Broken("request %d has %d blocks for %d tokens", s.rec.Request.ID, r.held(s), computed)
+		if blocks > r.space.held(s) {
+			return r.Broken("request %d has %d blocks for %d tokens", s.rec.Request.ID, r.space.held(s), computed)
 		}
-		blocks = r.held(s) // those for drafts stay
+		blocks = r.space.held(s) // those for drafts stay
 	}
 	left := s.bookedLeft(blocks)
 	if !s.bookedNext && s.owed != left {
@@ -199,11 +199,11 @@ func (r *Engine) checkPool(c *cohort, n *census) error {
 		return r.Broken("%d reserved blocks of the cohort are empty, counted %d", n.empty, c.empty)
 	case n.left != r.space.booked:
 		return r.Broken("%d promised blocks are left, counted %d", n.left, r.space.booked)
-	case r.free() < 0:
-		return r.Broken("%d blocks free", r.free())
+	case r.space.free() < 0:
+		return r.Broken("%d blocks free", r.space.free())
 	}
-	if free := r.space.pool.Usable() - n.held + int(r.Shared()); free != r.poolFree() {
-		return r.Broken("%d of %d KV blocks are free, counted %d", free, r.space.pool.Usable(), r.poolFree())
+	if free := r.space.pool.Usable() - n.held + int(r.space.Shared()); free != r.space.poolFree() {
+		return r.Broken("%d of %d KV blocks are free, counted %d", free, r.space.pool.Usable(), r.space.poolFree())
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (r *Engine) ClientLeft(c *Client, first clock.Time) {
 	s.rec.ClientFirst = first
 	c.Note(&s.rec)
 	if c.Again && r.space.caching {
-		r.indexOwnBlocks(s)
+		r.space.indexOwnBlocks(s)
 	}
 }
 
@@ -82,7 +82,7 @@ func (r *Engine) delivered(i int32, at clock.Time) int32 {
 		}
 	}
 	for k := range r.inFlight.n {
-		if f := r.inFlight.at(k); f.end >= at && r.emits(f, i) {
+		if f := r.inFlight.at(k); f.end >= at && r.inFlight.emits(f, i) {
 			n -= r.tokensOf(s)
 		}
 	}

@@ -33,6 +33,8 @@ type cohort struct {
 	booked   blockSchedule   // members that have booked the next block
 	refiling pq.Queue[int32] // steps at which a reservation or a booking is used up; entries may be stale
 
+	singly bool // the step is counted, and its members are being given their tokens one by one
+
 	growing int // members whose windowed layers still take blocks; only single steps are taken then
 
 	// With prefix caching, blocks are taken in order of step and running position, but only when Settle is called: the

@@ -18,7 +18,7 @@ func (r *Engine) commit() {
 		wait = p.Start.Sub(r.gpu.free)
 	}
 	each := r.shareOut(&p)
-	r.report(p, r.Used()+r.released, wait)
+	r.report(p, r.space.Used()+r.released, wait)
 	r.released = 0
 	if p.N > 1 {
 		r.advance(&p)
@@ -65,7 +65,7 @@ func (r *Engine) advance(p *clock.Progression) {
 	if r.space.caching {
 		c.debt += blocks
 	} else {
-		r.takeCount(blocks)
+		r.space.takeCount(blocks)
 	}
 	if c.booked.members > 0 {
 		r.space.booked -= c.booked.over(c.steps, more)
@@ -110,7 +110,7 @@ func (r *Engine) retire(f *iteration) {
 		s.lastBatch, s.lastEnd = f.number, f.end
 	}
 	if (r.it.slow || r.it.mixed) && len(f.firsts) > 0 || len(f.verified) > 0 {
-		r.sortBySerial(f.finishes)
+		r.seqs.sortBySerial(f.finishes)
 	}
 }
 
@@ -123,14 +123,6 @@ func (r *Engine) endsUnpredicted(f *iteration, i, issued int32) bool {
 	}
 	f.lasts = append(f.lasts, i)
 	return true
-}
-
-func (r *Engine) sortBySerial(list []int32) {
-	for i := 1; i < len(list); i++ {
-		for j := i; j > 0 && r.seq(list[j]).serial < r.seq(list[j-1]).serial; j-- {
-			list[j], list[j-1] = list[j-1], list[j]
-		}
-	}
 }
 
 // What observers are told of the iterations that were committed.

@@ -5,6 +5,7 @@ import (
 	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/sim/sched"
+	"clifftop/workload"
 )
 
 // Config describes one serving engine. Knobs carry vLLM's names.
@@ -182,4 +183,36 @@ func (c *Config) Validate() error {
 		found.Add(c.Scheduler.Validate(c.limits()))
 	}
 	return found.Err()
+}
+
+// blocksFor is the number of blocks that hold the given tokens.
+func (c *Config) blocksFor(tokens int32) int {
+	return int((int64(tokens) + int64(c.BlockSize) - 1) / int64(c.BlockSize))
+}
+
+// pagesFor is what a sequence of the given tokens takes from the pool: its blocks, and the charge
+// for windowed layers.
+func (c *Config) pagesFor(tokens int32) int {
+	blocks := c.blocksFor(tokens)
+	return blocks + c.Window.Extra(blocks)
+}
+
+// handling is how long the front end has a request.
+func (c *Config) handling(req *workload.Request) clock.Duration {
+	return c.Frontend + clock.Duration(req.InputTokens)*c.FrontendPerToken
+}
+
+// visible is the instant at which a request reaches the engine's queue if no router holds it.
+func (c *Config) visible(req *workload.Request) clock.Time {
+	return req.Arrival.Add(c.NetworkIn + c.handling(req))
+}
+
+// outputOf is the number of output tokens of a request: its length, cut at the longest sequence that the model takes.
+func (c *Config) outputOf(req *workload.Request) int32 {
+	return min(req.OutputTokens, c.MaxModelLen-req.InputTokens)
+}
+
+// declaredOf is the longest answer that the engine has to expect.
+func (c *Config) declaredOf(req *workload.Request) int32 {
+	return min(max(req.OutputTokens, c.MaxTokens), c.MaxModelLen-req.InputTokens)
 }

@@ -42,8 +42,8 @@ func (r *Engine) CheckEmpty() {
 }
 
 func (r *Engine) checkEmpty() error {
-	if (r.levels != event.Levels{Blocked: r.levels.Blocked}) || r.Used() != 0 || r.running.size != 0 {
-		return r.Broken("replica %d has failed, but %+v and %d blocks are in use", r.index, r.levels, r.Used())
+	if (r.levels != event.Levels{Blocked: r.levels.Blocked}) || r.space.Used() != 0 || r.running.size != 0 {
+		return r.Broken("replica %d has failed, but %+v and %d blocks are in use", r.index, r.levels, r.space.Used())
 	}
 	return r.checkGPUTime()
 }

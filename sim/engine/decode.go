@@ -40,17 +40,17 @@ func (d *cohortDecoder) DecodeFirst() bool {
 func (d *cohortDecoder) step() bool {
 	r, c := d.r, &d.r.cohort
 	need := c.takes.at(c.steps)
-	if c.size > int(d.budget) || need+r.windowNeed(false) > r.free() || need > 0 && r.space.contiguous != nil {
+	if c.size > int(d.budget) || need+r.space.windowNeed(false) > r.space.free() || need > 0 && r.space.contiguous != nil {
 		return false
 	}
 	if c.booked.members > 0 {
 		r.space.booked -= c.booked.at(c.steps)
 	}
-	r.windowNeed(true)
+	r.space.windowNeed(true)
 	if r.space.caching {
 		c.debt += need
 	} else {
-		r.takeCount(need)
+		r.space.takeCount(need)
 	}
 	d.countStep()
 	d.countCohortGaps()
@@ -58,7 +58,7 @@ func (d *cohortDecoder) step() bool {
 		d.registerRested()
 	}
 	if need > 0 && r.writesBack() {
-		r.Settle() // evictions for the new blocks happen now
+		r.space.Settle() // evictions for the new blocks happen now
 	}
 	d.decodes = c.size
 	d.context = c.context
@@ -92,8 +92,8 @@ func (d *cohortDecoder) countStep() {
 
 // goSlow counts the step of the cohort before the policy visits decoding sequences one by one.
 func (d *cohortDecoder) goSlow() {
-	d.slow = true
-	d.r.Settle()
+	d.slow, d.r.cohort.singly = true, true
+	d.r.space.Settle()
 	d.countStep()
 	d.r.cohort.settled = d.r.cohort.steps
 }
@@ -129,11 +129,11 @@ func (d *cohortDecoder) registerRested() {
 	if ahead := r.inFlight.n > 0 && r.inFlight.at(0).stepped; ahead && r.lagging == 0 {
 		return
 	}
-	r.Settle()
+	r.space.Settle()
 	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = r.seq(i).nextSame {
-		if r.tokensInFlight(i) == 0 {
+		if r.inFlight.tokensInFlight(i) == 0 {
 			s := r.seq(i)
-			r.register(s, c.computed(s)/r.cfg.BlockSize)
+			r.space.register(s, c.computed(s)/r.cfg.BlockSize)
 		}
 	}
 }
@@ -149,8 +149,8 @@ func (d *cohortDecoder) giveDecode(i int32, s *sequence) {
 	number, end := r.lastToken(s)
 	d.countGaps(number, end, 1)
 	if r.space.caching {
-		known := s.rec.Request.InputTokens + s.issued + int32(r.cohort.steps-s.joined) - 1 - r.tokensInFlight(i)
-		r.register(s, min(length, known)/r.cfg.BlockSize)
+		known := s.rec.Request.InputTokens + s.issued + int32(r.cohort.steps-s.joined) - 1 - r.inFlight.tokensInFlight(i)
+		r.space.register(s, min(length, known)/r.cfg.BlockSize)
 	}
 }
 
@@ -195,14 +195,14 @@ func (d *cohortDecoder) putBack() {
 			r.lagging++
 		}
 		d.missed = append(d.missed, i)
-		r.leaveSchedule(i)
+		r.space.leaveSchedule(i)
 		s.joined++
 		s.ends++
 		if r.queue.fair != nil {
 			r.queue.fair.missed(s)
 		}
 		c.context--
-		r.enterSchedule(i)
+		r.space.enterSchedule(i)
 		c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: i})
 		d.current.partial = true
 	}

@@ -6,7 +6,6 @@ import (
 	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
-	"clifftop/sim/kv"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -42,7 +41,7 @@ type Engine struct {
 	queue   queue
 	seqs    slab
 	running runningBatch
-	space   kvSpace
+	space
 	conn    *connector // to KV beyond the pool; nil where there is none
 	cohort  cohort
 	lagging int    // decoding sequences that missed the last step of the others
@@ -80,21 +79,6 @@ type runningBatch struct {
 	longest     int32   // at least the most that one of them may
 }
 
-// kvSpace is the KV cache: a pool of blocks, and how they are found and charged.
-type kvSpace struct {
-	pool       *kv.Pool
-	contiguous *kv.Contiguous // of a contiguous pool, beside pool, which counts
-	radix      *kv.Radix      // takes the place of the pool, or is nil
-	caching    bool           // blocks are found by hashes of their tokens
-	look       lookup         // what they hold of the head of the queue,
-	matched    radixMatch     // and what the radix cache holds
-	windowed   int            // blocks charged for windowed layers
-	booked     int            // blocks booked and not taken
-	reserves   bool           // sequences have reserved blocks
-	hosted     int            // blocks in host memory
-	moved      int            // blocks copied to and from there since the last launch
-}
-
 // gpuClock is the time of the GPU, and to which tokens it went.
 type gpuClock struct {
 	free      clock.Time // end of the last iteration
@@ -112,7 +96,7 @@ type gpuClock struct {
 // New makes an engine of a valid configuration.
 func New(cfg Config, in Setup) *Engine {
 	r := &Engine{
-		gpu: gpuClock{lastComposed: -1}, space: kvSpace{caching: cfg.PrefixCaching && !cfg.Radix}, cfg: cfg,
+		gpu: gpuClock{lastComposed: -1}, cfg: cfg,
 		host: in.Host, obs: in.Observers, detailed: in.Observers.WantsSteps(), transfers: in.Transfers,
 		index: in.Index, depth: 1, next: clock.Never, maxSpan: cfg.MaxSpan,
 	}
@@ -123,23 +107,14 @@ func New(cfg Config, in Setup) *Engine {
 		r.maxSpan = 1 << 30
 	}
 	r.most = r.depth
-	if r.space.caching {
-		r.space.pool = kv.NewCache(cfg.UsableBlocks(), cfg.AppendUnkeyed)
-	} else {
-		r.space.pool = kv.NewCountingPool(cfg.UsableBlocks())
-	}
-	if cfg.Radix {
-		r.space.radix = kv.NewRadix(cfg.UsableBlocks(), cfg.BlockSize)
-	}
-	if cfg.Contiguous {
-		r.space.contiguous = kv.NewContiguous(cfg.UsableBlocks())
-	}
+	r.space.init(r)
 	r.cohort.init(&r.seqs, cfg.BlockSize, r.space.caching || cfg.Window.Layers > 0)
 	r.running.first, r.running.last = int32(sched.None), int32(sched.None)
 	r.it.init(r)
-	r.inFlight.ring = make([]iteration, max(cfg.Stages, 2)+1)
+	r.inFlight = iterationRing{ring: make([]iteration, max(cfg.Stages, 2)+1), cfg: &r.cfg, seqs: &r.seqs}
 	if cfg.Stages > 1 {
 		r.pipe = newPipeline(r)
+		r.inFlight.pipe = r.pipe
 	}
 	r.conn = newConnector(r, in.Before)
 	r.queue = newQueue(cfg.Order)
@@ -170,9 +145,6 @@ func (r *Engine) Levels() *event.Levels { return &r.levels }
 
 // Blocked says why the head of the queue was not admitted at the last scheduling.
 func (r *Engine) Blocked() sched.Cause { return r.it.blocked }
-
-// Usable returns the number of KV blocks in the pool.
-func (r *Engine) Usable() int { return r.space.pool.Usable() }
 
 // Uncomputed returns the number of prompt tokens, of waiting and running requests, that no iteration has computed or is
 // computing.
@@ -205,38 +177,14 @@ func (r *Engine) Forget(request int64) { delete(r.late, request) }
 
 func (r *Engine) seq(i int32) *sequence { return r.seqs.items[i] }
 
-// free is the number of KV blocks that are neither referenced, nor owed by the cohort, nor charged for
-// windowed layers.
-func (r *Engine) free() int { return r.poolFree() - r.cohort.debt - r.space.windowed }
-
-// Used is the number of KV blocks that are referenced, owed or charged.
-func (r *Engine) Used() int { return r.space.pool.Usable() - r.free() }
-
-// blocksFor is the number of blocks that hold the given tokens.
-func (r *Engine) blocksFor(tokens int32) int {
-	return int((int64(tokens) + int64(r.cfg.BlockSize) - 1) / int64(r.cfg.BlockSize))
-}
-
-// pagesFor is what a sequence of the given tokens takes from the pool: its blocks, and the charge
-// for windowed layers.
-func (r *Engine) pagesFor(tokens int32) int {
-	blocks := r.blocksFor(tokens)
-	return blocks + r.cfg.Window.Extra(blocks)
-}
-
 // Handling is how long the front end has a request that has come to it.
 func (r *Engine) Handling(req *workload.Request) clock.Duration {
-	return r.cfg.Frontend + clock.Duration(req.InputTokens)*r.cfg.FrontendPerToken
-}
-
-// visible is the instant at which a request reaches the engine's queue if no router holds it.
-func (r *Engine) visible(req *workload.Request) clock.Time {
-	return req.Arrival.Add(r.cfg.NetworkIn + r.Handling(req))
+	return r.cfg.handling(req)
 }
 
 // Queued is when a request that has not been admitted reached the engine's queue.
 func (r *Engine) Queued(req *workload.Request) clock.Time {
-	at := r.visible(req)
+	at := r.cfg.visible(req)
 	if len(r.late) > 0 {
 		at = at.Add(r.late[req.ID])
 	}
@@ -246,18 +194,13 @@ func (r *Engine) Queued(req *workload.Request) clock.Time {
 // OutputOf is the number of tokens that the answer to a request will have: its length, cut at the longest
 // sequence that the model takes.
 func (r *Engine) OutputOf(req *workload.Request) int32 {
-	return min(req.OutputTokens, r.cfg.MaxModelLen-req.InputTokens)
-}
-
-// declaredOf is the longest answer that the engine has to expect.
-func (r *Engine) declaredOf(req *workload.Request) int32 {
-	return min(max(req.OutputTokens, r.cfg.MaxTokens), r.cfg.MaxModelLen-req.InputTokens)
+	return r.cfg.outputOf(req)
 }
 
 // NeverFits reports whether a request can never be served.
 func (r *Engine) NeverFits(req *workload.Request) bool {
 	return req.InputTokens >= r.cfg.MaxModelLen ||
-		r.pagesFor(r.cfg.most(req.InputTokens, r.declaredOf(req))) > r.cfg.UsableBlocks()
+		r.cfg.pagesFor(r.cfg.most(req.InputTokens, r.cfg.declaredOf(req))) > r.cfg.UsableBlocks()
 }
 
 // Enqueue puts a request into the waiting queue at the instant at, which is not past the next

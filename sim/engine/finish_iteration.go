@@ -20,7 +20,7 @@ func (it *batchBuilder) finish() {
 		}
 	}
 	it.verify()
-	r.sortBySerial(it.current.firsts)
+	r.seqs.sortBySerial(it.current.firsts)
 	if r.pipe != nil {
 		r.pipe.part(it)
 	}
@@ -35,7 +35,7 @@ func (it *batchBuilder) finish() {
 			it.joined++
 		}
 	}
-	it.open = false
+	r.cohort.singly = false
 	if r.cfg.StreamPerSequence > 0 || it.current.partial {
 		it.orderStream()
 	}
@@ -103,7 +103,7 @@ func (it *batchBuilder) reportStep() {
 	st := &r.step
 	st.Span = &r.span
 	st.Preempted, st.SwappedOut = it.victims, it.swaps
-	st.FreeBlocks = r.free()
+	st.FreeBlocks = r.space.free()
 	st.Scheduled = st.Scheduled[:0]
 	for i := r.running.first; i != none; i = r.seq(i).next {
 		s := r.seq(i)

@@ -43,32 +43,17 @@ type Setup struct {
 
 // What a fleet asks its engines.
 
-// Peek is what an admission would reuse now where blocks are not found by hashes.
-func (r *Engine) Peek(q *workload.Request) int32 {
-	if r.space.radix == nil {
-		return 0
+// Warm puts what an earlier request left into the prefix cache, and into the tiers. See [sim.Simulation.Warm].
+func (r *Engine) Warm(q *workload.Request) {
+	full := r.space.warm(q)
+	if r.space.caching && r.conn != nil {
+		r.conn.warm(r, q, full)
 	}
-	r.space.look.text = q.Text(r.space.look.text[:0])
-	return int32(r.space.radix.Peek(r.space.look.text, q.InputTokens-1)) * r.cfg.BlockSize
 }
-
-// HashedBlocks is the size of the blocks if they are found by hashes, else 0.
-func (r *Engine) HashedBlocks() int32 {
-	if r.space.caching {
-		return r.cfg.BlockSize
-	}
-	return 0
-}
-
-// TellBlocks makes the prefix cache call tell for each block hash that can be found from now on, and no more.
-func (r *Engine) TellBlocks(tell func(key uint64, held bool)) { r.space.pool.Tell(tell) }
-
-// Unsettled reports whether decoding sequences owe blocks: see Settle.
-func (r *Engine) Unsettled() bool { return r.cohort.settled < r.cohort.steps }
 
 // UsedAt is the number of blocks referenced just before an instant that is not past the next boundary.
 func (r *Engine) UsedAt(at clock.Time) int {
-	used := r.Used()
+	used := r.space.Used()
 	if p := &r.ahead; p.N > 1 {
 		composed := min(max(p.FirstEndAtOrAfter(at)+r.depth-1, 1), p.N)
 		used += r.cohort.takes.over(r.cohort.steps, composed-1)

@@ -40,6 +40,9 @@ type iterationRing struct {
 	ring []iteration // one more than can be in flight, so that a new one may be built beside them
 	head int
 	n    int
+	cfg  *Config
+	seqs *slab
+	pipe *pipeline // nil where there is none
 }
 
 func (q *iterationRing) at(i int) *iteration {
@@ -69,4 +72,45 @@ func without(list []int32, i int32) []int32 {
 		}
 	}
 	return kept
+}
+
+// emits reports whether flight f issues a token of sequence i.
+func (q *iterationRing) emits(f *iteration, i int32) bool {
+	if q.pipe != nil {
+		return q.pipe.emits(f, q.seqs.at(i))
+	}
+	if f.partial {
+		for _, e := range f.emitters {
+			if e == i {
+				return true
+			}
+		}
+		return false
+	}
+	s := q.seqs.at(i)
+	switch {
+	case q.cfg.Speculative.On():
+		return f.number == s.lastBatch
+	case f.number <= s.joinBatch:
+		return f.number == s.joinBatch || f.number == s.beforeJoin
+	case !f.stepped:
+		return false
+	}
+	return s.phase == decoding || f.number <= s.lastBatch
+}
+
+// tokensInFlight is the number of tokens of sequence i that are issued and not delivered.
+func (q *iterationRing) tokensInFlight(i int32) int32 {
+	var n int32
+	for k := range q.n {
+		if q.emits(q.at(k), i) {
+			n++
+		}
+	}
+	return n
+}
+
+// partOf reports whether sequence i has a part in flight f.
+func (q *iterationRing) partOf(f *iteration, i int32) bool {
+	return q.seqs.at(i).chunkBatch == f.number || q.emits(f, i)
 }

@@ -38,7 +38,7 @@ func (it *batchBuilder) Load(place int) bool {
 		return false
 	}
 	d, ok := it.Waiting(place)
-	if !ok || d.Loadable == 0 || r.pagesFor(d.Known)-d.Held > r.free() || r.holdsBack() {
+	if !ok || d.Loadable == 0 || r.cfg.pagesFor(d.Known)-d.Held > r.space.free() || r.holdsBack() {
 		return false
 	}
 	c := r.conn
@@ -46,7 +46,7 @@ func (it *batchBuilder) Load(place int) bool {
 	i := r.take(place, r.queue.at(place))
 	r.levels.Waiting++
 	s := r.seq(i)
-	s.reused = r.takeCached(s)
+	s.reused = r.space.takeCached(s)
 	s.computed = min(s.reused+d.Loadable, d.Known-1)
 	s.loaded, s.swapped, s.phase = s.computed-s.reused, false, loading
 	r.uncomputed -= int64(min(s.computed, s.rec.Request.InputTokens))
@@ -59,7 +59,7 @@ func (it *batchBuilder) Load(place int) bool {
 	} else {
 		c.plan.start(r, l)
 	}
-	it.grow(i, s, r.blocksFor(d.Known))
+	it.grow(i, s, r.cfg.blocksFor(d.Known))
 	s.grown = false
 	it.loads++
 	return true
@@ -73,7 +73,7 @@ func (r *Engine) holdsBack() bool {
 	}
 	blocks := 0
 	for _, i := range c.parked {
-		blocks += r.held(r.seq(i))
+		blocks += r.space.held(r.seq(i))
 	}
 	return 100*int64(blocks) >= int64(c.PullPercent)*int64(r.cfg.UsableBlocks())
 }
@@ -83,7 +83,7 @@ func (r *Engine) fetchRemote(s *sequence, l *load) {
 	c := r.conn
 	handoff := c.handoffs[s.rec.Request.ID]
 	remote := &handoff.Remote
-	blocks := r.blocksFor(s.reused+c.plan.tokens) - int(s.reused/r.cfg.BlockSize)
+	blocks := r.cfg.blocksFor(s.reused+c.plan.tokens) - int(s.reused/r.cfg.BlockSize)
 	bytes, layers := int64(blocks)*c.BlockBytes, max(remote.Layers, 1)
 	l.parts, l.remote, l.read, l.lost, l.from = 1, true, remote.Read, remote.Lost, remote.From
 	l.fails = remote.Fails || l.lost != nil && l.lost()
@@ -106,10 +106,10 @@ func (r *Engine) receive() {
 		return
 	}
 	c.due = false
-	r.Settle()
+	r.space.Settle()
 	c.leases = slices.DeleteFunc(c.leases, func(l *lease) bool {
 		if l.over {
-			r.release(&l.heldBlocks)
+			r.space.release(&l.heldBlocks)
 		}
 		return l.over
 	})
@@ -118,11 +118,11 @@ func (r *Engine) receive() {
 		case l.parts > 0:
 			return false
 		case l.seq == none:
-			r.release(&l.heldBlocks)
+			r.space.release(&l.heldBlocks)
 		case l.fails && c.FailLost:
 			r.seq(l.seq).rec.Loading += r.now.Sub(l.started)
 			r.Lose(l.seq)
-			r.release(&l.heldBlocks)
+			r.space.release(&l.heldBlocks)
 		default:
 			r.come(l)
 		}
@@ -139,7 +139,7 @@ func (r *Engine) come(l *load) {
 		r.uncomputed += int64(min(s.computed, s.rec.Request.InputTokens) - min(s.reused, s.rec.Request.InputTokens))
 		s.computed, s.loaded = s.reused, 0
 	} else if r.space.caching {
-		r.register(s, s.computed/r.cfg.BlockSize)
+		r.space.register(s, s.computed/r.cfg.BlockSize)
 	}
 	place := 0
 	for _, w := range r.queue.loaded {
@@ -162,23 +162,13 @@ func (r *Engine) leaveParked(i int32) {
 	r.uncomputed -= s.promptLeft()
 	r.conn.unpark(i)
 	if s.phase == loaded {
-		r.Settle()
+		r.space.Settle()
 		r.queue.takeLoaded(i)
-		r.freeBlocks(s)
+		r.space.freeBlocks(s)
 		return
 	}
 	s.load.seq = none
 	s.load.heldBlocks = s.detach()
-}
-
-// release frees blocks that were kept.
-func (r *Engine) release(k *heldBlocks) {
-	r.space.windowed -= k.windowed
-	if r.space.caching {
-		r.space.pool.Release(k.blocks, k.registered)
-	} else {
-		r.space.pool.PutCount(k.blockCount)
-	}
 }
 
 // keepUnderLease keeps the blocks of s, which has ended.
@@ -214,7 +204,7 @@ func (r *Engine) expire(at clock.Time, l *lease) {
 func (c *connector) holds(r *Engine) (blocks, windowed int) {
 	for _, i := range c.parked {
 		s := r.seq(i)
-		blocks, windowed = blocks+r.held(s), windowed+s.windowed
+		blocks, windowed = blocks+r.space.held(s), windowed+s.windowed
 	}
 	add := func(k *heldBlocks) {
 		blocks, windowed = blocks+len(k.blocks), windowed+k.windowed

@@ -58,7 +58,7 @@ func (r *Engine) loadable(w *waiting, d *sched.Waiting) int32 {
 	c := r.conn
 	c.evictions(r)
 	p := &c.plan
-	if w.seq != none && (r.seq(w.seq).phase == loaded || r.tokensInFlight(w.seq) > 0) {
+	if w.seq != none && (r.seq(w.seq).phase == loaded || r.inFlight.tokensInFlight(w.seq) > 0) {
 		p.valid = false
 		return 0
 	}
@@ -69,7 +69,7 @@ func (r *Engine) loadable(w *waiting, d *sched.Waiting) int32 {
 	p.tokens, p.remote = 0, false
 	if there := min(c.handoffs[w.req.ID].Remote.Tokens, d.Known); there > d.Cached {
 		p.tokens, p.remote = there-d.Cached, true
-	} else if len(c.tiers) > 0 && r.mayHit(w) {
+	} else if len(c.tiers) > 0 && r.space.mayHit(w) {
 		r.findChunks(w, d)
 	}
 	return p.tokens
@@ -184,7 +184,7 @@ func (c *connector) enter(keys *kv.Keys, blocks int32) {
 // warm enters the first blocks of a request of before the run into the tiers.
 func (c *connector) warm(r *Engine, q *workload.Request, blocks int32) {
 	var keys blockHashes
-	keys.begin(r, q)
+	keys.begin(&r.space.prefixCache, q)
 	keys.make(blocks)
 	c.enter(&keys.keys, blocks)
 	c.evictions(r)

@@ -68,7 +68,7 @@ func (p *pipeline) sit(k int32) {
 
 // part lets the members of the open cohort that the composition gave no token stay behind, before others join it.
 func (p *pipeline) part(it *batchBuilder) {
-	it.open = false
+	p.r.cohort.singly = false
 	if it.decodes == 0 && len(it.chunks) == 0 {
 		return // nothing is launched
 	}
@@ -88,7 +88,7 @@ func (p *pipeline) part(it *batchBuilder) {
 
 // depart ends the launch of f: its cohort is out of reach, and the open one is that of those left out.
 func (p *pipeline) depart(f *iteration) {
-	p.r.Settle()
+	p.r.space.Settle()
 	f.berth = p.open
 	b := &p.berths[p.open]
 	b.number, b.end = f.number, f.end

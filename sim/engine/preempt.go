@@ -21,7 +21,7 @@ func (it *batchBuilder) preempt(i int32, tail bool) {
 		r.uncomputed += int64(min(s.computed, s.rec.Request.InputTokens))
 	}
 	if r.space.caching {
-		r.indexOwnBlocks(s)
+		r.space.indexOwnBlocks(s)
 	}
 	it.takeOut(i, s)
 	if ending {
@@ -64,7 +64,7 @@ func (r *Engine) requeue(i int32, s *sequence, tail bool) {
 
 // takeBack takes back what s got in this iteration, and removes it from the cohort.
 func (it *batchBuilder) takeBack(i int32, s *sequence) {
-	it.r.Settle()
+	it.r.space.Settle()
 	switch {
 	case s.phase == decoding:
 		it.takeBackDecode(i, s)
@@ -84,7 +84,7 @@ func (it *batchBuilder) SwapOut(h sched.Seq) bool {
 	r, i := it.r, int32(h)
 	s := r.seq(i)
 	computed := it.computed(s)
-	blocks := r.pagesFor(computed)
+	blocks := r.cfg.pagesFor(computed)
 	if s.phase == finishing || s.over || computed == 0 || r.space.hosted+blocks > r.cfg.HostBlocks {
 		return false
 	}

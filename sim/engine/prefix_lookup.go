@@ -28,12 +28,12 @@ func (v *queueView) Waiting(place int) (d sched.Waiting, ok bool) {
 	if w == nil {
 		return
 	}
-	r.describe(w, &d)
+	r.space.describe(w, &d)
 	switch {
 	case r.space.radix != nil:
-		r.cached(w, &d)
-	case r.mayHit(w):
-		r.lookUp(w, d.Known)
+		r.space.cached(w, &d, r.running.answers > 0)
+	case r.space.mayHit(w):
+		r.space.lookUp(w, d.Known)
 		found := int32(len(r.space.look.blocks))
 		d.Cached = found * r.cfg.BlockSize
 		d.Held = r.space.look.held
@@ -49,7 +49,7 @@ func (v *queueView) Waiting(place int) (d sched.Waiting, ok bool) {
 func (v *queueView) Beginning(place int, tokens int32) (key uint64, ok bool) {
 	v.looked = v.looked || place > 0
 	w := v.r.queue.at(place)
-	if w == nil || v.r.known(w) < tokens {
+	if w == nil || v.r.seqs.known(w) < tokens {
 		return 0, false
 	}
 	return w.req.PrefixHash(tokens), true
@@ -63,7 +63,7 @@ func (v *queueView) Path(place int, to []int32) []int32 {
 	if w == nil || r.space.radix == nil {
 		return to
 	}
-	return r.space.radix.Path(r.match(w, r.known(w)), to)
+	return r.space.radix.Path(r.space.match(w, r.seqs.known(w)), to)
 }
 
 // Blocked implements [sched.Queue].
@@ -116,91 +116,83 @@ type lookup struct {
 }
 
 // mayHit reports whether a waiting request can have a hit in the prefix cache of hashed blocks.
-func (r *Engine) mayHit(w *waiting) bool {
+func (c *prefixCache) mayHit(w *waiting) bool {
 	if w.seq != none {
-		return r.space.caching && r.seq(w.seq).phase != loaded
+		return c.caching && c.seqs.at(w.seq).phase != loaded
 	}
-	return r.space.caching && w.req.SharesPrompt()
+	return c.caching && w.req.SharesPrompt()
 }
 
 // describe sets the fields of d, which is empty, that do not depend on the prefix cache.
-func (r *Engine) describe(w *waiting, d *sched.Waiting) {
+func (k *space) describe(w *waiting, d *sched.Waiting) {
 	q := &w.req
 	d.Request, d.User, d.Session, d.Class, d.Priority, d.Prompt = q.ID, q.User, q.Session, q.Class, q.Priority,
 		q.InputTokens
 	d.Urgency = w.urgency()
-	d.Answer, d.MaxTokens = r.OutputOf(q), r.declaredOf(q)
+	d.Answer, d.MaxTokens = k.cfg.outputOf(q), k.cfg.declaredOf(q)
 	d.Known = d.Prompt
 	if w.seq == none {
 		return
 	}
-	s := r.seq(w.seq)
+	s := k.seqs.at(w.seq)
 	d.Preempted, d.Generated = s.rec.Preemptions > 0, s.issued
 	d.Known += s.issued
 	switch {
 	case s.hosted > 0:
 		d.Computed = s.computed
 	case s.phase == loaded:
-		d.Computed, d.Held = s.computed, r.held(s)+s.windowed
+		d.Computed, d.Held = s.computed, k.held(s)+s.windowed
 	}
-}
-
-// known is the number of known tokens of a request in the queue: its prompt and the output so far.
-func (r *Engine) known(w *waiting) int32 {
-	if w.seq == none {
-		return w.req.InputTokens
-	}
-	return w.req.InputTokens + r.seq(w.seq).issued
 }
 
 // lookUp finds the cached leading blocks of a waiting request. At least one of its known tokens remains to be computed.
-func (r *Engine) lookUp(w *waiting, known int32) {
-	r.Settle()
-	l := &r.space.look
-	if l.valid && l.request == w.req.ID && l.epoch == r.space.pool.Epoch() {
+func (k *space) lookUp(w *waiting, known int32) {
+	k.Settle()
+	l := &k.look
+	if l.valid && l.request == w.req.ID && l.epoch == k.pool.Epoch() {
 		return
 	}
 	keys := &l.fresh
 	if w.seq != none {
-		keys = &r.seq(w.seq).blockHashes
+		keys = &k.seqs.at(w.seq).blockHashes
 	} else if !l.begun || l.request != w.req.ID {
-		keys.begin(r, &w.req)
+		keys.begin(&k.prefixCache, &w.req)
 		l.begun = true
 	}
-	l.valid, l.request, l.epoch = true, w.req.ID, r.space.pool.Epoch()
-	l.most = (known - 1) / r.cfg.BlockSize
-	l.blocks = r.space.pool.Match(&keys.keys, keys.findable(l.most), l.blocks[:0])
+	l.valid, l.request, l.epoch = true, w.req.ID, k.pool.Epoch()
+	l.most = (known - 1) / k.cfg.BlockSize
+	l.blocks = k.pool.Match(&keys.keys, keys.findable(l.most), l.blocks[:0])
 	l.found = int32(len(l.blocks))
-	if n := len(l.blocks); n > 0 && r.cfg.Speculative.DropsBlock() {
+	if n := len(l.blocks); n > 0 && k.cfg.Speculative.DropsBlock() {
 		l.blocks = l.blocks[:n-1]
 	}
-	l.held = r.space.pool.Referenced(l.blocks)
+	l.held = k.pool.Referenced(l.blocks)
 }
 
 // lostTokens returns the range of tokens of s, behind its cached blocks, that would be cached too but for evictions.
-func (r *Engine) lostTokens(s *sequence) (from, to int32) {
-	l := &r.space.look
-	lost := r.space.pool.Lost(&s.keys, l.found, s.findable(l.most))
-	return l.found * r.cfg.BlockSize, (l.found + lost) * r.cfg.BlockSize
+func (c *prefixCache) lostTokens(s *sequence) (from, to int32) {
+	l := &c.look
+	lost := c.pool.Lost(&s.keys, l.found, s.findable(l.most))
+	return l.found * c.cfg.BlockSize, (l.found + lost) * c.cfg.BlockSize
 }
 
 // takeCached references the cached blocks of s, the request that was looked up last, and returns their number of
 // tokens.
-func (r *Engine) takeCached(s *sequence) int32 {
-	if r.space.radix != nil {
-		return r.lockPrefix(s)
+func (c *prefixCache) takeCached(s *sequence) int32 {
+	if c.radix != nil {
+		return c.lockPrefix(s)
 	}
-	l := &r.space.look
+	l := &c.look
 	s.lostFrom, s.lostTo = 0, 0
-	if !r.space.caching || !l.valid || l.request != s.rec.Request.ID {
+	if !c.caching || !l.valid || l.request != s.rec.Request.ID {
 		return 0
 	}
 	l.valid = false
-	s.lostFrom, s.lostTo = r.lostTokens(s)
-	r.space.pool.Reference(l.blocks)
+	s.lostFrom, s.lostTo = c.lostTokens(s)
+	c.pool.Reference(l.blocks)
 	s.blocks = append(s.blocks[:0], l.blocks...)
 	s.registered = int32(len(l.blocks))
-	return s.registered * r.cfg.BlockSize
+	return s.registered * c.cfg.BlockSize
 }
 
 // blockHashes is the keys of the blocks of a sequence, computed on demand.
@@ -215,14 +207,14 @@ type blockHashes struct {
 const notPrivate = 1<<31 - 1
 
 // begin resets k to the blocks of a request, and keeps its memory.
-func (k *blockHashes) begin(r *Engine, req *workload.Request) {
+func (k *blockHashes) begin(c *prefixCache, req *workload.Request) {
 	k.keys.Reset()
-	k.indexOwn = r.conn != nil && len(r.conn.tiers) > 0
+	k.indexOwn = c.offloads
 	k.private = 0
 	if req.SharesPrompt() {
 		k.private = notPrivate
 	}
-	k.walk = workload.NewBlockKeys(req, r.cfg.BlockSize)
+	k.walk = workload.NewBlockKeys(req, c.cfg.BlockSize)
 }
 
 // key returns the key of block i.
@@ -260,3 +252,23 @@ func (k *blockHashes) walkOn(n int32) {
 	}
 	k.keys.Add(key, blocks)
 }
+
+// Peek is what an admission would reuse now where blocks are not found by hashes.
+func (c *prefixCache) Peek(q *workload.Request) int32 {
+	if c.radix == nil {
+		return 0
+	}
+	c.look.text = q.Text(c.look.text[:0])
+	return int32(c.radix.Peek(c.look.text, q.InputTokens-1)) * c.cfg.BlockSize
+}
+
+// HashedBlocks is the size of the blocks if they are found by hashes, else 0.
+func (c *prefixCache) HashedBlocks() int32 {
+	if c.caching {
+		return c.cfg.BlockSize
+	}
+	return 0
+}
+
+// TellBlocks makes the prefix cache call tell for each block hash that can be found from now on, and no more.
+func (c *prefixCache) TellBlocks(tell func(key uint64, held bool)) { c.pool.Tell(tell) }

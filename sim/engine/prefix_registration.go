@@ -8,9 +8,9 @@ import (
 
 // Settle takes the blocks that the cohort owes, in the order in which single steps would have, and
 // registers those that filled up meanwhile.
-func (r *Engine) Settle() {
-	c := &r.cohort
-	if !r.space.caching || c.settled == c.steps {
+func (k *space) Settle() {
+	c := k.members
+	if !k.caching || c.settled == c.steps {
 		c.settled = c.steps
 		return
 	}
@@ -20,25 +20,25 @@ func (r *Engine) Settle() {
 		if following == len(c.takes.need) {
 			following = 0
 		}
-		for i := c.first[at]; i != none; i = r.seq(i).nextSame {
-			s := r.seq(i)
-			full := (s.target + int32(c.settled-s.joined)) / r.cfg.BlockSize
-			if r.depth == 2 {
+		for i := c.first[at]; i != none; i = k.seqs.at(i).nextSame {
+			s := k.seqs.at(i)
+			full := (s.target + int32(c.settled-s.joined)) / k.cfg.BlockSize
+			if k.async {
 				// The token is known only now that the next one is being computed.
-				r.register(s, full)
+				k.register(s, full)
 			}
 			if int(full) < len(s.blocks) {
 				continue // reserved before
 			}
-			s.blocks = r.space.pool.Pop(s.blocks, 1)
+			s.blocks = k.pool.Pop(s.blocks, 1)
 			c.debt--
 		}
-		if r.depth == 1 {
+		if !k.async {
 			// The token computed in this step is known, and fills the block of those who take a
 			// new one in the next.
-			for i := c.first[following]; i != none; i = r.seq(i).nextSame {
-				s := r.seq(i)
-				r.register(s, (s.target+int32(c.settled-s.joined)+1)/r.cfg.BlockSize)
+			for i := c.first[following]; i != none; i = k.seqs.at(i).nextSame {
+				s := k.seqs.at(i)
+				k.register(s, (s.target+int32(c.settled-s.joined)+1)/k.cfg.BlockSize)
 			}
 		}
 		at = following
@@ -46,12 +46,12 @@ func (r *Engine) Settle() {
 }
 
 // register notes the leading full blocks of s as cached content.
-func (r *Engine) register(s *sequence, full int32) {
+func (c *prefixCache) register(s *sequence, full int32) {
 	if full <= s.registered {
 		return
 	}
 	if n := s.findable(full); s.registered < n {
-		r.space.pool.Index(s.blocks, &s.keys, s.registered, n)
+		c.pool.Index(s.blocks, &s.keys, s.registered, n)
 	}
 	s.registered = full
 }
@@ -62,17 +62,17 @@ func (r *Engine) registerHeld(f *iteration) {
 	c := &r.cohort
 	for _, i := range f.firsts {
 		// One that was admitted again with a token in flight has not registered all of its blocks.
-		if s := r.seq(i); s.phase == decoding && s.beforeJoin > 0 && r.tokensInFlight(i) == 1 {
-			r.Settle()
-			r.register(s, c.computed(s)/r.cfg.BlockSize)
+		if s := r.seq(i); s.phase == decoding && s.beforeJoin > 0 && r.inFlight.tokensInFlight(i) == 1 {
+			r.space.Settle()
+			r.space.register(s, c.computed(s)/r.cfg.BlockSize)
 		}
 	}
 	if r.lagging > 0 {
 		for i := r.running.first; i != none; i = r.seq(i).next {
 			s := r.seq(i)
-			if s.lagging && r.emits(f, i) {
-				delivered := c.computed(s) - (r.tokensInFlight(i) - 1)
-				r.register(s, delivered/r.cfg.BlockSize)
+			if s.lagging && r.inFlight.emits(f, i) {
+				delivered := c.computed(s) - (r.inFlight.tokensInFlight(i) - 1)
+				r.space.register(s, delivered/r.cfg.BlockSize)
 			}
 		}
 	}
@@ -80,64 +80,60 @@ func (r *Engine) registerHeld(f *iteration) {
 		return
 	}
 	// The cohort's blocks that f has filled.
-	r.Settle()
+	r.space.Settle()
 	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = r.seq(i).nextSame {
 		if s := r.seq(i); s.joinBatch <= f.number {
-			r.register(s, c.computed(s)/r.cfg.BlockSize)
+			r.space.register(s, c.computed(s)/r.cfg.BlockSize)
 		}
 	}
 }
 
 // indexOwnBlocks makes the private blocks of s findable, for its return after a preemption or for another attempt.
-func (r *Engine) indexOwnBlocks(s *sequence) {
+func (c *prefixCache) indexOwnBlocks(s *sequence) {
 	if s.indexOwn {
 		return
 	}
 	s.indexOwn = true
 	from := min(s.private, s.registered)
-	r.space.pool.Index(s.blocks, &s.keys, from, s.findable(s.registered))
+	c.pool.Index(s.blocks, &s.keys, from, s.findable(s.registered))
 }
 
-// Warm puts what an earlier request left into the prefix cache, if there is one. See [sim.Simulation.Warm].
-func (r *Engine) Warm(q *workload.Request) {
-	if !r.space.caching && r.space.radix == nil {
-		return
+// warm puts what an earlier request left into the prefix cache, if there is one, and returns the number of its blocks.
+func (c *prefixCache) warm(q *workload.Request) int32 {
+	tokens := min(int64(q.InputTokens)+int64(q.OutputTokens)-1, int64(c.cfg.MaxModelLen))
+	full := int32(min(tokens/int64(c.cfg.BlockSize), int64(c.cfg.UsableBlocks())))
+	switch {
+	case c.radix != nil:
+		c.warmTree(q, full)
+	case c.caching:
+		c.warmBlocks(q, full)
 	}
-	tokens := min(int64(q.InputTokens)+int64(q.OutputTokens)-1, int64(r.cfg.MaxModelLen))
-	full := int32(min(tokens/int64(r.cfg.BlockSize), int64(r.cfg.UsableBlocks())))
-	if r.space.radix != nil {
-		r.warmTree(q, full)
-	} else {
-		r.warmBlocks(q, full)
-	}
+	return full
 }
 
 // warmBlocks enters so many blocks of a request into the pool.
-func (r *Engine) warmBlocks(q *workload.Request, full int32) {
+func (c *prefixCache) warmBlocks(q *workload.Request, full int32) {
 	var keys blockHashes
-	keys.begin(r, q)
+	keys.begin(c, q)
 	keys.make(full)
 	findable := min(full, keys.private)
-	blocks := r.space.pool.Match(&keys.keys, findable, nil)
-	r.space.pool.Reference(blocks)
+	blocks := c.pool.Match(&keys.keys, findable, nil)
+	c.pool.Reference(blocks)
 	found := int32(len(blocks))
-	blocks = r.space.pool.Pop(blocks, int(full-found))
-	if r.conn != nil {
+	blocks = c.pool.Pop(blocks, int(full-found))
+	if c.cfg.Connector != nil {
 		findable = full
 	}
-	r.space.pool.Index(blocks, &keys.keys, found, findable)
-	r.space.pool.Release(blocks, full)
-	if r.conn != nil {
-		r.conn.warm(r, q, full)
-	}
+	c.pool.Index(blocks, &keys.keys, found, findable)
+	c.pool.Release(blocks, full)
 }
 
 // warmTree is the same with a radix cache.
-func (r *Engine) warmTree(q *workload.Request, full int32) {
-	r.space.look.text = q.Text(r.space.look.text[:0])
-	tokens := full * r.cfg.BlockSize
-	p := r.space.radix.Match(r.space.look.text, tokens)
-	r.space.radix.Lock(p)
-	r.space.radix.Take(int(full) - p.Blocks)
-	r.space.radix.Unlock(r.space.radix.Insert(p, r.space.look.text, tokens, common(q)))
+func (c *prefixCache) warmTree(q *workload.Request, full int32) {
+	c.look.text = q.Text(c.look.text[:0])
+	tokens := full * c.cfg.BlockSize
+	p := c.radix.Match(c.look.text, tokens)
+	c.radix.Lock(p)
+	c.radix.Take(int(full) - p.Blocks)
+	c.radix.Unlock(c.radix.Insert(p, c.look.text, tokens, common(q)))
 }

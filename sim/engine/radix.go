@@ -18,38 +18,6 @@ type computedChunk struct {
 	serial int64
 }
 
-func (r *Engine) poolFree() int {
-	if r.space.radix != nil {
-		return r.space.radix.Free()
-	}
-	return r.space.pool.Free()
-}
-
-// Shared is the number of blocks referenced more than once, each counted as often as that, less one.
-func (r *Engine) Shared() int64 {
-	if r.space.radix != nil {
-		return r.space.radix.Shared()
-	}
-	return r.space.pool.Shared()
-}
-
-// takeCount takes n blocks where they are only counted, putCount returns them.
-func (r *Engine) takeCount(n int) {
-	if r.space.radix != nil {
-		r.space.radix.Take(n)
-	} else {
-		r.space.pool.TakeCount(n)
-	}
-}
-
-func (r *Engine) putCount(n int) {
-	if r.space.radix != nil {
-		r.space.radix.Put(n)
-	} else {
-		r.space.pool.PutCount(n)
-	}
-}
-
 // radixMatch is the last match, of so many tokens of a request. As long as the tree is in the same epoch it need not be
 // repeated.
 type radixMatch struct {
@@ -60,43 +28,43 @@ type radixMatch struct {
 }
 
 // match finds what the tree holds of a waiting request, all but at least one of its known tokens.
-func (r *Engine) match(w *waiting, known int32) kv.Prefix {
+func (c *prefixCache) match(w *waiting, known int32) kv.Prefix {
 	if w.seq != none {
-		return r.matchText(w.req.ID, r.seq(w.seq).text, known)
+		return c.matchText(w.req.ID, c.seqs.at(w.seq).text, known)
 	}
-	r.space.look.text = w.req.Text(r.space.look.text[:0])
-	return r.matchText(w.req.ID, r.space.look.text, known)
+	c.look.text = w.req.Text(c.look.text[:0])
+	return c.matchText(w.req.ID, c.look.text, known)
 }
 
 // matchText is the same of the text of a request.
-func (r *Engine) matchText(request int64, text []workload.Segment, known int32) kv.Prefix {
-	m := &r.space.matched
-	if m.request != request || m.limit != known-1 || m.epoch != r.space.radix.Epoch() {
-		m.prefix = r.space.radix.Match(text, known-1)
-		m.request, m.limit, m.epoch = request, known-1, r.space.radix.Epoch()
+func (c *prefixCache) matchText(request int64, text []workload.Segment, known int32) kv.Prefix {
+	m := &c.matched
+	if m.request != request || m.limit != known-1 || m.epoch != c.radix.Epoch() {
+		m.prefix = c.radix.Match(text, known-1)
+		m.request, m.limit, m.epoch = request, known-1, c.radix.Epoch()
 	}
 	return m.prefix
 }
 
 // cached completes the description of a waiting request.
-func (r *Engine) cached(w *waiting, d *sched.Waiting) {
+func (c *prefixCache) cached(w *waiting, d *sched.Waiting, shared bool) {
 	if d.Computed > 0 || !w.req.SharesPrompt() && w.seq == none {
 		return
 	}
-	p := r.match(w, d.Known)
-	d.Cached, d.Held = int32(p.Blocks)*r.cfg.BlockSize, p.Held
-	d.Live = int32(p.Blocks) < (d.Known-1)/r.cfg.BlockSize && r.running.answers > 0 && w.req.SharesPrompt()
+	p := c.match(w, d.Known)
+	d.Cached, d.Held = int32(p.Blocks)*c.cfg.BlockSize, p.Held
+	d.Live = int32(p.Blocks) < (d.Known-1)/c.cfg.BlockSize && shared && w.req.SharesPrompt()
 }
 
 // lockPrefix gives s, which is being admitted, what the tree holds of its known tokens, and returns how many these are.
-func (r *Engine) lockPrefix(s *sequence) int32 {
+func (c *prefixCache) lockPrefix(s *sequence) int32 {
 	known := s.rec.Request.InputTokens + s.issued
-	s.prefix = r.matchText(s.rec.Request.ID, s.text, known)
-	r.space.radix.Lock(s.prefix)
+	s.prefix = c.matchText(s.rec.Request.ID, s.text, known)
+	c.radix.Lock(s.prefix)
 	s.blockCount = s.prefix.Blocks
-	tokens := int32(s.prefix.Blocks) * r.cfg.BlockSize
-	lost := int32(r.space.radix.Lost(&s.prefix, s.text, known-1, s.common))
-	s.lostFrom, s.lostTo = tokens, tokens+lost*r.cfg.BlockSize
+	tokens := int32(s.prefix.Blocks) * c.cfg.BlockSize
+	lost := int32(c.radix.Lost(&s.prefix, s.text, known-1, s.common))
+	s.lostFrom, s.lostTo = tokens, tokens+lost*c.cfg.BlockSize
 	return tokens
 }
 
@@ -114,23 +82,23 @@ func common(q *workload.Request) int32 {
 }
 
 // unlockPrefix takes from s, which leaves the running batch, what it holds.
-func (r *Engine) unlockPrefix(s *sequence) {
-	r.space.radix.Put(s.blockCount - s.prefix.Blocks)
-	r.space.radix.Unlock(s.prefix)
+func (c *prefixCache) unlockPrefix(s *sequence) {
+	c.radix.Put(s.blockCount - s.prefix.Blocks)
+	c.radix.Unlock(s.prefix)
 	s.prefix, s.blockCount = kv.Prefix{}, 0
 }
 
 // insert enters the first tokens of s, which runs, into the tree.
-func (r *Engine) insert(s *sequence, tokens int32) {
-	s.prefix = r.space.radix.Insert(s.prefix, s.text, tokens, s.common)
+func (c *prefixCache) insert(s *sequence, tokens int32) {
+	s.prefix = c.radix.Insert(s.prefix, s.text, tokens, s.common)
 }
 
 // insertChunks enters the chunks of flight f that belong to admissions up to a serial number, in running order.
-func (r *Engine) insertChunks(f *iteration, serial int64) {
+func (c *prefixCache) insertChunks(f *iteration, serial int64) {
 	for ; f.entered < len(f.computed) && f.computed[f.entered].serial <= serial; f.entered++ {
-		c := f.computed[f.entered]
-		if s := r.seq(c.seq); s.serial == c.serial && s.running() {
-			r.insert(s, c.upTo)
+		part := f.computed[f.entered]
+		if s := c.seqs.at(part.seq); s.serial == part.serial && s.running() {
+			c.insert(s, part.upTo)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (a *kvAllocator) Blocks() int { return a.r.cfg.NumGPUBlocks }
 // FreeBlocks implements [sched.KVSpace].
 func (a *kvAllocator) FreeBlocks() int {
 	a.asked = true
-	return a.r.free()
+	return a.r.space.free()
 }
 
 // LargestFree implements [sched.KVSpace].
@@ -32,7 +32,7 @@ func (a *kvAllocator) LargestFree() int {
 }
 
 // BlocksFor implements [sched.KVSpace].
-func (a *kvAllocator) BlocksFor(tokens int32) int { return a.r.pagesFor(tokens) }
+func (a *kvAllocator) BlocksFor(tokens int32) int { return a.r.cfg.pagesFor(tokens) }
 
 // Slots implements [sched.KVSpace].
 func (a *kvAllocator) Slots(tokens int32) int32 { return a.r.cfg.slots(tokens) }
@@ -41,9 +41,9 @@ func (a *kvAllocator) Slots(tokens int32) int32 { return a.r.cfg.slots(tokens) }
 func (a *kvAllocator) Reserve(i sched.Seq, tokens int32) bool {
 	r := a.r
 	s := r.seq(int32(i))
-	r.Settle()
-	blocks := r.blocksFor(tokens)
-	if blocks <= r.held(s) {
+	r.space.Settle()
+	blocks := r.cfg.blocksFor(tokens)
+	if blocks <= r.space.held(s) {
 		return true
 	}
 	grown := s.grown
@@ -67,9 +67,9 @@ func (a *kvAllocator) holdAll(i int32, s *sequence, blocks int) bool {
 	held := s.blockCount
 	left := s.bookedLeft(held)
 	r.space.contiguous.Put(s.hole, held)
-	r.putCount(held)
+	r.space.putCount(held)
 	s.blockCount = 0
-	r.updateBooking(s, 0, left)
+	r.space.updateBooking(s, 0, left)
 	if !a.grow(i, s, blocks) {
 		a.grow(i, s, held)
 		return false
@@ -81,11 +81,11 @@ func (a *kvAllocator) holdAll(i int32, s *sequence, blocks int) bool {
 func (a *kvAllocator) Book(i sched.Seq, tokens int32) {
 	r := a.r
 	s := r.seq(int32(i))
-	r.Settle()
-	held := r.held(s)
+	r.space.Settle()
+	held := r.space.held(s)
 	left := s.bookedLeft(held)
-	s.booking = r.pagesFor(tokens)
-	r.updateBooking(s, held, left)
+	s.booking = r.cfg.pagesFor(tokens)
+	r.space.updateBooking(s, held, left)
 	a.refile(int32(i), s)
 }
 
@@ -98,9 +98,9 @@ func (a *kvAllocator) Booked() int {
 // grow allocates blocks for s up to so many in all, and reports whether there were enough.
 func (a *kvAllocator) grow(i int32, s *sequence, blocks int) bool {
 	r := a.r
-	held := r.held(s)
+	held := r.space.held(s)
 	blocks = max(blocks, held)
-	if blocks-held+r.cfg.Window.Extra(blocks)-s.windowed > r.free() {
+	if blocks-held+r.cfg.Window.Extra(blocks)-s.windowed > r.space.free() {
 		return false
 	}
 	if r.space.contiguous != nil && blocks > held {
@@ -115,17 +115,17 @@ func (a *kvAllocator) grow(i int32, s *sequence, blocks int) bool {
 	}
 	left, growing := s.bookedLeft(held), s.growing
 	if r.cfg.Window.Layers > 0 {
-		r.chargeWindow(s, blocks)
+		r.space.chargeWindow(s, blocks)
 	}
 	s.grown = true
 	if r.space.caching {
 		s.blocks = r.space.pool.Pop(s.blocks, blocks-held)
 	} else {
-		r.takeCount(blocks - held)
+		r.space.takeCount(blocks - held)
 		s.blockCount = blocks
 	}
 	if s.booking > 0 {
-		r.updateBooking(s, blocks, left)
+		r.space.updateBooking(s, blocks, left)
 	}
 	if s.booking > 0 && growing && !s.growing {
 		a.refile(i, s)
@@ -136,8 +136,8 @@ func (a *kvAllocator) grow(i int32, s *sequence, blocks int) bool {
 // refile updates what the cohort counts for s, if s is a member.
 func (a *kvAllocator) refile(i int32, s *sequence) {
 	if s.phase == decoding {
-		a.r.delist(s)
-		a.r.enlist(s, i)
+		a.r.space.delist(s)
+		a.r.space.enlist(s, i)
 	}
 }
 
@@ -150,11 +150,11 @@ func (a *kvAllocator) emptyBlocks() (all, leaving int) {
 	}
 	all = r.cohort.empty
 	for _, i := range r.running.prefills {
-		all += r.emptyOf(r.seq(i))
+		all += r.space.emptyOf(r.seq(i))
 	}
 	for _, i := range a.current.firsts {
 		if s := r.seq(i); s.phase == finishing {
-			all += r.emptyOf(s)
+			all += r.space.emptyOf(s)
 		}
 	}
 	if r.inFlight.n == 0 {
@@ -162,7 +162,7 @@ func (a *kvAllocator) emptyBlocks() (all, leaving int) {
 	}
 	for _, i := range r.inFlight.at(0).finishes {
 		if s := r.seq(i); s.phase == finishing && s.joinBatch != a.current.number {
-			leaving += r.emptyOf(s)
+			leaving += r.space.emptyOf(s)
 		}
 	}
 	return all + leaving, leaving
@@ -183,32 +183,14 @@ func (a *kvAllocator) reportEmpty(s *event.Span, step int64) {
 	s.EmptyBlocks = a.empty
 }
 
-// emptyOf is the number of empty reserved blocks of s, which runs outside the cohort.
-func (r *Engine) emptyOf(s *sequence) int { return max(0, s.reserved-r.blocksFor(s.computed)) }
-
-// held is the number of blocks that s holds. The blocks of the cohort are settled.
-func (r *Engine) held(s *sequence) int {
-	if r.space.caching {
-		return len(s.blocks)
-	}
-	if s.phase != decoding {
-		return s.blockCount
-	}
-	computed := r.cohort.computed(s)
-	if it := &r.it; it.open && it.slow && s.given == 0 && !s.grown && !r.inOtherCohort(s) {
-		computed-- // the step is counted, but s has no token yet
-	}
-	return max(s.reserved, r.blocksFor(computed))
-}
-
 // bookedLeft is the number of booked blocks that s, which holds so many blocks, has not taken.
 func (s *sequence) bookedLeft(held int) int { return max(0, s.booking-held-s.windowed) }
 
 // updateBooking updates the sum of booked blocks after a change of s, which holds so many blocks now. before is the
 // value of bookedLeft before the change.
-func (r *Engine) updateBooking(s *sequence, held, before int) {
+func (k *space) updateBooking(s *sequence, held, before int) {
 	left := s.bookedLeft(held)
-	r.space.booked += left - before
+	k.booked += left - before
 	if !s.bookedNext {
 		s.owed = left
 	}
@@ -217,47 +199,47 @@ func (r *Engine) updateBooking(s *sequence, held, before int) {
 // The charge for the KV of sliding-window layers.
 
 // windowNeed is the number of blocks that windowed layers of the members take in the next step. take charges them.
-func (r *Engine) windowNeed(take bool) int {
-	c, sum := &r.cohort, 0
+func (k *space) windowNeed(take bool) int {
+	c, sum := k.members, 0
 	if c.growing == 0 {
 		return 0
 	}
-	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = r.seq(i).nextSame {
-		s := r.seq(i)
+	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = k.seqs.at(i).nextSame {
+		s := k.seqs.at(i)
 		if !s.growing {
 			continue
 		}
-		blocks := r.blocksFor(c.computed(s)) + 1
-		sum += r.cfg.Window.Extra(blocks) - s.windowed
+		blocks := k.cfg.blocksFor(c.computed(s)) + 1
+		sum += k.cfg.Window.Extra(blocks) - s.windowed
 		if take {
-			r.growWindow(i, s, blocks)
+			k.growWindow(i, s, blocks)
 		}
 	}
 	return sum
 }
 
 // chargeWindow charges s for the windowed layers of so many blocks.
-func (r *Engine) chargeWindow(s *sequence, blocks int) {
-	charge := r.cfg.Window.Extra(blocks)
-	r.space.windowed += charge - s.windowed
+func (k *space) chargeWindow(s *sequence, blocks int) {
+	charge := k.cfg.Window.Extra(blocks)
+	k.windowed += charge - s.windowed
 	s.windowed = charge
-	if s.growing && blocks >= r.cfg.Window.Blocks {
+	if s.growing && blocks >= k.cfg.Window.Blocks {
 		s.growing = false
-		r.cohort.growing--
+		k.members.growing--
 	}
 }
 
 // growWindow charges member s, which takes the last of so many blocks, for its windowed layers.
-func (r *Engine) growWindow(i int32, s *sequence, blocks int) {
+func (k *space) growWindow(i int32, s *sequence, blocks int) {
 	before := s.bookedLeft(blocks - 1)
-	r.chargeWindow(s, blocks)
+	k.chargeWindow(s, blocks)
 	if s.booking == 0 {
 		return
 	}
 	s.owed = s.bookedLeft(blocks)
-	r.space.booked += s.owed - before
+	k.booked += s.owed - before
 	if !s.growing { // from now on one booked block is used in each round
-		r.delist(s)
-		r.enlist(s, i)
+		k.delist(s)
+		k.enlist(s, i)
 	}
 }

@@ -33,19 +33,19 @@ func (r *Engine) process(f *iteration) {
 		return
 	}
 	if len(f.finishes) > 0 {
-		r.Settle()
+		r.space.Settle()
 	}
 	f.sortChunks()
 	for _, i := range f.finishes {
 		if s := r.seq(i); s.running() {
-			r.insertChunks(f, s.serial)
+			r.space.insertChunks(f, s.serial)
 		}
 		if slices.Contains(f.lasts, i) && r.keepsSeat(i, f) {
 			continue
 		}
 		r.complete(i, f)
 	}
-	r.insertChunks(f, math.MaxInt64)
+	r.space.insertChunks(f, math.MaxInt64)
 }
 
 // deliverFirst notes the first token after an admission.
@@ -84,13 +84,13 @@ func (r *Engine) deliverAwaited(i int32) {
 	}
 	computed := s.computed
 	if s.phase == decoding {
-		r.Settle()
+		r.space.Settle()
 		computed = r.cohort.computed(s)
 	}
 	if s.joinBatch != math.MaxInt64 {
 		computed-- // that of the token that it was given since is not known
 	}
-	r.register(s, computed/r.cfg.BlockSize)
+	r.space.register(s, computed/r.cfg.BlockSize)
 }
 
 // keepsSeat handles sequence i, whose last token flight f brings, which the engine could not predict. If the next
@@ -98,7 +98,7 @@ func (r *Engine) deliverAwaited(i int32) {
 // been processed. It reports whether the sequence keeps its seat.
 func (r *Engine) keepsSeat(i int32, f *iteration) bool {
 	s := r.seq(i)
-	if !s.running() || r.inFlight.n == 1 || !r.partOf(r.inFlight.at(1), i) {
+	if !s.running() || r.inFlight.n == 1 || !r.inFlight.partOf(r.inFlight.at(1), i) {
 		return false
 	}
 	r.answer(s, f.end)
@@ -108,14 +108,9 @@ func (r *Engine) keepsSeat(i int32, f *iteration) bool {
 	}
 	if next := r.inFlight.at(1); !slices.Contains(next.finishes, i) {
 		next.finishes = append(next.finishes, i)
-		r.sortBySerial(next.finishes)
+		r.seqs.sortBySerial(next.finishes)
 	}
 	return true
-}
-
-// partOf reports whether sequence i has a part in flight f.
-func (r *Engine) partOf(f *iteration, i int32) bool {
-	return r.seq(i).chunkBatch == f.number || r.emits(f, i)
 }
 
 // seen is when a client sees the token that is the rank-th of those of an iteration that ends at an instant.
@@ -152,7 +147,7 @@ func (r *Engine) complete(i int32, f *iteration) {
 	s := r.seq(i)
 	if !s.over {
 		r.answer(s, f.end)
-	} else if r.emits(f, i) {
+	} else if r.inFlight.emits(f, i) {
 		r.obs.Dropped(f.end, 1)
 	}
 	s.rec.Tokens = s.output
@@ -181,10 +176,10 @@ func (r *Engine) remember(s *sequence) {
 	}
 	computed = min(computed, s.rec.Request.InputTokens+s.output-1)
 	if r.space.caching {
-		r.register(s, computed/r.cfg.BlockSize)
+		r.space.register(s, computed/r.cfg.BlockSize)
 	}
 	if r.space.radix != nil {
-		r.insert(s, computed)
+		r.space.insert(s, computed)
 	}
 }
 
@@ -249,7 +244,7 @@ func (r *Engine) cancel(i int32) {
 	}
 	for k := range r.inFlight.n {
 		f := r.inFlight.at(k)
-		if !r.emits(f, i) {
+		if !r.inFlight.emits(f, i) {
 			continue
 		}
 		tokens := r.tokensOf(s)
@@ -267,46 +262,10 @@ func (r *Engine) cancel(i int32) {
 	case loading, loaded:
 		r.leaveParked(i)
 	default:
-		r.Settle()
+		r.space.Settle()
 		r.uncomputed -= s.promptLeft()
 		r.leaveRunning(i)
 	}
 	s.rec.Tokens = issued
 	r.end(i)
-}
-
-// emits reports whether flight f issues a token of sequence i.
-func (r *Engine) emits(f *iteration, i int32) bool {
-	if r.pipe != nil {
-		return r.pipe.emits(f, r.seq(i))
-	}
-	if f.partial {
-		for _, e := range f.emitters {
-			if e == i {
-				return true
-			}
-		}
-		return false
-	}
-	s := r.seq(i)
-	switch {
-	case r.cfg.Speculative.On():
-		return f.number == s.lastBatch
-	case f.number <= s.joinBatch:
-		return f.number == s.joinBatch || f.number == s.beforeJoin
-	case !f.stepped:
-		return false
-	}
-	return s.phase == decoding || f.number <= s.lastBatch
-}
-
-// tokensInFlight is the number of tokens of sequence i that are issued and not delivered.
-func (r *Engine) tokensInFlight(i int32) int32 {
-	var n int32
-	for k := range r.inFlight.n {
-		if r.emits(r.inFlight.at(k), i) {
-			n++
-		}
-	}
-	return n
 }

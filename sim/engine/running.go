@@ -98,32 +98,11 @@ func (r *Engine) leaveRunning(i int32) {
 	if r.conn != nil {
 		r.conn.leaves(r, s)
 	}
-	r.freeBlocks(s)
-}
-
-// freeBlocks frees the blocks of s.
-func (r *Engine) freeBlocks(s *sequence) {
 	if s.lease > 0 {
 		r.keepUnderLease(s)
-		return
+	} else {
+		r.space.freeBlocks(s)
 	}
-	r.space.windowed -= s.windowed
-	s.windowed = 0
-	if r.space.caching {
-		r.space.pool.Release(s.blocks, s.registered)
-		s.blocks = s.blocks[:0]
-		s.registered = 0
-		return
-	}
-	if r.space.radix != nil {
-		r.unlockPrefix(s)
-		return
-	}
-	r.space.pool.PutCount(s.blockCount)
-	if r.space.contiguous != nil {
-		r.space.contiguous.Put(s.hole, s.blockCount)
-	}
-	s.blockCount = 0
 }
 
 // joinCohort makes sequence i, which has computed all its known tokens, decode from the cohort's
@@ -146,7 +125,7 @@ func (r *Engine) joinCohort(i int32) {
 		r.queue.fair.joins(s)
 	}
 	r.running.order.add(s.slot, 1)
-	r.enterSchedule(i)
+	r.space.enterSchedule(i)
 }
 
 // leaveCohort takes sequence i out; from then on its own counters hold.
@@ -154,11 +133,11 @@ func (r *Engine) leaveCohort(i int32) {
 	if r.pipe != nil && r.pipe.leaveOtherCohort(i) {
 		return
 	}
-	r.Settle()
+	r.space.Settle()
 	s, c := r.seq(i), &r.cohort
 	grown := int32(c.steps - s.joined)
 	s.rec.GPU.Decode += c.share - s.shared
-	held := r.held(s)
+	held := r.space.held(s)
 	r.leaveStep(s)
 	if r.queue.fair != nil {
 		r.queue.fair.leaves(s, grown)
@@ -166,7 +145,7 @@ func (r *Engine) leaveCohort(i int32) {
 	c.size--
 	c.context -= int64(s.target + grown)
 	r.running.order.add(s.slot, -1)
-	r.leaveSchedule(i)
+	r.space.leaveSchedule(i)
 	s.computed = s.target + grown
 	s.issued += grown
 	s.blockCount = held

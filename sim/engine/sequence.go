@@ -220,3 +220,20 @@ func (s *slab) put(i int32) {
 	q.blocks, q.keys, q.text = blocks, keys, text
 	s.free = append(s.free, i)
 }
+
+// sortBySerial brings a list of sequences into running order.
+func (s *slab) sortBySerial(list []int32) {
+	for i := 1; i < len(list); i++ {
+		for j := i; j > 0 && s.at(list[j]).serial < s.at(list[j-1]).serial; j-- {
+			list[j], list[j-1] = list[j-1], list[j]
+		}
+	}
+}
+
+// known is the number of known tokens of a request in the queue: its prompt and the output so far.
+func (s *slab) known(w *waiting) int32 {
+	if w.seq == none {
+		return w.req.InputTokens
+	}
+	return w.req.InputTokens + s.at(w.seq).issued
+}

@@ -55,9 +55,9 @@ func (r *Engine) interrupted() bool {
 // processAhead processes results that leave the promise as it is.
 func (r *Engine) processAhead() {
 	f := r.inFlight.at(0)
-	used := r.Used()
+	used := r.space.Used()
 	r.process(f)
-	r.released = used - r.Used()
+	r.released = used - r.space.Used()
 	r.answered = false
 	f.clear()
 	r.next = r.spanEnd()
@@ -86,7 +86,7 @@ func (r *Engine) repeatable() bool {
 	// room that they leave, or reads blocks that they share.
 	f := r.inFlight.at(0)
 	return !f.partial && len(f.lasts) == 0 &&
-		(len(f.finishes) == 0 || r.queue.len() == 0 && r.Shared() == 0) &&
+		(len(f.finishes) == 0 || r.queue.len() == 0 && r.space.Shared() == 0) &&
 		len(f.computed) == 0 && // or they enter the tree meanwhile
 		(len(f.firsts) == 0 || r.conn == nil || r.queue.len() == 0) // or become loadable
 }
@@ -100,7 +100,7 @@ func (r *Engine) horizon(n int) int {
 	}
 	n = int(min(int64(n), c.nextFinish()-c.steps+1, c.nextRefile()-c.steps+1))
 	if n > 1 {
-		free := r.free()
+		free := r.space.free()
 		if r.space.contiguous != nil || r.writesBack() {
 			free = 0 // a contiguous range cannot grow; and the instant of an eviction matters if the block is copied
 		}

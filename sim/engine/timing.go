@@ -16,7 +16,7 @@ func (r *Engine) pace() (first, slope int64, n int) {
 	if it.padTo > 0 {
 		b.Chunks = it.padChunks(it.chunks)
 	}
-	b.SharedTokens = r.Shared() * int64(r.cfg.BlockSize)
+	b.SharedTokens = r.space.Shared() * int64(r.cfg.BlockSize)
 	b.Drafts = it.drafts
 	b.Emit = it.decodes + it.drafts + len(it.current.firsts) - it.resumed + it.padRows
 	first, slope, n = r.cfg.Timer.Span(b)

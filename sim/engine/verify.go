@@ -18,7 +18,7 @@ func (v *draftVerifier) giveDrafts(i int32, s *sequence, n int32) {
 	v.countDrafts(s, 1)
 	v.current.verified = append(v.current.verified, i)
 	if r.space.caching {
-		r.register(s, (s.rec.Request.InputTokens+s.issued)/r.cfg.BlockSize)
+		r.space.register(s, (s.rec.Request.InputTokens+s.issued)/r.cfg.BlockSize)
 	}
 }
 
@@ -106,7 +106,7 @@ func (r *Engine) deliverDrafts(f *iteration) {
 		s := r.seq(i)
 		s.computed -= s.rejected
 		if r.space.caching {
-			r.register(s, (s.rec.Request.InputTokens+s.issued-1)/r.cfg.BlockSize)
+			r.space.register(s, (s.rec.Request.InputTokens+s.issued-1)/r.cfg.BlockSize)
 		}
 		if s.phase == speculating {
 			r.propose(s)

@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"clifftop/sim/kv"
+)
+
+// space is the KV cache of an engine: a pool of blocks, the prefix cache over it, and which blocks sequences hold, have
+// booked and are charged for. Blocks that the members of the cohort take while they decode are counted in closed form:
+// space takes them from the pool later, in order (see Settle).
+type space struct {
+	prefixCache
+	members    *cohort        // the decoding sequences
+	async      bool           // the last token of a sequence is not known when the next iteration is composed
+	contiguous *kv.Contiguous // ranges of a contiguous pool; pool counts their blocks
+	windowed   int            // blocks charged for windowed layers
+	booked     int            // blocks booked and not taken
+	reserves   bool           // sequences have reserved blocks
+	hosted     int            // blocks in host memory
+	moved      int            // blocks copied to and from there since the last launch
+}
+
+// prefixCache finds KV blocks by the tokens in them: by hashes of blocks, or in a radix tree. Without prefix caching it
+// finds none.
+type prefixCache struct {
+	cfg      *Config
+	seqs     *slab
+	pool     *kv.Pool
+	radix    *kv.Radix  // counts blocks in the place of the pool, or is nil
+	caching  bool       // blocks are found by hashes of their tokens
+	offloads bool       // tiers keep evicted blocks, so that those of one request alone are hashed too
+	look     lookup     // what the cache holds of the head of the queue,
+	matched  radixMatch // and what the radix tree holds
+}
+
+// init makes the space of an engine, with all blocks free.
+func (k *space) init(r *Engine) {
+	cfg := &r.cfg
+	k.cfg, k.seqs, k.members, k.async = cfg, &r.seqs, &r.cohort, r.depth > 1
+	k.caching = cfg.PrefixCaching && !cfg.Radix
+	k.offloads = cfg.Connector != nil && len(cfg.Connector.Tiers) > 0
+	if k.caching {
+		k.pool = kv.NewCache(cfg.UsableBlocks(), cfg.AppendUnkeyed)
+	} else {
+		k.pool = kv.NewCountingPool(cfg.UsableBlocks())
+	}
+	if cfg.Radix {
+		k.radix = kv.NewRadix(cfg.UsableBlocks(), cfg.BlockSize)
+	}
+	if cfg.Contiguous {
+		k.contiguous = kv.NewContiguous(cfg.UsableBlocks())
+	}
+}
+
+// Usable returns the number of KV blocks in the pool.
+func (k *space) Usable() int { return k.pool.Usable() }
+
+// free is the number of KV blocks that are neither referenced, nor owed by the cohort, nor charged for
+// windowed layers.
+func (k *space) free() int { return k.poolFree() - k.members.debt - k.windowed }
+
+// Used is the number of KV blocks that are referenced, owed or charged.
+func (k *space) Used() int { return k.pool.Usable() - k.free() }
+
+func (k *space) poolFree() int {
+	if k.radix != nil {
+		return k.radix.Free()
+	}
+	return k.pool.Free()
+}
+
+// Shared is the number of blocks referenced more than once, each counted as often as that, less one.
+func (k *space) Shared() int64 {
+	if k.radix != nil {
+		return k.radix.Shared()
+	}
+	return k.pool.Shared()
+}
+
+// takeCount takes n blocks where they are only counted, putCount returns them.
+func (k *space) takeCount(n int) {
+	if k.radix != nil {
+		k.radix.Take(n)
+	} else {
+		k.pool.TakeCount(n)
+	}
+}
+
+func (k *space) putCount(n int) {
+	if k.radix != nil {
+		k.radix.Put(n)
+	} else {
+		k.pool.PutCount(n)
+	}
+}
+
+// emptyOf is the number of empty reserved blocks of s, which runs outside the cohort.
+func (k *space) emptyOf(s *sequence) int { return max(0, s.reserved-k.cfg.blocksFor(s.computed)) }
+
+// held is the number of blocks that s holds. The blocks of the cohort are settled.
+func (k *space) held(s *sequence) int {
+	if k.caching {
+		return len(s.blocks)
+	}
+	if s.phase != decoding {
+		return s.blockCount
+	}
+	computed := k.members.computed(s)
+	if k.members.singly && s.given == 0 && !s.grown {
+		computed-- // the step is counted, but s has no token yet
+	}
+	return max(s.reserved, k.cfg.blocksFor(computed))
+}
+
+// freeBlocks frees the blocks of s.
+func (k *space) freeBlocks(s *sequence) {
+	k.windowed -= s.windowed
+	s.windowed = 0
+	if k.caching {
+		k.pool.Release(s.blocks, s.registered)
+		s.blocks = s.blocks[:0]
+		s.registered = 0
+		return
+	}
+	if k.radix != nil {
+		k.unlockPrefix(s)
+		return
+	}
+	k.pool.PutCount(s.blockCount)
+	if k.contiguous != nil {
+		k.contiguous.Put(s.hole, s.blockCount)
+	}
+	s.blockCount = 0
+}
+
+// release frees blocks that were kept.
+func (k *space) release(h *heldBlocks) {
+	k.windowed -= h.windowed
+	if k.caching {
+		k.pool.Release(h.blocks, h.registered)
+	} else {
+		k.pool.PutCount(h.blockCount)
+	}
+}
+
+// Unsettled reports whether decoding sequences owe blocks: see Settle.
+func (k *space) Unsettled() bool { return k.members.settled < k.members.steps }
