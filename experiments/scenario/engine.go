@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"errors"
-	"slices"
 	"sort"
 
 	"clifftop/experiments/internal/optional"
@@ -212,7 +211,6 @@ func (u engineResolver) engine() error {
 	if c.Order, err = u.order(); err != nil {
 		return s.Fault("engine.order", "%v", err)
 	}
-	u.judgeOrder()
 	if e.MaxNumBatchedTokens < e.MaxNumSeqs {
 		return s.Fault(s.FirstGiven("engine.max_num_batched_tokens", "engine.max_num_seqs"),
 			"max_num_batched_tokens %d is less than max_num_seqs %d (want as many or more)", e.MaxNumBatchedTokens,
@@ -238,21 +236,4 @@ func (u engineResolver) engine() error {
 		return u.blame(check, err)
 	}
 	return nil
-}
-
-// judgeOrder warns of an order that the traffic gives nothing to go by.
-func (u engineResolver) judgeOrder() {
-	s := u.Scenario
-	o := s.Engine.Order
-	traced, a := s.Workload.Trace != nil || len(s.Workload.Classes) > 0, s.Workload.Arrivals
-	closed := a != nil && slices.ContainsFunc(a.Stages, func(t Stage) bool { return t.Users != nil })
-	switch {
-	case o.Rule == "" && s.Engine.SchedulingPolicy == "priority" && !traced:
-		u.Warn("priority", "scheduling_policy is priority, but all requests have the same priority: only classes and traces set priorities")
-	case o.Rule == "priority" && !traced:
-		u.Warn("priority", "order is priority, but all requests have the same priority: only classes and traces set priorities")
-	case o.Rule == "vtc" && optional.Value(o.Clients) != "class" && optional.Value(o.Clients) != "session" && !traced &&
-		!closed:
-		u.Warn("vtc", "order is vtc, but without arrivals.users all requests belong to one user (set clients to class or session)")
-	}
 }

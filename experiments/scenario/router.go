@@ -38,7 +38,7 @@ func (r *Router) named() bool {
 
 // rule is the rule that a router follows, with its options.
 func (r *Router) rule() (router.Rule, router.Options, bool) {
-	k, ok := router.Find(r.Policy)
+	k, ok := router.Rules().Find(r.Policy)
 	options := r.options
 	if ok && options == nil {
 		options = k.Options()
@@ -57,19 +57,15 @@ type routerKeys Router
 
 // Variants implements [yamldoc.Variants].
 func (r *routerKeys) Variants() (string, map[string]yamldoc.VariantKeys) {
-	keys := map[string]yamldoc.VariantKeys{
-		"":  {Optional: []string{"policy"}},
-		"*": {Optional: []string{"front_ends", "scrape"}},
-	}
-	for _, k := range router.Rules() {
-		keys[k.Name] = yamldoc.VariantKeys{Optional: yamldoc.KeysOf(k.Options())}
-	}
+	keys := router.Rules().Variants(yamldoc.VariantKeys{})
+	keys[""] = yamldoc.VariantKeys{Optional: []string{"policy"}}
+	keys["*"] = yamldoc.VariantKeys{Optional: []string{"front_ends", "scrape"}}
 	return "policy", keys
 }
 
 // Extension implements [yamldoc.Extended].
 func (r *routerKeys) Extension(name string) any {
-	k, ok := router.Find(name)
+	k, ok := router.Rules().Find(name)
 	if !ok {
 		return nil
 	}
@@ -95,9 +91,9 @@ func (r *Router) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 		d.Wrong(n, key, example)
 		return
 	}
-	if _, ok := router.Find(named.Text); named.Kind == yamldoc.Text && !ok {
+	if _, ok := router.Rules().Find(named.Text); named.Kind == yamldoc.Text && !ok {
 		d.Fault(named.At, key, fmt.Sprintf("%q is not known (want %s)", yamldoc.Short(named.Text),
-			yamldoc.OneOf(router.Names())), yamldoc.DidYouMean(named.Text, router.Names()))
+			yamldoc.OneOf(router.Rules().Names())), yamldoc.DidYouMean(named.Text, router.Rules().Names()))
 	}
 }
 
@@ -124,7 +120,7 @@ func (u fleetResolver) routing() error {
 	}
 	if _, _, ok := r.rule(); !ok {
 		return s.Fault("deployment.router", "%q is not known (want %s)", yamldoc.Short(r.Policy),
-			yamldoc.OneOf(router.Names()))
+			yamldoc.OneOf(router.Rules().Names()))
 	}
 	if !u.isFleet() {
 		u.unused(!r.named() || r.Policy != defaultRouter().Policy, "deployment.router", "there is one replica")

@@ -18,6 +18,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"clifftop/experiments/scenario/order"
 	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/router"
 	"clifftop/experiments/scenario/unit"
@@ -370,13 +371,13 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 		return s
 	case reflect.TypeFor[Order]():
 		var rules []any
-		for rule, keys := range orderRules() {
-			if rule != "" && keys.Required == nil {
-				rules = append(rules, rule)
+		for _, r := range order.Rules() {
+			if yamldoc.KeysWith(r.Options()).Required == nil {
+				rules = append(rules, r.Name)
 			}
 		}
 		slices.SortFunc(rules, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
-		return either(names(rules...), m.object(t, none))
+		return either(names(rules...), m.object(reflect.TypeFor[orderKeys](), none))
 	case reflect.TypeFor[Router]():
 		return &jsonschema.Schema{Ref: "#/$defs/router"}
 	case reflect.TypeFor[router.Scorers]():
@@ -497,7 +498,7 @@ func (m schemaMaker) sections(s *jsonschema.Schema, o *policy.Options) {
 // router is the schema of routers.
 func (m schemaMaker) router() *jsonschema.Schema {
 	var rules []any
-	for _, name := range router.Names() {
+	for _, name := range router.Rules().Names() {
 		rules = append(rules, name)
 	}
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Enum: rules},
@@ -505,7 +506,7 @@ func (m schemaMaker) router() *jsonschema.Schema {
 }
 
 // ruled are the types of which a map without the deciding key is refused.
-var ruled = []reflect.Type{reflect.TypeFor[Distribution](), reflect.TypeFor[Order](), reflect.TypeFor[routerKeys](),
+var ruled = []reflect.Type{reflect.TypeFor[Distribution](), reflect.TypeFor[orderKeys](), reflect.TypeFor[routerKeys](),
 	reflect.TypeFor[Failure](), reflect.TypeFor[Autoscaler]()}
 
 // choice is the schema of a struct whose keys depend on one of them.
@@ -553,12 +554,16 @@ func (m schemaMaker) choice(t reflect.Type, u yamldoc.Variants) *jsonschema.Sche
 	return choice
 }
 
-// fieldOf is the field of a struct under a key, with the struct.
+// fieldOf is the field of a struct under a key, with the struct that declares it.
 func fieldOf(t reflect.Type, key string) (reflect.Type, reflect.StructField) {
 	for _, f := range reflect.VisibleFields(t) {
-		if yamldoc.Key(f) == key {
-			return t, f
+		if yamldoc.Key(f) != key {
+			continue
 		}
+		for _, i := range f.Index[:len(f.Index)-1] {
+			t = t.Field(i).Type
+		}
+		return t, f
 	}
 	return t, reflect.StructField{}
 }

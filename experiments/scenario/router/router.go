@@ -9,19 +9,13 @@ import (
 	"math"
 
 	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
 	"clifftop/sim/route"
 )
 
 // Rule is a routing rule under the name that scenarios give it.
-type Rule struct {
-	// Name stands at deployment.router.
-	Name string
-	// Does says in one line what the rule does, and Source where that is taken from.
-	Does, Source string
-	// Options makes the rule's options, none of which is given.
-	Options func() Options
-}
+type Rule = yamldoc.Rule[Options]
 
 // Options are the keys of one rule, beside those that all rules have. They are fields of the struct that it points
 // to.
@@ -34,31 +28,12 @@ type Options interface {
 type Scraping interface{ Scrapes() bool }
 
 // Rules lists the rules.
-func Rules() []Rule {
-	return []Rule{
+func Rules() yamldoc.Rules[Options] {
+	return yamldoc.Rules[Options]{
 		roundRobinRule, randomRule, powerOfTwoRule, leastRequestsRule, leastTokensRule, leastQueueRule, leastKVRule,
 		sessionRule, boundedHashRule, prefixRule,
 		sglangRule, kvAwareRule, llmDRule, dynamoRule, vllmDPRule,
 	}
-}
-
-// Find returns the rule of a name.
-func Find(name string) (Rule, bool) {
-	for _, k := range Rules() {
-		if k.Name == name {
-			return k, true
-		}
-	}
-	return Rule{}, false
-}
-
-// Names are the names of all rules.
-func Names() []string {
-	var names []string
-	for _, k := range Rules() {
-		names = append(names, k.Name)
-	}
-	return names
 }
 
 // set takes a value that was given, and keeps the default of the rule otherwise; so do the others.

@@ -1,0 +1,22 @@
+package order
+
+import (
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/sim/sched"
+)
+
+var edfRule = Rule{
+	Name:    "edf",
+	Does:    "the earliest deadline first",
+	Options: func() Options { return new(edf) },
+}
+
+type edf struct {
+	// Within is the deadline of a request after its arrival.
+	Within *unit.Duration `json:"within,omitempty" range:"[0,)" required:"yes"`
+}
+
+func (o *edf) Order(uint64) sched.Order {
+	return sched.EDF{Otherwise: optional.Value(o.Within).Clock()}
+}

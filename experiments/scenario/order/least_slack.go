@@ -1,0 +1,26 @@
+package order
+
+import (
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/sim/sched"
+)
+
+var leastSlackRule = Rule{
+	Name:    "least-slack",
+	Does:    "the least time between the expected end and the deadline first",
+	Options: func() Options { return new(leastSlack) },
+}
+
+type leastSlack struct {
+	size
+	// Within is the deadline of a request after its arrival.
+	Within *unit.Duration `json:"within,omitempty" range:"[0,)" required:"yes"`
+	// TokenTime is the time that a token of the size takes, for least-slack.
+	TokenTime *unit.Duration `json:"token_time,omitempty" range:"[0,1]" required:"yes"`
+}
+
+func (o *leastSlack) Order(seed uint64) sched.Order {
+	return sched.LeastSlack{EDF: sched.EDF{Otherwise: optional.Value(o.Within).Clock()}, Size: o.sized(seed),
+		PerUnit: optional.Value(o.TokenTime).Clock()}
+}

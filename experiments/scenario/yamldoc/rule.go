@@ -1,0 +1,48 @@
+package yamldoc
+
+import "slices"
+
+// Rule is a rule that a scenario can name, such as a router. It has options of its own, which are keys beside its
+// name.
+type Rule[Options any] struct {
+	// Name stands in scenarios.
+	Name string
+	// Does says in one line what the rule does, and Source where that is taken from.
+	Does, Source string
+	// Options returns a pointer to a struct whose fields are the options, none of which is given.
+	Options func() Options
+}
+
+// Rules lists the rules of one kind.
+type Rules[Options any] []Rule[Options]
+
+// Find returns the rule of a name.
+func (rules Rules[Options]) Find(name string) (rule Rule[Options], ok bool) {
+	i := slices.IndexFunc(rules, func(r Rule[Options]) bool { return r.Name == name })
+	if i < 0 {
+		return rule, false
+	}
+	return rules[i], true
+}
+
+// Names are the names of the rules.
+func (rules Rules[Options]) Names() []string {
+	var names []string
+	for _, r := range rules {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// Variants are the keys of a map that names a rule, for [Variants]: the rule's own beside those that all have.
+func (rules Rules[Options]) Variants(common VariantKeys) map[string]VariantKeys {
+	keys := map[string]VariantKeys{}
+	for _, r := range rules {
+		own := KeysWith(r.Options())
+		keys[r.Name] = VariantKeys{
+			Required: slices.Concat(common.Required, own.Required),
+			Optional: slices.Concat(common.Optional, own.Optional),
+		}
+	}
+	return keys
+}
