@@ -59,7 +59,7 @@ func BenchmarkFleet(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) { run(b, unique(b), false, c.scrape, c.router) })
 	}
 	sharing := func(b *testing.B) workload.Source {
-		return &sharers{requests: int64(b.N), rate: 28 * replicas, groups: 500, shared: 400, own: 112, answer: 256}
+		return &groupSource{requests: int64(b.N), rate: 28 * replicas, groups: 500, shared: 400, own: 112, answer: 256}
 	}
 	approximate := route.NewDynamo()
 	approximate.Approximate = true

@@ -30,10 +30,10 @@ func decodeConfig(bandwidth int64, handoff func(*workload.Request) engine.Handof
 	}
 }
 
-// bothWays runs requests on the naive engine and on the real one, which have to agree, and returns the tape.
+// bothWays runs requests on the naive engine and on the real one, which have to agree, and returns the recording.
 func bothWays(t *testing.T, config func() engine.Config, list []workload.Request) *simtest.StepRecorder {
 	t.Helper()
-	reference, tape := new(simtest.StepRecorder), new(simtest.StepRecorder)
+	reference, recorder := new(simtest.StepRecorder), new(simtest.StepRecorder)
 	if err := naive.Run(config(), simtest.NewRequests(list), reference); err != nil {
 		t.Fatal(err)
 	}
@@ -41,21 +41,21 @@ func bothWays(t *testing.T, config func() engine.Config, list []workload.Request
 	if err := simtest.CheckRecording(&cfg, &reference.Recorder); err != nil {
 		t.Fatal(err)
 	}
-	e, err := sim.New(config(), simtest.NewRequests(list), tape)
+	e, err := sim.New(config(), simtest.NewRequests(list), recorder)
 	if err == nil {
 		err = e.Run(context.Background())
 	}
-	if d := simtest.Diff(&reference.Recorder, &tape.Recorder); err != nil || d != "" {
+	if d := simtest.Diff(&reference.Recorder, &recorder.Recorder); err != nil || d != "" {
 		t.Fatalf("%v; naive and engine differ: %s", err, d)
 	}
-	return tape
+	return recorder
 }
 
 // recordOf is the record of a request.
-func recordOf(t *testing.T, tape *simtest.StepRecorder, id int64) *event.Record {
+func recordOf(t *testing.T, recorder *simtest.StepRecorder, id int64) *event.Record {
 	t.Helper()
-	for i := range tape.Records {
-		if rec := &tape.Records[i]; rec.Request.ID == id {
+	for i := range recorder.Records {
+		if rec := &recorder.Records[i]; rec.Request.ID == id {
 			return rec
 		}
 	}
@@ -85,11 +85,11 @@ func TestLoadIsSeenAtIterations(t *testing.T) {
 					return handoff
 				})
 			}
-			tape := bothWays(t, config, []workload.Request{
+			recorder := bothWays(t, config, []workload.Request{
 				{Arrival: 5 * ms, InputTokens: 1, OutputTokens: 100},
 				{Arrival: 101 * ms, InputTokens: 1000, OutputTokens: 5},
 			})
-			rec := recordOf(t, tape, 1)
+			rec := recordOf(t, recorder, 1)
 			want := c.first
 			if c.layers > 0 {
 				want = 125 * ms
@@ -99,10 +99,10 @@ func TestLoadIsSeenAtIterations(t *testing.T) {
 				t.Errorf("first token at %v, scheduled at %v, %d tokens loaded in %v, want the token at %v and 999 tokens",
 					rec.FirstToken, rec.Scheduled, rec.PulledTokens, rec.Loading, want)
 			}
-			for i, s := range tape.Steps {
+			for i, s := range recorder.Steps {
 				for _, sh := range s.Scheduled {
-					if sh.Request == 1 && sh.Loaded > 0 && (sh.Tokens != 1 || tape.Iterations[i].Start != want-10*ms) {
-						t.Errorf("admitted with %d tokens at %v", sh.Tokens, tape.Iterations[i].Start)
+					if sh.Request == 1 && sh.Loaded > 0 && (sh.Tokens != 1 || recorder.Iterations[i].Start != want-10*ms) {
+						t.Errorf("admitted with %d tokens at %v", sh.Tokens, recorder.Iterations[i].Start)
 					}
 				}
 			}
@@ -112,12 +112,12 @@ func TestLoadIsSeenAtIterations(t *testing.T) {
 
 // TestIdleReplicaSeesLoadsAtOnce: nothing runs, so that the KV is found to be there when it comes.
 func TestIdleReplicaSeesLoadsAtOnce(t *testing.T) {
-	tape := bothWays(t, func() engine.Config {
+	recorder := bothWays(t, func() engine.Config {
 		return decodeConfig(1_000_000_000, func(r *workload.Request) engine.Handoff {
 			return engine.Handoff{Remote: engine.Remote{Tokens: 160, Latency: clock.Millisecond, Path: []int32{0}}}
 		})
 	}, []workload.Request{{InputTokens: 160, OutputTokens: 1}})
-	rec := recordOf(t, tape, 0)
+	rec := recordOf(t, recorder, 0)
 	want := clock.Time(10 * (16 << 17) * 1000).Add(clock.Millisecond) // ten blocks at 1 ns a byte, and 1 ms
 	if rec.Scheduled != want || rec.FirstToken != want+10*ms {
 		t.Errorf("scheduled at %v, want %v", rec.Scheduled, want)
@@ -135,7 +135,7 @@ func TestPullLimit(t *testing.T) {
 		// The first two are loaded together, 50 blocks of 2 MiB at 1 GB/s, and both run from then on.
 		{5, []clock.Time{0, 0, clock.Time(50 * (16 << 17) * 1000)}},
 	} {
-		tape := bothWays(t, func() engine.Config {
+		recorder := bothWays(t, func() engine.Config {
 			cfg := decodeConfig(1_000_000_000, func(*workload.Request) engine.Handoff {
 				return engine.Handoff{Remote: engine.Remote{Tokens: 400, Path: []int32{0}}}
 			})
@@ -144,7 +144,7 @@ func TestPullLimit(t *testing.T) {
 		}, []workload.Request{{InputTokens: 400, OutputTokens: 3}, {InputTokens: 400, OutputTokens: 3},
 			{InputTokens: 400, OutputTokens: 3}})
 		for id, want := range c.started {
-			rec := recordOf(t, tape, int64(id))
+			rec := recordOf(t, recorder, int64(id))
 			if got := rec.Scheduled.Add(-rec.Loading); got != want {
 				t.Errorf("pull limit %d %%: load of request %d began at %v, want %v", c.percent, id, got, want)
 			}
@@ -154,7 +154,7 @@ func TestPullLimit(t *testing.T) {
 
 // TestLeaseHoldsBack: blocks that are kept for another replica are no room for the next prompt, until the lease ends.
 func TestLeaseHoldsBack(t *testing.T) {
-	tape := bothWays(t, func() engine.Config {
+	recorder := bothWays(t, func() engine.Config {
 		cfg := decodeConfig(1, func(*workload.Request) engine.Handoff {
 			return engine.Handoff{Lease: 300 * clock.Millisecond}
 		})
@@ -162,31 +162,31 @@ func TestLeaseHoldsBack(t *testing.T) {
 		return cfg
 	}, []workload.Request{{InputTokens: 400, OutputTokens: 1}, {InputTokens: 400, OutputTokens: 1},
 		{InputTokens: 400, OutputTokens: 1}})
-	if rec := recordOf(t, tape, 1); rec.Released != 10*ms {
+	if rec := recordOf(t, recorder, 1); rec.Released != 10*ms {
 		t.Errorf("the second request ends at %v", rec.Released)
 	}
-	if rec := recordOf(t, tape, 2); rec.Scheduled != 310*ms {
+	if rec := recordOf(t, recorder, 2); rec.Scheduled != 310*ms {
 		t.Errorf("the third request is scheduled at %v, want the end of the leases at 310 ms", rec.Scheduled)
 	}
 }
 
 // TestFailedLoad: what could not be loaded is computed.
 func TestFailedLoad(t *testing.T) {
-	tape := bothWays(t, func() engine.Config {
+	recorder := bothWays(t, func() engine.Config {
 		return decodeConfig(1_000_000_000, func(*workload.Request) engine.Handoff {
 			return engine.Handoff{Remote: engine.Remote{Tokens: 400, Path: []int32{0}, Fails: true}}
 		})
 	}, []workload.Request{{InputTokens: 400, OutputTokens: 2}})
-	rec := recordOf(t, tape, 0)
-	if rec.PulledTokens != 0 || rec.Loading == 0 || tape.Iterations[0].PrefillTokens != 400 {
-		t.Errorf("%d tokens loaded in %v, %d computed", rec.PulledTokens, rec.Loading, tape.Iterations[0].PrefillTokens)
+	rec := recordOf(t, recorder, 0)
+	if rec.PulledTokens != 0 || rec.Loading == 0 || recorder.Iterations[0].PrefillTokens != 400 {
+		t.Errorf("%d tokens loaded in %v, %d computed", rec.PulledTokens, rec.Loading, recorder.Iterations[0].PrefillTokens)
 	}
 }
 
 // TestFailedLoadFails: with that policy a request ends when it comes out that its KV is lost, and its client, who tries
 // once more, is served by what is computed here. The blocks are free for the others.
 func TestFailedLoadFails(t *testing.T) {
-	tape := bothWays(t, func() engine.Config {
+	recorder := bothWays(t, func() engine.Config {
 		cfg := decodeConfig(1_000_000_000, func(r *workload.Request) (handoff engine.Handoff) {
 			if r.ID == 0 {
 				handoff.Remote = engine.Remote{Tokens: 400, Path: []int32{0}, Fails: true}
@@ -197,20 +197,20 @@ func TestFailedLoadFails(t *testing.T) {
 		return cfg
 	}, []workload.Request{{InputTokens: 400, OutputTokens: 2}, {InputTokens: 400, OutputTokens: 2}})
 	found := clock.Time(25 * (16 << 17) * 1000) // 25 blocks at 1 ns a byte
-	rec := recordOf(t, tape, 0)
+	rec := recordOf(t, recorder, 0)
 	if rec.Outcome != event.Failed || rec.Ending != workload.Disconnected || rec.Released != found ||
 		rec.Loading != found.Sub(0) || rec.Tokens != 0 {
 		t.Errorf("record %+v", rec)
 	}
-	if rec := recordOf(t, tape, 1); rec.Outcome != event.Completed || rec.Scheduled != found ||
-		tape.Iterations[0].PrefillTokens != 400 {
+	if rec := recordOf(t, recorder, 1); rec.Outcome != event.Completed || rec.Scheduled != found ||
+		recorder.Iterations[0].PrefillTokens != 400 {
 		t.Errorf("the other request: %+v", rec)
 	}
 }
 
 // TestClientLeavesWhileLoading: its blocks are free only when the KV has come.
 func TestClientLeavesWhileLoading(t *testing.T) {
-	tape := bothWays(t, func() engine.Config {
+	recorder := bothWays(t, func() engine.Config {
 		cfg := decodeConfig(1_000_000_000, func(r *workload.Request) (handoff engine.Handoff) {
 			if r.ID == 0 {
 				handoff.Remote = engine.Remote{Tokens: 480, Path: []int32{0}}
@@ -223,7 +223,7 @@ func TestClientLeavesWhileLoading(t *testing.T) {
 		{InputTokens: 480, OutputTokens: 2, Client: &workload.Client{Timeout: 20 * clock.Millisecond}},
 		{InputTokens: 400, OutputTokens: 2},
 	})
-	gone, next := recordOf(t, tape, 0), recordOf(t, tape, 1)
+	gone, next := recordOf(t, recorder, 0), recordOf(t, recorder, 1)
 	come := clock.Time(30 * (16 << 17) * 1000)
 	if gone.Released != 20*ms || next.Scheduled != come {
 		t.Errorf("the client is gone at %v, and the next request scheduled at %v, want 20 ms and %v", gone.Released,

@@ -20,14 +20,14 @@ func (l *lifecycle) crash(i int, back clock.Duration) {
 		return
 	}
 	l.failAll(i)
-	life.number++
+	life.instance++
 	life.wanted, life.failed = life.wanted && back > 0, life.failed || back == 0
 	l.setState(i, event.Down)
 	l.probe(i)
 	if free := max(l.now, l.idleFrom(i)); life.wanted {
-		l.plan(max(free, l.now.Add(back)), plannedBegin, i, life.number)
+		l.plan(max(free, l.now.Add(back)), plannedBegin, i, life.instance)
 	} else {
-		l.plan(free, plannedOff, i, life.number)
+		l.plan(free, plannedOff, i, life.instance)
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 	"clifftop/workload"
 )
 
-// narrator tells what becomes of each request.
-type narrator struct{ quiet }
+// endLogger tells what becomes of each request.
+type endLogger struct{ quiet }
 
-func (n *narrator) Finished(rec *event.Record) {
+func (n *endLogger) Finished(rec *event.Record) {
 	fmt.Printf("request %d: first token at %v, last at %v, preempted %d times\n",
 		rec.Request.ID, rec.FirstToken.Sub(0), rec.LastToken.Sub(0), rec.Preemptions)
 }
@@ -36,7 +36,7 @@ func ExampleEngine() {
 		MaxNumSeqs: 8, MaxNumBatchedTokens: 512, MaxModelLen: 4096,
 		BlockSize: 16, NumGPUBlocks: 11, // one of them is the null block
 	}
-	engine, err := sim.New(cfg, simtest.NewRequests(requests), new(narrator))
+	engine, err := sim.New(cfg, simtest.NewRequests(requests), new(endLogger))
 	if err != nil {
 		fmt.Println(err)
 		return

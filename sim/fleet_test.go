@@ -38,8 +38,8 @@ func TestRoutersTruth(t *testing.T) {
 	}
 }
 
-// TestLivesTruth demands that each life of a replica that fails, drains or is scaled is that of the naive engine.
-func TestLivesTruth(t *testing.T) {
+// TestLifecycleTruth demands that each life of a replica that fails, drains or is scaled is that of the naive engine.
+func TestLifecycleTruth(t *testing.T) {
 	for _, p := range simtest.Policies() {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
@@ -54,28 +54,28 @@ func TestLivesTruth(t *testing.T) {
 	}
 }
 
-// TestLivesOfTiersTruth demands the same of engines with tiers: those that persist are found as they were left, others
-// are empty again.
-func TestLivesOfTiersTruth(t *testing.T) {
+// TestLifecycleTiersTruth demands the same of engines with tiers: those that persist are found as they were left,
+// others are empty again.
+func TestLifecycleTiersTruth(t *testing.T) {
 	simtest.VerifyTierLifecycle(t, simtest.Policies()[0], func(route.Identity) route.Router {
 		return new(route.RoundRobin)
 	})
 }
 
-// TestLivesOfPipelinesTruth demands the same of engines with pipeline stages, all of which end together.
-func TestLivesOfPipelinesTruth(t *testing.T) {
+// TestLifecyclePipelinesTruth demands the same of engines with pipeline stages, all of which end together.
+func TestLifecyclePipelinesTruth(t *testing.T) {
 	simtest.VerifyPipelineLifecycle(t, simtest.Policies()[0], func(route.Identity) route.Router {
 		return new(route.RoundRobin)
 	})
 }
 
-// TestLivesOfLockstepTruth demands that groups of ranks in lock step fail, drain and are scaled as one.
-func TestLivesOfLockstepTruth(t *testing.T) {
+// TestLifecycleLockstepTruth demands that groups of ranks in lock step fail, drain and are scaled as one.
+func TestLifecycleLockstepTruth(t *testing.T) {
 	simtest.VerifyLockstepLifecycle(t, simtest.Policies()[0], func() route.Router { return new(route.RoundRobin) })
 }
 
-// TestDividedTruth demands the same where some replicas compute prompts for others, over one network.
-func TestDividedTruth(t *testing.T) {
+// TestDisaggregatedTruth demands the same where some replicas compute prompts for others, over one network.
+func TestDisaggregatedTruth(t *testing.T) {
 	simtest.VerifyDisaggregated(t, simtest.Policies()[0])
 }
 
@@ -104,13 +104,13 @@ func (q *inTurn) Done(r *workload.Request, end workload.End) bool {
 
 func (q *inTurn) Err() error { return nil }
 
-// onlooker sends requests in turn, and notes how many blocks were in use on each replica.
-type onlooker struct {
+// blockRouter sends requests in turn, and notes how many blocks were in use on each replica.
+type blockRouter struct {
 	route.RoundRobin
 	used []int
 }
 
-func (o *onlooker) Route(v route.View, r *workload.Request) int {
+func (o *blockRouter) Route(v route.View, r *workload.Request) int {
 	for k := range v.Len() {
 		o.used = append(o.used, v.Metrics(k).UsedBlocks)
 	}
@@ -131,9 +131,9 @@ func TestSharedInstant(t *testing.T) {
 		for i := range q.list {
 			q.list[i].ID, q.list[i].InputTokens = int64(i), 1
 		}
-		o, tape := new(onlooker), new(simtest.Recorder)
+		o, recorder := new(blockRouter), new(simtest.Recorder)
 		e, err := sim.NewFleet(sim.Fleet{Replicas: []engine.Config{single(), single()}, Routers: []route.Router{o}}, q,
-			tape)
+			recorder)
 		if err == nil {
 			err = e.Run(context.Background())
 		}
@@ -143,7 +143,7 @@ func TestSharedInstant(t *testing.T) {
 		if want := []int{0, 0, 0, 0, 4, 0}; !slices.Equal(o.used, want) {
 			t.Errorf("spans of at most %d: the router sees blocks %v, want %v", span, o.used, want)
 		}
-		for _, r := range tape.Records {
+		for _, r := range recorder.Records {
 			if r.Request.ID == 2 && r.LastToken != clock.Time(50*milli) {
 				t.Errorf("spans of at most %d: request 2 ends at %v, want 50 ms", span, r.LastToken)
 			}

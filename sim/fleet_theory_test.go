@@ -26,12 +26,12 @@ func fleetOf(n int, cfg func() engine.Config, scrape clock.Duration, routers ...
 	return f
 }
 
-func simulateFleet(f sim.Fleet, spec workload.Spec, seed uint64, warmup float64) (*tally, error) {
+func simulateFleet(f sim.Fleet, spec workload.Spec, seed uint64, warmup float64) (*totals, error) {
 	src, err := workload.New(spec, seed)
 	if err != nil {
 		return nil, err
 	}
-	y := &tally{warmup: clock.Time(clock.FromSeconds(warmup))}
+	y := &totals{warmup: clock.Time(clock.FromSeconds(warmup))}
 	e, err := sim.NewFleet(f, src, y)
 	if err != nil {
 		return nil, err
@@ -41,9 +41,9 @@ func simulateFleet(f sim.Fleet, spec workload.Spec, seed uint64, warmup float64)
 
 // tenServers runs them under several seeds.
 func tenServers(t *testing.T, requests int64, scrape clock.Duration,
-	routers func(seed uint64) []route.Router) []*tally {
+	routers func(seed uint64) []route.Router) []*totals {
 	t.Helper()
-	return underSeeds(t, func(seed uint64) (*tally, error) {
+	return runSeeds(t, func(seed uint64) (*totals, error) {
 		f := fleetOf(10, func() engine.Config { return server(1, 1e-3, 0) }, scrape, routers(seed)...)
 		return simulateFleet(f, open(8, exponential(1000), requests), seed, 200)
 	})
@@ -54,7 +54,7 @@ func one(router func(id route.Identity) route.Router) func(seed uint64) []route.
 	return func(seed uint64) []route.Router { return []route.Router{router(route.Identity{Seed: seed, Of: 1})} }
 }
 
-func meanOf(ys []*tally, value func(*tally) float64) (mean float64) {
+func meanOf(ys []*totals, value func(*totals) float64) (mean float64) {
 	for _, y := range ys {
 		mean += value(y) / float64(len(ys))
 	}
@@ -131,9 +131,9 @@ func TestHerd(t *testing.T) {
 	}
 }
 
-// sharers send requests at random instants, each with the text of a group drawn at random at the beginning of its
+// groupSource send requests at random instants, each with the text of a group drawn at random at the beginning of its
 // prompt.
-type sharers struct {
+type groupSource struct {
 	requests            int64
 	rate                float64
 	groups              int
@@ -145,7 +145,7 @@ type sharers struct {
 }
 
 // Peek implements [workload.Source].
-func (s *sharers) Peek() (clock.Time, bool) {
+func (s *groupSource) Peek() (clock.Time, bool) {
 	if s.rng == nil {
 		s.rng = rand.New(rand.NewPCG(1, 2))
 		for g := range s.groups {
@@ -158,14 +158,14 @@ func (s *sharers) Peek() (clock.Time, bool) {
 	return s.next.Arrival, s.next.ID < s.requests
 }
 
-func (s *sharers) draw() {
+func (s *groupSource) draw() {
 	s.next.Arrival = s.next.Arrival.Add(clock.FromSeconds(s.rng.ExpFloat64() / s.rate))
 	s.next.Content = s.contents[s.rng.IntN(s.groups)]
 	s.next.InputTokens, s.next.OutputTokens = s.shared+s.own, s.answer
 }
 
 // Next implements [workload.Source].
-func (s *sharers) Next() workload.Request {
+func (s *groupSource) Next() workload.Request {
 	r := s.next
 	s.next.ID++
 	s.draw()
@@ -173,19 +173,19 @@ func (s *sharers) Next() workload.Request {
 }
 
 // Done implements [workload.Source].
-func (s *sharers) Done(*workload.Request, workload.End) bool { return false }
+func (s *groupSource) Done(*workload.Request, workload.End) bool { return false }
 
 // Err implements [workload.Source].
-func (s *sharers) Err() error { return nil }
+func (s *groupSource) Err() error { return nil }
 
-// hits is what prefix caches spared.
-type hits struct {
+// cacheHits is what prefix caches spared.
+type cacheHits struct {
 	quiet
 	cached, prompts int64
 	served          map[int]int
 }
 
-func (h *hits) Finished(rec *event.Record) {
+func (h *cacheHits) Finished(rec *event.Record) {
 	h.quiet.Finished(rec)
 	h.cached += int64(rec.CachedTokens)
 	h.prompts += int64(rec.Request.InputTokens)
@@ -200,8 +200,8 @@ func (h *hits) Finished(rec *event.Record) {
 func TestPrefixRoutersHit(t *testing.T) {
 	const replicas = 4
 	rate := func(router route.Router) float64 {
-		src := &sharers{requests: 4000, rate: 20, groups: 80, shared: 512, own: 128, answer: 64}
-		h := new(hits)
+		src := &groupSource{requests: 4000, rate: 20, groups: 80, shared: 512, own: 128, answer: 64}
+		h := new(cacheHits)
 		e, err := sim.NewFleet(fleetOf(replicas, func() engine.Config {
 			c := chat(true)
 			c.NumGPUBlocks = 2000

@@ -129,7 +129,7 @@ type lifecycle struct {
 	*routing
 	sim      *Simulation
 	lead     []int32         // by replica
-	of       []replicaLife   // by replica
+	of       []replicaStatus // by replica
 	planned  pq.Queue[int32] // by instant, and kind and index; see control
 	held     []int32         // requests at the router, in pending
 	starts   *workload.RNG
@@ -137,15 +137,15 @@ type lifecycle struct {
 	scaling  []scaling
 }
 
-// replicaLife is that of one replica.
-type replicaLife struct {
-	state  event.State
-	number int32 // of it; what was planned for an earlier one is void
-	starts uint64
-	wanted bool // it is to be there
-	failed bool // it failed for good
-	listed bool // routers send requests there
-	back   clock.Duration
+// replicaStatus is that of one replica.
+type replicaStatus struct {
+	state    event.State
+	instance int32 // of it; what was planned for an earlier one is void
+	starts   uint64
+	wanted   bool // it is to be there
+	failed   bool // it failed for good
+	listed   bool // routers send requests there
+	back     clock.Duration
 	// rollout is 1 more than the number of the rollout that waits for it.
 	rollout int
 }
@@ -156,16 +156,16 @@ type rollout struct{ next, last int }
 // live lets the replicas of a fleet have lives.
 func (e *Simulation) initLifecycle(f *Fleet) {
 	l := &lifecycle{Lifecycle: f.Lifecycle, fleet: &e.fleet, routing: &e.routing, sim: e,
-		of: make([]replicaLife, len(f.Replicas)), starts: workload.NewRNG(f.Lifecycle.Seed, "cold start")}
+		of: make([]replicaStatus, len(f.Replicas)), starts: workload.NewRNG(f.Lifecycle.Seed, "cold start")}
 	l.lead, _ = f.Lifecycle.leaders(len(f.Replicas))
 	for i := range l.of {
-		l.of[i] = replicaLife{wanted: true, listed: true}
+		l.of[i] = replicaStatus{wanted: true, listed: true}
 	}
 	for k := range l.Scalers {
 		s := &l.Scalers[k]
 		for i, k := s.First, 0; i <= s.Last; i, k = l.after(i), k+1 {
 			if k >= s.Initial {
-				l.of[i] = replicaLife{state: event.Off}
+				l.of[i] = replicaStatus{state: event.Off}
 			}
 		}
 		l.scaling = append(l.scaling, scaling{Scaler: s, load: autoscale.NewHistory(s.Keep)})
@@ -212,7 +212,7 @@ func (l *lifecycle) begin(i int) {
 	l.setState(i, event.Starting)
 	l.starts.Seek(uint64(i), life.starts)
 	life.starts++
-	l.plan(l.now.Add(l.ColdStart.Sample(l.starts)), plannedReady, i, life.number)
+	l.plan(l.now.Add(l.ColdStart.Sample(l.starts)), plannedReady, i, life.instance)
 }
 
 // renew gives replica i, which has ended, engines that have seen nothing.
@@ -256,7 +256,7 @@ func (l *lifecycle) drain(i int, back clock.Duration) {
 		r.leaving = true
 	}
 	if l.Grace > 0 {
-		l.plan(l.now.Add(l.Grace), plannedKill, i, life.number)
+		l.plan(l.now.Add(l.Grace), plannedKill, i, life.instance)
 	}
 	if l.allDrained(i) {
 		l.drained(i)
@@ -281,8 +281,8 @@ func (l *lifecycle) drained(i int) {
 	}
 	l.renew(i)
 	life := &l.of[i]
-	life.number++
-	l.plan(max(l.now, l.idleFrom(i)), plannedOff, i, life.number)
+	life.instance++
+	l.plan(max(l.now, l.idleFrom(i)), plannedOff, i, life.instance)
 }
 
 // off is when replica i has ended, and its GPU too. If it is still wanted it starts again.
@@ -293,7 +293,7 @@ func (l *lifecycle) off(i int) {
 	case !life.wanted:
 		l.rollOn(life)
 	case life.back > 0:
-		l.plan(l.now.Add(life.back), plannedBegin, i, life.number)
+		l.plan(l.now.Add(life.back), plannedBegin, i, life.instance)
 	default:
 		l.begin(i)
 	}
@@ -338,7 +338,7 @@ func (l *lifecycle) setListed(i int, listed bool) {
 }
 
 // rollOn lets the rollout that waits for a replica go on, if there is one.
-func (l *lifecycle) rollOn(life *replicaLife) {
+func (l *lifecycle) rollOn(life *replicaStatus) {
 	if k := life.rollout - 1; k >= 0 {
 		life.rollout = 0
 		l.roll(k)

@@ -34,7 +34,7 @@ func (l *lifecycle) runPlanned() (err error) {
 	x := l.planned.Pop()
 	kind, i := int(x.Tie>>32), int(uint32(x.Tie))
 	if kind <= plannedReady || kind == plannedKill {
-		if l.of[i].number != x.Value {
+		if l.of[i].instance != x.Value {
 			return nil
 		}
 	}

@@ -43,8 +43,8 @@ func orders(t *rapid.T) sched.Order {
 	return order
 }
 
-// sameStory demands that the naive engine and the real one, at several lengths of spans, tell the same of a case.
-func sameStory(t *rapid.T, c *simtest.Case, cfg func() engine.Config) *simtest.StepRecorder {
+// compareRuns demands that the naive engine and the real one, at several lengths of spans, tell the same of a case.
+func compareRuns(t *rapid.T, c *simtest.Case, cfg func() engine.Config) *simtest.StepRecorder {
 	reference := new(simtest.StepRecorder)
 	if err := naive.Run(cfg(), c.Source(), reference); err != nil {
 		t.Fatalf("naive: %v\n%+v\n%v", err, cfg().Order, c)
@@ -77,14 +77,14 @@ func TestOrders(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, order := simtest.Draw(t), orders(t)
 		victim := rapid.SampledFrom([]sched.Victim{sched.LastAdmitted, sched.LeastUrgent}).Draw(t, "victim")
-		tape := sameStory(t, &c, func() engine.Config {
+		recorder := compareRuns(t, &c, func() engine.Config {
 			cfg := c.Config()
 			cfg.Order = order
 			cfg.Scheduler.(*sched.VLLM).Victim = victim
 			return cfg
 		})
 		seen[fmt.Sprintf("%T", order)]++
-		if len(tape.Preemptions) > 0 {
+		if len(recorder.Preemptions) > 0 {
 			seen["preempted"]++
 		}
 	})

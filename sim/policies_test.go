@@ -221,14 +221,14 @@ func replications[T any](value func(seed uint64) T) []T {
 	return x
 }
 
-// census counts the requests that the engine was too busy for.
-type census struct {
+// refusals counts the requests that the engine was too busy for.
+type refusals struct {
 	quiet
 	warmup        clock.Time
 	sent, refused float64
 }
 
-func (y *census) Finished(rec *event.Record) {
+func (y *refusals) Finished(rec *event.Record) {
 	if rec.Request.Arrival < y.warmup {
 		return
 	}
@@ -241,7 +241,7 @@ func (y *census) Finished(rec *event.Record) {
 // blocking is the fraction of requests that a queue of limited length refuses.
 func blocking(t *testing.T, cfg engine.Config, spec workload.Spec, seed uint64) float64 {
 	t.Helper()
-	y := &census{warmup: clock.Time(clock.FromSeconds(500))}
+	y := &refusals{warmup: clock.Time(clock.FromSeconds(500))}
 	if err := observe(cfg, spec, seed, y); err != nil {
 		t.Error(err)
 	}
@@ -274,22 +274,22 @@ func TestTheoryLimitedQueue(t *testing.T) {
 	}
 }
 
-// flow counts what comes out of an engine.
-type flow struct {
+// completions counts what comes out of an engine.
+type completions struct {
 	quiet
 	tokens float64
 	end    clock.Time
 }
 
-func (y *flow) Span(s *event.Span) {
+func (y *completions) Span(s *event.Span) {
 	y.quiet.Span(s)
 	y.tokens += float64(s.N * (s.Decodes + s.FirstTokens))
 	y.end = s.End(s.N)
 }
 
-func flowOf(t *testing.T, cfg engine.Config, spec workload.Spec, seed uint64) *flow {
+func flowOf(t *testing.T, cfg engine.Config, spec workload.Spec, seed uint64) *completions {
 	t.Helper()
-	y := new(flow)
+	y := new(completions)
 	if err := observe(cfg, spec, seed, y); err != nil {
 		t.Error(err)
 	}
@@ -319,10 +319,10 @@ func TestTheoryStaticBatch(t *testing.T) {
 		batches := 30 + 400/rows
 		load := saturated(rows*batches, exponential(1000))
 		var efficiency, ratio []float64
-		for _, y := range replications(func(seed uint64) [2]*flow {
+		for _, y := range replications(func(seed uint64) [2]*completions {
 			refilled := static(rows)
 			refilled.Scheduler = new(sched.Orca)
-			return [2]*flow{flowOf(t, static(rows), load, seed), flowOf(t, refilled, load, seed)}
+			return [2]*completions{flowOf(t, static(rows), load, seed), flowOf(t, refilled, load, seed)}
 		}) {
 			efficiency = append(efficiency, y[0].tokens/float64(rows*y[0].iterations))
 			ratio = append(ratio, float64(y[0].iterations)/float64(y[1].iterations))

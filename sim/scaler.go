@@ -116,13 +116,13 @@ func (l *lifecycle) removeOne(s *scaling) {
 	case event.Ready:
 		l.drain(last, 0)
 	case event.Starting:
-		life.number++
+		life.instance++
 		l.off(last)
 	case event.Down:
-		life.number++
-		l.plan(max(l.now, l.idleFrom(last)), plannedOff, last, life.number)
+		life.instance++
+		l.plan(max(l.now, l.idleFrom(last)), plannedOff, last, life.instance)
 	case event.Off: // it was to start again
-		life.number++
+		life.instance++
 		l.rollOn(life)
 	}
 }

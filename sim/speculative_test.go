@@ -26,8 +26,8 @@ func perIteration(t *testing.T, p engine.Speculative) (tokens, accepted, drafts 
 	for i := range requests {
 		requests[i] = workload.Request{InputTokens: 1, OutputTokens: 4000}
 	}
-	var tape simtest.Recorder
-	e, err := sim.New(drafting(p), simtest.NewRequests(requests), &tape)
+	var recorder simtest.Recorder
+	e, err := sim.New(drafting(p), simtest.NewRequests(requests), &recorder)
 	if err == nil {
 		err = e.Run(context.Background())
 	}
@@ -35,7 +35,7 @@ func perIteration(t *testing.T, p engine.Speculative) (tokens, accepted, drafts 
 		t.Fatal(err)
 	}
 	n := 0.0
-	for _, it := range tape.Iterations {
+	for _, it := range recorder.Iterations {
 		if it.Decodes > 0 && it.Discarded == 0 {
 			n++
 			tokens += float64(1 + it.Accepted)
@@ -45,9 +45,9 @@ func perIteration(t *testing.T, p engine.Speculative) (tokens, accepted, drafts 
 	return tokens / n, accepted, drafts
 }
 
-// TestDraftsBringTheirLaw demands (1-a^(K+1))/(1-a) tokens in an iteration where drafts are accepted with probability a
+// TestTheorySpeculative demands (1-a^(K+1))/(1-a) tokens in an iteration where drafts are accepted with probability a
 // each, and the sum of the products of the probabilities where they differ by place.
-func TestDraftsBringTheirLaw(t *testing.T) {
+func TestTheorySpeculative(t *testing.T) {
 	for _, c := range []struct {
 		k          int32
 		acceptance []float64
@@ -72,8 +72,8 @@ func TestDraftsBringTheirLaw(t *testing.T) {
 	}
 }
 
-// TestNGramsMatchSometimes demands that a lookup finds drafts as often as it is said to.
-func TestNGramsMatchSometimes(t *testing.T) {
+// TestNGramMatchProbability demands that a lookup finds drafts as often as it is said to.
+func TestNGramMatchProbability(t *testing.T) {
 	tokens, accepted, drafts := perIteration(t,
 		engine.Speculative{Tokens: 3, Method: engine.NGram, Acceptance: []float64{0.5}, Match: 0.25, Seed: 1})
 	if want := 1 + 0.25*0.875; math.Abs(tokens-want) > 0.01*want {

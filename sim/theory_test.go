@@ -50,8 +50,8 @@ func exponential(mean float64) workload.LengthsSpec {
 	return workload.LengthsSpec{Distribution: "gamma", Mean: mean, CV: 1}
 }
 
-// tally adds up what the anchors speak of, over requests that arrive after the warm-up.
-type tally struct {
+// totals adds up what the anchors speak of, over requests that arrive after the warm-up.
+type totals struct {
 	quiet
 	warmup                clock.Time
 	n, residence, waiting float64
@@ -65,7 +65,7 @@ type tally struct {
 	lastFinish            clock.Time
 }
 
-func (y *tally) Finished(rec *event.Record) {
+func (y *totals) Finished(rec *event.Record) {
 	y.completed++
 	y.lastFinish = rec.Released
 	if rec.Request.Arrival < y.warmup {
@@ -81,7 +81,7 @@ func (y *tally) Finished(rec *event.Record) {
 	}
 }
 
-func (y *tally) Levels(at clock.Time, l *event.Levels) {
+func (y *totals) Levels(at clock.Time, l *event.Levels) {
 	if from := max(y.since, y.warmup); at > from {
 		dt := at.Sub(from).Seconds()
 		y.integral += float64(y.level.System) * dt
@@ -93,12 +93,12 @@ func (y *tally) Levels(at clock.Time, l *event.Levels) {
 	y.level, y.since = *l, at
 }
 
-func simulate(cfg engine.Config, spec workload.Spec, seed uint64, warmup, horizon float64) (*tally, error) {
+func simulate(cfg engine.Config, spec workload.Spec, seed uint64, warmup, horizon float64) (*totals, error) {
 	src, err := workload.New(spec, seed)
 	if err != nil {
 		return nil, err
 	}
-	y := &tally{warmup: clock.Time(clock.FromSeconds(warmup))}
+	y := &totals{warmup: clock.Time(clock.FromSeconds(warmup))}
 	e, err := sim.New(cfg, src, y)
 	if err != nil {
 		return nil, err
@@ -113,15 +113,15 @@ func simulate(cfg engine.Config, spec workload.Spec, seed uint64, warmup, horizo
 var seeds = testenv.Choose(6, 20)
 
 // replicate runs a scenario under several seeds, side by side.
-func replicate(t *testing.T, cfg func() engine.Config, spec workload.Spec, warmup, horizon float64) []*tally {
+func replicate(t *testing.T, cfg func() engine.Config, spec workload.Spec, warmup, horizon float64) []*totals {
 	t.Helper()
-	return underSeeds(t, func(seed uint64) (*tally, error) { return simulate(cfg(), spec, seed, warmup, horizon) })
+	return runSeeds(t, func(seed uint64) (*totals, error) { return simulate(cfg(), spec, seed, warmup, horizon) })
 }
 
-// underSeeds runs something under several seeds, side by side.
-func underSeeds(t *testing.T, run func(seed uint64) (*tally, error)) []*tally {
+// runSeeds runs something under several seeds, side by side.
+func runSeeds(t *testing.T, run func(seed uint64) (*totals, error)) []*totals {
 	t.Helper()
-	out := make([]*tally, seeds)
+	out := make([]*totals, seeds)
 	errs := make([]error, seeds)
 	var wg sync.WaitGroup
 	limit := make(chan struct{}, 2)
@@ -143,7 +143,7 @@ func underSeeds(t *testing.T, run func(seed uint64) (*tally, error)) []*tally {
 
 // within demands that the exact value lies in the 99 % confidence interval of the replications' mean,
 // widened by the bias of the step length, which must be under a quarter of the interval.
-func within(t *testing.T, what string, ys []*tally, value func(*tally) float64, exact, bias float64) {
+func within(t *testing.T, what string, ys []*totals, value func(*totals) float64, exact, bias float64) {
 	t.Helper()
 	x := make([]float64, len(ys))
 	for i, y := range ys {
@@ -169,11 +169,11 @@ func near(t *testing.T, what string, x []float64, exact, bias float64) {
 	}
 }
 
-func meanResidence(y *tally) float64 { return y.residence / y.n }
-func meanWait(y *tally) float64      { return y.waiting / y.n }
+func meanResidence(y *totals) float64 { return y.residence / y.n }
+func meanWait(y *totals) float64      { return y.waiting / y.n }
 
-func waitQuantile(p float64) func(*tally) float64 {
-	return func(y *tally) float64 {
+func waitQuantile(p float64) func(*totals) float64 {
+	return func(y *totals) float64 {
 		slices.Sort(y.waits)
 		return stat.Quantile(p, stat.LinInterp, y.waits, nil)
 	}
@@ -234,12 +234,12 @@ func TestTheoryMGInf(t *testing.T) {
 	ys := replicate(t, func() engine.Config {
 		return server(1<<15, step, 0)
 	}, open(5, exponential(10_000), 50_000), 200, 6000)
-	within(t, "N", ys, func(y *tally) float64 { return y.integral / 5800 }, 50, 5*step)
+	within(t, "N", ys, func(y *totals) float64 { return y.integral / 5800 }, 50, 5*step)
 
 	// Four requests a minute of 30 s: a Poisson number, of mean 2.
 	ys = replicate(t, func() engine.Config { return server(1<<15, 0.01, 0) }, open(4.0/60, fixed(3000), 50_000), 600, 0)
-	share := func(of func(n int) bool) func(*tally) float64 {
-		return func(y *tally) float64 {
+	share := func(of func(n int) bool) func(*totals) float64 {
+		return func(y *totals) float64 {
 			var in, all float64
 			for n, s := range y.histogram {
 				all += s
@@ -308,7 +308,7 @@ func TestTheoryFluid(t *testing.T) {
 		ys := replicate(t, func() engine.Config {
 			return server(1<<15, 10e-3, 0.1e-3)
 		}, open(rate, fixed(1000), 1<<40), 400, 6000)
-		within(t, fmt.Sprintf("N at %v/s", rate), ys, func(y *tally) float64 { return y.integral / 5600 }, n, 0)
+		within(t, fmt.Sprintf("N at %v/s", rate), ys, func(y *totals) float64 { return y.integral / 5600 }, n, 0)
 	}
 }
 
@@ -321,7 +321,7 @@ func TestTheoryMVA(t *testing.T) {
 		ys := replicate(t, func() engine.Config {
 			return server(1<<10, 0, 1e-3)
 		}, closed(users, think, exponential(1000), 20_000), 0, 0)
-		rate := func(y *tally) float64 { return float64(y.completed) / y.lastFinish.Seconds() }
+		rate := func(y *totals) float64 { return float64(y.completed) / y.lastFinish.Seconds() }
 		within(t, fmt.Sprintf("X of %d users", users), ys, rate, x, 0.5e-3)
 		var meanX, meanR float64
 		for _, y := range ys {

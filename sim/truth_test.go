@@ -17,8 +17,8 @@ func TestTruth(t *testing.T) {
 	}
 }
 
-// TestTruthOfPipelines is the same for engines with several stages, which have as many iterations in flight.
-func TestTruthOfPipelines(t *testing.T) {
+// TestPipelinesTruth is the same for engines with several stages, which have as many iterations in flight.
+func TestPipelinesTruth(t *testing.T) {
 	for _, p := range simtest.Policies() {
 		if p.Name != "vllm" && p.Name != "vllm-variants" {
 			continue // they do not go with a pipeline

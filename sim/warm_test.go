@@ -59,7 +59,7 @@ func TestWarmLeavesNothingOutstanding(t *testing.T) {
 }
 
 // A fleet that begins with no replica at all has no cache to warm.
-func TestWarmAsleep(t *testing.T) {
+func TestWarmWithoutReadyReplica(t *testing.T) {
 	scaler := sim.Scaler{Policy: autoscale.NewKnative(10), Last: 1, Most: 2, Scrape: clock.Second, Keep: clock.Minute}
 	e := warmed(t, new(route.RoundRobin), &sim.Lifecycle{Scalers: []sim.Scaler{scaler}}, asks(0, 3))
 	if err := e.Run(context.Background()); err != nil {

@@ -41,8 +41,8 @@ func TestKEDA(t *testing.T) {
 	}
 }
 
-// TestKEDASleeps lets a fleet cool down for 300 s, and only a fleet that may sleep.
-func TestKEDASleeps(t *testing.T) {
+// TestKEDAScalesToZero lets a fleet cool down for 300 s, and only a fleet that may sleep.
+func TestKEDAScalesToZero(t *testing.T) {
 	for least, want := range []clock.Duration{360 * second, 0} {
 		p := NewKEDA(5)
 		var slept clock.Duration

@@ -7,7 +7,7 @@ import (
 )
 
 // Contiguous answer like a row of blocks that is searched from its beginning.
-func TestHoles(t *testing.T) {
+func TestContiguous(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const usable = 20
 		h := NewContiguous(usable)

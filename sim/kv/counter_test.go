@@ -7,7 +7,7 @@ import (
 )
 
 // A tally counts like a map.
-func TestTally(t *testing.T) {
+func TestCounter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var tally Counter
 		want := map[uint64]int{}

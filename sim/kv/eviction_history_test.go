@@ -8,7 +8,7 @@ import (
 )
 
 // A set of ghosts knows the last keys, and none that was not entered; it forgets in time.
-func TestGhosts(t *testing.T) {
+func TestEvictionHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const keys = 104
 		most := rapid.IntRange(1, 40).Draw(t, "most")

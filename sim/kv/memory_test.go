@@ -56,7 +56,7 @@ func TestRadixForgets(t *testing.T) {
 }
 
 // Nobody asks for text of one's own again: it is not remembered.
-func TestRadixRemembersWhatIsCommon(t *testing.T) {
+func TestRadixKeepsCommonPrefix(t *testing.T) {
 	r := NewRadix(30, 1)
 	text := []workload.Segment{{ID: 1, Tokens: 10}, {ID: 2, Tokens: 20}}
 	r.Take(30)

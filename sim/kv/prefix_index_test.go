@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestHolders demands what a map of maps says.
-func TestHolders(t *testing.T) {
+// TestPrefixIndex demands what a map of maps says.
+func TestPrefixIndex(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		caches := rapid.SampledFrom([]int{1, 3, 64, 65, 200}).Draw(t, "caches")
 		key := rapid.Custom(func(t *rapid.T) uint64 { // collides in part, and more than the first room holds

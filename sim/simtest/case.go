@@ -98,7 +98,7 @@ func (p Policy) Draw(t *rapid.T) Case {
 	}
 	d.pool(&c)
 	d.limits(&c)
-	if err := c.concede(); err != nil {
+	if err := c.relaxConfig(); err != nil {
 		t.Skipf("no engine for it: %v", err)
 	}
 	return c
@@ -132,14 +132,14 @@ func (p Policy) DrawTiers(t *rapid.T) Case {
 			Tokens: r.InputTokens}}}
 	}
 	d.pool(&c)
-	if err := c.concede(); err != nil || c.config.Connector == nil {
+	if err := c.relaxConfig(); err != nil || c.config.Connector == nil {
 		t.Skipf("no tiers for it: %v", err)
 	}
 	return c
 }
 
-// concede changes the engine so that the policy accepts it, as little as possible.
-func (c *Case) concede() error {
+// relaxConfig changes the engine so that the policy accepts it, as little as possible.
+func (c *Case) relaxConfig() error {
 	changes := []func(cfg *engine.Config){
 		func(cfg *engine.Config) { cfg.AsyncScheduling = false },
 		func(cfg *engine.Config) { cfg.Window = engine.Window{} },

@@ -269,7 +269,7 @@ func (c *checker) tokens() {
 
 // levels checks them, and Little's law for them: the integral of a level is the sum of residences.
 func (c *checker) levels() {
-	var system, engine, running, decoding wide
+	var system, engine, running, decoding timeSum
 	last := LevelChange{}
 	for _, ch := range c.t.Changes {
 		l := ch.Levels
@@ -290,7 +290,7 @@ func (c *checker) levels() {
 	}
 	c.want(last.Levels == event.Levels{}, "levels at the end: %+v", last.Levels)
 
-	var inSystem, inEngine, seated, decodes wide
+	var inSystem, inEngine, seated, decodes timeSum
 	for i := range c.t.Records {
 		rec := &c.t.Records[i]
 		inSystem.between(rec.Request.Arrival, rec.Released)
@@ -306,14 +306,14 @@ func (c *checker) levels() {
 	}
 }
 
-// wide is a sum of durations in 128 bits.
-type wide struct{ clock.Uint128 }
+// timeSum is a sum of durations in 128 bits.
+type timeSum struct{ clock.Uint128 }
 
-func (w *wide) add(n int, d clock.Duration) {
+func (w *timeSum) add(n int, d clock.Duration) {
 	w.Uint128 = w.Uint128.Add(clock.Mul64(uint64(n), uint64(d)))
 }
 
-func (w *wide) between(from, to clock.Time) {
+func (w *timeSum) between(from, to clock.Time) {
 	if from != clock.Never {
 		w.add(1, to.Sub(from))
 	}
@@ -395,7 +395,7 @@ func (c *checker) departure(rec *event.Record) {
 	c.want(ok, "request %d: %v with client %+v and record %+v", r.ID, rec.Ending, client, rec)
 }
 
-// checkEnded asserts that sources were told of each record on a tape once, and rightly.
+// checkEnded asserts that sources were told of each record on a recording once, and rightly.
 func checkEnded(cfg *engine.Config, t *Recorder, ended []Ended) error {
 	c := checker{cfg: cfg, t: t}
 	byID := make(map[int64]Ended)

@@ -15,7 +15,7 @@ func (c *checker) pipeline() {
 		return
 	}
 	left := make([]naive.Moment, c.cfg.Stages)
-	var whole, worked wide
+	var whole, worked timeSum
 	for i := range c.t.Iterations {
 		it := &c.t.Iterations[i]
 		before := naive.Moment{}

@@ -68,13 +68,13 @@ func TestClients(t *testing.T) {
 					}
 				}
 				for _, maxSpan := range []int{1, 0} {
-					cfg, tape := c.Config(), new(Recorder)
+					cfg, recorder := c.Config(), new(Recorder)
 					cfg.MaxSpan, cfg.Check = maxSpan, true
-					e, err := sim.New(cfg, source(), tape)
+					e, err := sim.New(cfg, source(), recorder)
 					if err == nil {
 						err = e.Run(context.Background())
 					}
-					if d := Diff(&reference.Recorder, tape); err != nil || d != "" {
+					if d := Diff(&reference.Recorder, recorder); err != nil || d != "" {
 						t.Fatalf("spans of %d: %v, %s\n%+v\n%v", maxSpan, err, d, spec, c)
 					}
 				}

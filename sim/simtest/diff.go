@@ -13,7 +13,7 @@ import (
 )
 
 // Diff describes the earliest difference between two runs, or is empty if they are equal. Steps are
-// compared only if both tapes have some, the blocks in use where both know them.
+// compared only if both recordings have some, the blocks in use where both know them.
 func Diff(a, b *Recorder) string {
 	a.settle()
 	b.settle()
@@ -45,7 +45,7 @@ func Diff(a, b *Recorder) string {
 	return ""
 }
 
-// blurred is the iterations without the blocks in use where the other tape does not know them.
+// blurred is the iterations without the blocks in use where the other recording does not know them.
 func (t *Recorder) blurred(other *Recorder) []Iteration {
 	list := slices.Clone(t.Iterations)
 	for i := range list {

@@ -145,7 +145,7 @@ func (d drawer) disaggregated(c *Case) (f sim.Fleet) {
 	return f
 }
 
-// disaggregatedRecorder is a tape of a fleet that divides work, with its routers.
+// disaggregatedRecorder is a recording of a fleet that divides work, with its routers.
 type disaggregatedRecorder struct {
 	*lifecycleRecorder
 	prompts, answers *recordingRouter
@@ -163,40 +163,40 @@ func (w *disaggregatedRecorder) compare(f *sim.Fleet, src *Requests, config func
 	for i := range f.Replicas {
 		tiers[i] = make([]*naive.Tier, len(f.Replicas[i].Connector.Tiers))
 		for _, l := range w.lives[i] {
-			w.story(d, f, i, l)
+			w.addInstance(d, f, i, l)
 		}
 	}
-	d.Released = w.unanswered(d.Prefills)
-	tapes := make(map[*naive.Part]*StepRecorder)
-	begin := func(p *naive.Part) {
+	d.Released = w.unservedHandovers(d.Prefills)
+	recorders := make(map[*naive.Instance]*StepRecorder)
+	begin := func(p *naive.Instance) {
 		life := naive.Lifetime{Crash: clock.Never, Tiers: tiers[p.Replica]}
 		if f.Lifecycle != nil {
-			life.Slow = slowness(f.Lifecycle, p.Replica)
+			life.Slow = slowdowns(f.Lifecycle, p.Replica)
 		}
-		l := w.lives[p.Replica][slices.Index(d.Lives[p.Replica], p)]
+		l := w.lives[p.Replica][slices.Index(d.Instances[p.Replica], p)]
 		list := newReplay(l.recording.Arrivals, src)
 		list.sent = w.sentTo(p)
-		tapes[p] = new(StepRecorder)
-		p.Start(config(p.Replica), list.list, list, tapes[p], life)
+		recorders[p] = new(StepRecorder)
+		p.Start(config(p.Replica), list.list, list, recorders[p], life)
 	}
 	if err := d.Run(begin); err != nil {
 		return err.Error()
 	}
-	for i := range d.Lives {
+	for i := range d.Instances {
 		dark := f.Lifecycle != nil && losesLink(f.Lifecycle, i)
-		for k, p := range d.Lives[i] {
+		for k, p := range d.Instances[i] {
 			l := w.lives[i][k]
 			if !p.Begun() {
 				return fmt.Sprintf("life %d of replica %d has not begun", k, i)
 			}
-			tape := &tapes[p].Recorder
-			for k := range tape.Arrivals {
-				if r := &tape.Arrivals[k].Request; p.Prefills() {
+			recorder := &recorders[p].Recorder
+			for k := range recorder.Arrivals {
+				if r := &recorder.Arrivals[k].Request; p.Prefills() {
 					r.OutputTokens = p.Answers[r.ID]
 				}
 			}
-			if diff := l.diff(tape, i, dark); diff != "" {
-				return fmt.Sprintf("life %d of replica %d of %d, naive and in the fleet: %s", k, i, len(d.Lives), diff)
+			if diff := l.diff(recorder, i, dark); diff != "" {
+				return fmt.Sprintf("life %d of replica %d of %d, naive and in the fleet: %s", k, i, len(d.Instances), diff)
 			}
 			if len(l.recording.Iterations) > 0 {
 				seen[fmt.Sprintf("lives %d that served", min(k, 2))]++
@@ -207,13 +207,13 @@ func (w *disaggregatedRecorder) compare(f *sim.Fleet, src *Requests, config func
 	return ""
 }
 
-// story adds a life to the naive fleet, and removes from its tape what its engine never saw.
-func (w *disaggregatedRecorder) story(d *naive.Disaggregated, f *sim.Fleet, i int, l *replicaLife) {
+// addInstance adds a life to the naive fleet, and removes from its recording what its engine never saw.
+func (w *disaggregatedRecorder) addInstance(d *naive.Disaggregated, f *sim.Fleet, i int, l *instance) {
 	ends := l.crash
 	if f.Lifecycle != nil && f.Lifecycle.Grace > 0 && l.drain != clock.Never {
 		ends = min(ends, l.drain.Add(f.Lifecycle.Grace))
 	}
-	p := d.AddLife(i, l.begins, l.drain, ends)
+	p := d.AddInstance(i, l.begins, l.drain, ends)
 	gone := make(map[int64]bool)
 	l.recording.Records = slices.DeleteFunc(l.recording.Records, func(rec event.Record) bool {
 		id := rec.Request.ID
@@ -226,7 +226,7 @@ func (w *disaggregatedRecorder) story(d *naive.Disaggregated, f *sim.Fleet, i in
 }
 
 // sentTo is when requests were sent to replicas of the kind of p.
-func (w *disaggregatedRecorder) sentTo(p *naive.Part) map[int64]clock.Time {
+func (w *disaggregatedRecorder) sentTo(p *naive.Instance) map[int64]clock.Time {
 	if p.Prefills() {
 		return w.prompts.sent
 	}
@@ -240,8 +240,8 @@ func unreachable(lives *sim.Lifecycle, replica int, at clock.Time) bool {
 	})
 }
 
-// unanswered are the requests that were handed over and that no replica has for an answer, and when they ended.
-func (w *disaggregatedRecorder) unanswered(prefills int) map[int64]clock.Time {
+// unservedHandovers are the requests that were handed over and that no replica has for an answer, and when they ended.
+func (w *disaggregatedRecorder) unservedHandovers(prefills int) map[int64]clock.Time {
 	ends := make(map[int64]clock.Time)
 	served := make(map[int64]bool)
 	for _, lives := range w.lives[prefills:] {

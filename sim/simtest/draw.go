@@ -106,7 +106,7 @@ func (d drawer) connector(c *engine.Config, step clock.Duration) {
 	p.FailLost = d.once("fail lost", 2)
 	far := latency()
 	p.Handoff = func(r *workload.Request) (leg engine.Handoff) {
-		h := digest{seed}
+		h := hasher{seed}
 		h.add(r.ID)
 		of := func(n int) int {
 			h.add(1)

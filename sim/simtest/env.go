@@ -249,17 +249,17 @@ func (e *Env) segment(args *arguments, text string) (s workload.Segment) {
 func (e *Env) run(args *arguments) string {
 	times := args.flag("times")
 	e.cfg.Scheduler = e.policy.New(e.knobs)
-	tape := new(StepRecorder)
+	recorder := new(StepRecorder)
 	src := NewRequests(e.requests).Retry(e.retries)
-	err := e.Run(e.cfg, src, tape)
+	err := e.Run(e.cfg, src, recorder)
 	if err == nil {
-		err = errors.Join(CheckRecording(&e.cfg, &tape.Recorder), checkEnded(&e.cfg, &tape.Recorder, src.Ended))
+		err = errors.Join(CheckRecording(&e.cfg, &recorder.Recorder), checkEnded(&e.cfg, &recorder.Recorder, src.Ended))
 	}
 	if err != nil {
 		e.recording = nil
 		return fmt.Sprintf("error: %v", err)
 	}
-	e.recording, e.attempts = tape, nil
+	e.recording, e.attempts = recorder, nil
 	for _, i := range src.sent {
 		e.attempts = append(e.attempts, e.names[src.origin[i]]+strings.Repeat("′", int(src.list[i].Attempt())))
 	}

@@ -94,7 +94,7 @@ func VerifyFleet(t testing.TB, p Policy, router func(id route.Identity) route.Ro
 	t.Log(seen)
 }
 
-// fleetRecorder is a tape of a fleet, with one of each replica.
+// fleetRecorder is a recording of a fleet, with one of each replica.
 type fleetRecorder struct {
 	Recorder
 	parts []Recorder

@@ -47,7 +47,7 @@ func (c *fuzzPolicy) Repeats(v sched.View) int {
 // Schedule implements [sched.Scheduler].
 func (c *fuzzPolicy) Schedule(v sched.View) {
 	head, waits := v.Waiting(0)
-	lasting := digest{c.seed}
+	lasting := hasher{c.seed}
 	lasting.add(v.Departures(), int64(v.RunningLen()), int64(v.WaitingLen()), head.Request)
 	c.rand = rand.New(rand.NewPCG(c.seed, lasting.sum))
 	c.calm = v.Decoding() > 0 && v.NextPrefill(sched.None) == sched.None && c.rand.IntN(c.calmness) > 0
@@ -62,13 +62,13 @@ func (c *fuzzPolicy) Schedule(v sched.View) {
 			v.Pad(2, 50+2*v.DecodeSteps())
 		}
 	} else {
-		c.rand = rand.New(rand.NewPCG(c.seed, c.see(v)))
-		c.disrupt(v)
+		c.rand = rand.New(rand.NewPCG(c.seed, c.query(v)))
+		c.preemptSome(v)
 		c.decode(v, c.rand.IntN(4))
 		c.prefill(v)
-		c.disrupt(v)
+		c.preemptSome(v)
 		c.admit(v)
-		c.disrupt(v)
+		c.preemptSome(v)
 		if c.rand.IntN(4) == 0 {
 			v.Pad(c.rand.IntN(3), int64(c.rand.IntN(100)))
 		}
@@ -77,13 +77,13 @@ func (c *fuzzPolicy) Schedule(v sched.View) {
 		}
 	}
 	if v.Budget() == full {
-		c.insist(v)
+		c.forceProgress(v)
 	}
 }
 
-// see asks everything that may be asked, and folds the answers.
-func (c *fuzzPolicy) see(v sched.View) uint64 {
-	d := digest{c.seed}
+// query asks everything that may be asked, and folds the answers.
+func (c *fuzzPolicy) query(v sched.View) uint64 {
+	d := hasher{c.seed}
 	d.add(int64(v.Now()), int64(v.Budget()), int64(v.Seats()), int64(v.RunningLen()), int64(v.Decoding()), v.Context(),
 		int64(v.Blocks()),
 		int64(v.FreeBlocks()), int64(v.LargestFree()), int64(v.Booked()), v.DecodeSteps(), v.Departures(),
@@ -123,8 +123,8 @@ func (c *fuzzPolicy) visible(v sched.View) int {
 	return min(v.WaitingLen(), 3)
 }
 
-// disrupt takes somebody out of the batch now and then.
-func (c *fuzzPolicy) disrupt(v sched.View) {
+// preemptSome takes somebody out of the batch now and then.
+func (c *fuzzPolicy) preemptSome(v sched.View) {
 	for c.left > 0 && v.RunningLen() > 0 && c.rand.IntN(5) == 0 {
 		c.left--
 		s := v.First()
@@ -194,14 +194,14 @@ func (c *fuzzPolicy) admit(v sched.View) {
 		if n > 1 && c.rand.IntN(2) == 0 {
 			n = 1 + c.rand.Int32N(n)
 		}
-		if !c.let(v, i, n) {
+		if !c.tryAdmit(v, i, n) {
 			return
 		}
 	}
 }
 
-// let admits the i-th request with n tokens, if there is room for it.
-func (c *fuzzPolicy) let(v sched.View, i int, n int32) bool {
+// tryAdmit admits the i-th request with n tokens, if there is room for it.
+func (c *fuzzPolicy) tryAdmit(v sched.View, i int, n int32) bool {
 	w, _ := v.Waiting(i)
 	whole := w.Prompt + w.MaxTokens - 1 // the last token of an answer is not computed
 	need, free := w.Cached+w.Computed+n, v.FreeBlocks()
@@ -221,8 +221,8 @@ func (c *fuzzPolicy) let(v sched.View, i int, n int32) bool {
 	return true
 }
 
-// insist gives tokens to somebody, at whatever cost. Nobody has been given any.
-func (c *fuzzPolicy) insist(v sched.View) {
+// forceProgress gives tokens to somebody, at whatever cost. Nobody has been given any.
+func (c *fuzzPolicy) forceProgress(v sched.View) {
 	for s := v.First(); s != sched.None && v.Budget() > 0; s = v.Next(s) {
 		n := min(v.Missing(s), v.Budget())
 		if n == 0 {
@@ -238,14 +238,14 @@ func (c *fuzzPolicy) insist(v sched.View) {
 		v.Give(s, n)
 	}
 	if w, ok := v.Waiting(0); ok && v.RunningLen() == 0 {
-		c.let(v, 0, min(w.Known-w.Cached-w.Computed, v.Budget()))
+		c.tryAdmit(v, 0, min(w.Known-w.Cached-w.Computed, v.Budget()))
 	}
 }
 
-// digest folds numbers.
-type digest struct{ sum uint64 }
+// hasher folds numbers.
+type hasher struct{ sum uint64 }
 
-func (d *digest) add(list ...int64) {
+func (d *hasher) add(list ...int64) {
 	for _, x := range list {
 		d.sum = (d.sum ^ uint64(x)) * 0x9e3779b97f4a7c15
 		d.sum ^= d.sum >> 29

@@ -188,7 +188,7 @@ func (m *randomAutoscaler) Turn(s *autoscale.State) (int, clock.Time) {
 		return m.most, s.Now.Add(m.step)
 	}
 	load, _ := s.Load.Mean(s.Now, 0)
-	d := digest{m.seed}
+	d := hasher{m.seed}
 	d.add(int64(s.Now), int64(s.Wanted), int64(s.Ready), int64(load*8))
 	return int(d.sum % uint64(m.most+1)), s.Now.Add(m.step)
 }
@@ -248,15 +248,15 @@ func checkConserved(t *Recorder, src *Requests) error {
 	return errors.Join(c.faults...)
 }
 
-// lifecycleRecorder is a tape of a fleet, with one of each life of each replica.
+// lifecycleRecorder is a recording of a fleet, with one of each life of each replica.
 type lifecycleRecorder struct {
 	Recorder
-	at    []*currentLife
-	lives [][]*replicaLife
+	at    []*currentInstance
+	lives [][]*instance
 }
 
-// replicaLife is one life of a replica.
-type replicaLife struct {
+// instance is one life of a replica.
+type instance struct {
 	recording Recorder
 	begins    clock.Time
 	ready     clock.Time // at the earliest
@@ -264,8 +264,8 @@ type replicaLife struct {
 	crash     clock.Time
 }
 
-// currentLife is the tape of the life at hand, or of none.
-type currentLife struct{ *Recorder }
+// currentInstance is the recording of the life at hand, or of none.
+type currentInstance struct{ *Recorder }
 
 var (
 	_ event.FleetObserver     = (*lifecycleRecorder)(nil)
@@ -273,16 +273,16 @@ var (
 )
 
 func newLifecycleRecorder(replicas int) *lifecycleRecorder {
-	t := &lifecycleRecorder{lives: make([][]*replicaLife, replicas)}
+	t := &lifecycleRecorder{lives: make([][]*instance, replicas)}
 	for i := range replicas {
-		t.at = append(t.at, new(currentLife))
+		t.at = append(t.at, new(currentInstance))
 		t.begin(i)
 	}
 	return t
 }
 
-func (t *lifecycleRecorder) begin(i int) *replicaLife {
-	l := &replicaLife{drain: clock.Never, crash: clock.Never}
+func (t *lifecycleRecorder) begin(i int) *instance {
+	l := &instance{drain: clock.Never, crash: clock.Never}
 	t.lives[i] = append(t.lives[i], l)
 	t.at[i].Recorder = &l.recording
 	return l
@@ -317,12 +317,12 @@ func (t *lifecycleRecorder) ReplicaState(at clock.Time, i int, s event.State) {
 
 // compare describes how a life differs from that of the naive engine, which is sent the same requests when the
 // router sent them, and finds in tiers that persist what the lives before have left there.
-func (l *replicaLife) compare(c *Case, replica int, lives *sim.Lifecycle, src *Requests, sent map[int64]clock.Time,
+func (l *instance) compare(c *Case, replica int, lives *sim.Lifecycle, src *Requests, sent map[int64]clock.Time,
 	tiers []*naive.Tier) string {
 	if l.drain != clock.Never && lives.Grace > 0 {
 		l.crash = min(l.crash, l.drain.Add(lives.Grace))
 	}
-	life, dark := naive.Lifetime{Crash: l.crash, Tiers: tiers, Slow: slowness(lives, replica)},
+	life, dark := naive.Lifetime{Crash: l.crash, Tiers: tiers, Slow: slowdowns(lives, replica)},
 		losesLink(lives, replica)
 	if dark && slices.ContainsFunc(c.requests, func(r workload.Request) bool { return r.Client != nil }) {
 		return "" // clients who would have stayed leave
@@ -347,8 +347,8 @@ func (l *replicaLife) compare(c *Case, replica int, lives *sim.Lifecycle, src *R
 	return l.diff(&alone.Recorder, replica, dark)
 }
 
-// slowness is when a replica is slow.
-func slowness(lives *sim.Lifecycle, replica int) (list []naive.Slowdown) {
+// slowdowns is when a replica is slow.
+func slowdowns(lives *sim.Lifecycle, replica int) (list []naive.Slowdown) {
 	for _, f := range lives.Failures {
 		if f.Kind == sim.Slow && concerns(lives, &f, replica) {
 			list = append(list, naive.Slowdown{From: f.At, To: f.At.Add(f.For), Permille: f.Permille})
@@ -377,7 +377,7 @@ func concerns(lives *sim.Lifecycle, f *sim.Failure, replica int) bool {
 }
 
 // diff describes how a life differs from that of an engine alone. A lost link delays what clients see.
-func (l *replicaLife) diff(alone *Recorder, replica int, dark bool) string {
+func (l *instance) diff(alone *Recorder, replica int, dark bool) string {
 	for k := range alone.Moves {
 		alone.Moves[k].Replica = replica
 	}

@@ -61,10 +61,10 @@ func VerifyLockstep(t testing.TB, p Policy, router func() route.Router) {
 		}
 		for i := range first {
 			var reference Recorder
-			if err := naive.Run(c.Config(), newTwins(c.requests, ranks, i), &reference); err != nil {
+			if err := naive.Run(c.Config(), newCopies(c.requests, ranks, i), &reference); err != nil {
 				t.Fatalf("naive: %v\n%v", err, c)
 			}
-			worked := working(first[i].Iterations)
+			worked := withoutDummies(first[i].Iterations)
 			if len(worked) != len(reference.Iterations) {
 				t.Fatalf("rank %d has %d iterations with work, the naive engine %d\n%v", i, len(worked),
 					len(reference.Iterations), c)
@@ -103,7 +103,7 @@ func (c *Case) lockstep(t *rapid.T, ranks, maxSpan int, twins bool, router func(
 	}
 	src := workload.Source(c.Source())
 	if twins {
-		src = newTwins(c.requests, ranks, -1)
+		src = newCopies(c.requests, ranks, -1)
 		f.Routers = []route.Router{byID(ranks)}
 	}
 	obs := &fleetRecorder{parts: make([]Recorder, ranks)}
@@ -117,8 +117,8 @@ func (c *Case) lockstep(t *rapid.T, ranks, maxSpan int, twins bool, router func(
 	return obs
 }
 
-// working leaves out the iterations of dummy batches.
-func working(list []Iteration) []Iteration {
+// withoutDummies leaves out the iterations of dummy batches.
+func withoutDummies(list []Iteration) []Iteration {
 	var some []Iteration
 	for _, it := range list {
 		if it.Decodes+it.PrefillTokens+it.RecomputedTokens+it.Drafts > 0 {
@@ -128,8 +128,8 @@ func working(list []Iteration) []Iteration {
 	return some
 }
 
-// newTwins sends each request once for each of n ranks, or for one of them alone, with IDs that tell the rank.
-func newTwins(list []workload.Request, n, alone int) *replay {
+// newCopies sends each request once for each of n ranks, or for one of them alone, with IDs that tell the rank.
+func newCopies(list []workload.Request, n, alone int) *replay {
 	p := new(replay)
 	for i, r := range list {
 		for k := range n {
@@ -166,7 +166,7 @@ func VerifyLockstepLifecycle(t testing.TB, p Policy, router func() route.Router)
 		lives := d.lifecycle(len(ranks)*ranks[0], ranks, c.step())
 		var first []Recorder
 		for _, maxSpan := range []int{1, 3, 0} {
-			obs := c.livesOfLockstep(t, *lives, maxSpan, router())
+			obs := c.lockstepLifecycle(t, *lives, maxSpan, router())
 			if first == nil {
 				first = obs.parts
 				count(seen, &obs.Recorder)
@@ -189,8 +189,8 @@ func VerifyLockstepLifecycle(t testing.TB, p Policy, router func() route.Router)
 	t.Log(seen)
 }
 
-// livesOfLockstep runs a case on groups of ranks with lives.
-func (c *Case) livesOfLockstep(t *rapid.T, lives sim.Lifecycle, maxSpan int, router route.Router) *fleetRecorder {
+// lockstepLifecycle runs a case on groups of ranks with lives.
+func (c *Case) lockstepLifecycle(t *rapid.T, lives sim.Lifecycle, maxSpan int, router route.Router) *fleetRecorder {
 	lives.Renew = func(int) engine.Config {
 		cfg := c.Config()
 		cfg.Check, cfg.MaxSpan = true, maxSpan

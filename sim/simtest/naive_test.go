@@ -44,11 +44,11 @@ func TestNaiveByHand(t *testing.T) {
 		{InputTokens: 4, OutputTokens: 3, Arrival: 1 * ms, Client: workload.ClientWithTimeout(2 * clock.Millisecond)},
 		{InputTokens: 4, OutputTokens: 5, Arrival: 5 * ms, Client: workload.ClientWithTimeout(20 * clock.Millisecond)},
 	})
-	tape := &StepRecorder{}
-	if err := naive.Run(cfg, src, tape); err != nil {
+	recorder := &StepRecorder{}
+	if err := naive.Run(cfg, src, recorder); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckRecording(&cfg, &tape.Recorder); err != nil {
+	if err := CheckRecording(&cfg, &recorder.Recorder); err != nil {
 		t.Error(err)
 	}
 
@@ -60,15 +60,15 @@ func TestNaiveByHand(t *testing.T) {
 		2: {never, never, never, never, never, never, 3 * ms},
 		3: {8 * ms, 13 * ms, never, never, never, never, 33 * ms},
 	}
-	for _, rec := range tape.Records {
+	for _, rec := range recorder.Records {
 		got := instants{rec.Queued, rec.Scheduled, rec.FirstToken, rec.ClientFirst, rec.LastToken, rec.ClientLast,
 			rec.Released}
 		if got != want[rec.Request.ID] {
 			t.Errorf("request %d: %v, want %v", rec.Request.ID, got, want[rec.Request.ID])
 		}
 	}
-	if want := []Drop{{33 * ms, 1}, {43 * ms, 1}}; !slices.Equal(tape.Drops, want) {
-		t.Errorf("dropped %v, want %v", tape.Drops, want)
+	if want := []Drop{{33 * ms, 1}, {43 * ms, 1}}; !slices.Equal(recorder.Drops, want) {
+		t.Errorf("dropped %v, want %v", recorder.Drops, want)
 	}
 	gaveUp := func(at clock.Time) workload.End {
 		return workload.End{How: workload.TimedOut, At: at, First: never}
@@ -90,8 +90,8 @@ func TestNaiveByHand(t *testing.T) {
 		{23 * ms, event.Levels{System: 2, Running: 2, Decoding: 1}},
 		{33 * ms, event.Levels{}},
 	}
-	if !slices.Equal(tape.Changes, wantLevels) {
-		t.Errorf("levels %v, want %v", tape.Changes, wantLevels)
+	if !slices.Equal(recorder.Changes, wantLevels) {
+		t.Errorf("levels %v, want %v", recorder.Changes, wantLevels)
 	}
 }
 
@@ -103,11 +103,11 @@ func TestNaiveClosedLoop(t *testing.T) {
 		{InputTokens: 4, OutputTokens: 3, Client: workload.ClientWithTimeout(4 * clock.Millisecond)},
 		{InputTokens: 4, OutputTokens: 1, Arrival: 1 * ms}, // 1 ms after the first was done
 	}, 1)
-	tape := &Recorder{}
-	if err := naive.Run(cfg, src, tape); err != nil {
+	recorder := &Recorder{}
+	if err := naive.Run(cfg, src, recorder); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckRecording(&cfg, tape); err != nil {
+	if err := CheckRecording(&cfg, recorder); err != nil {
 		t.Error(err)
 	}
 	want := []LevelChange{
@@ -116,8 +116,8 @@ func TestNaiveClosedLoop(t *testing.T) {
 		{10 * ms, event.Levels{System: 1, Running: 1}},
 		{20 * ms, event.Levels{}},
 	}
-	if !slices.Equal(tape.Changes, want) {
-		t.Errorf("levels %v, want %v", tape.Changes, want)
+	if !slices.Equal(recorder.Changes, want) {
+		t.Errorf("levels %v, want %v", recorder.Changes, want)
 	}
 }
 
@@ -131,19 +131,19 @@ func TestNaiveRejects(t *testing.T) {
 		{InputTokens: 31, OutputTokens: 2},  // fits
 		{InputTokens: 33, OutputTokens: 90}, // does not fit, however it is cut
 	})
-	tape := &Recorder{}
-	if err := naive.Run(cfg, src, tape); err != nil {
+	recorder := &Recorder{}
+	if err := naive.Run(cfg, src, recorder); err != nil {
 		t.Fatal(err)
 	}
-	for _, rec := range tape.Records {
+	for _, rec := range recorder.Records {
 		if want := rec.Request.ID != 2; (rec.Outcome == event.Rejected) != want {
 			t.Errorf("request %d: %v, want rejected %v", rec.Request.ID, rec.Outcome, want)
 		}
 	}
 }
 
-// TestCheckTapeFinds spoils a tape in several ways.
-func TestCheckTapeFinds(t *testing.T) {
+// TestCheckRecordingFinds spoils a recording in several ways.
+func TestCheckRecordingFinds(t *testing.T) {
 	for _, test := range []struct {
 		want  string
 		spoil func(*Recorder)
@@ -159,16 +159,16 @@ func TestCheckTapeFinds(t *testing.T) {
 		{"gaps", func(t *Recorder) { t.Iterations[1].Gaps = 0 }},
 	} {
 		cfg := plain()
-		tape := &Recorder{}
+		recorder := &Recorder{}
 		src := NewRequests([]workload.Request{
 			{InputTokens: 4, OutputTokens: 4},
 			{InputTokens: 4, OutputTokens: 9, Arrival: 3 * ms},
 		})
-		if err := naive.Run(cfg, src, tape); err != nil {
+		if err := naive.Run(cfg, src, recorder); err != nil {
 			t.Fatal(err)
 		}
-		test.spoil(tape)
-		if err := CheckRecording(&cfg, tape); err == nil || !strings.Contains(err.Error(), test.want) {
+		test.spoil(recorder)
+		if err := CheckRecording(&cfg, recorder); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("want an error with %q, got %v", test.want, err)
 		}
 	}
@@ -181,8 +181,8 @@ func TestNaiveInvariants(t *testing.T) {
 			seen := make(map[string]int)
 			rapid.Check(t, func(t *rapid.T) {
 				c := p.Draw(t)
-				tape, _ := c.runNaive(t, nil)
-				count(seen, &tape.Recorder)
+				recorder, _ := c.runNaive(t, nil)
+				count(seen, &recorder.Recorder)
 			})
 			t.Log(seen)
 		})
@@ -202,8 +202,8 @@ func TestReservationNeverPreempts(t *testing.T) {
 				if trt, ok := c.policy.New(c.knobs).(*sched.TRTLLM); ok && trt.Capacity == sched.MaxUtilization {
 					t.Skip("it pauses requests")
 				}
-				if tape, _ := c.runNaive(t, nil); len(tape.Preemptions) > 0 {
-					t.Fatalf("%d preemptions\n%v", len(tape.Preemptions), c)
+				if recorder, _ := c.runNaive(t, nil); len(recorder.Preemptions) > 0 {
+					t.Fatalf("%d preemptions\n%v", len(recorder.Preemptions), c)
 				}
 			})
 		})

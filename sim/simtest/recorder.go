@@ -46,7 +46,7 @@ type Recorder struct {
 // StepRecorder is a [Recorder] that wants every iteration in detail.
 type StepRecorder struct{ Recorder }
 
-// The events on a tape.
+// The events on a recording.
 type (
 	// Arrival is a call of [event.Observer.Arrived].
 	Arrival struct {

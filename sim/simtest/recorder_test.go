@@ -8,8 +8,8 @@ import (
 	"clifftop/sim/event"
 )
 
-// TestTapeExpands checks that a span and the iterations that it stands for make the same tape.
-func TestTapeExpands(t *testing.T) {
+// TestRecorderExpands checks that a span and the iterations that it stands for make the same recording.
+func TestRecorderExpands(t *testing.T) {
 	whole := event.Span{
 		Progression: clock.Progression{Start: 10, Remainder: 700, First: 5300, Slope: 400, N: 3},
 		Wait:        4, Decodes: 2, Gaps: 2, Context: 50, UsedBlocks: 7,
@@ -36,8 +36,8 @@ func TestTapeExpands(t *testing.T) {
 	}
 }
 
-// TestTapeSettles checks that the order of reports does not matter, nor values that last no time.
-func TestTapeSettles(t *testing.T) {
+// TestRecorderSettles checks that the order of reports does not matter, nor values that last no time.
+func TestRecorderSettles(t *testing.T) {
 	var a, b Recorder
 	a.Levels(5, &event.Levels{System: 1})
 	a.Levels(5, &event.Levels{System: 2})

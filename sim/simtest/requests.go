@@ -50,7 +50,7 @@ func (p *Retries) again(r *workload.Request, how workload.Ending) (delay clock.D
 	}
 	if delay = p.Delay; p.Scatter {
 		id, _ := r.First()
-		parts := digest{uint64(id)}
+		parts := hasher{uint64(id)}
 		parts.add(int64(r.Attempt()))
 		delay = delay * clock.Duration(parts.sum%9) / 8
 	}
@@ -123,7 +123,7 @@ func (r *Requests) Done(q *workload.Request, end workload.End) (again bool) {
 	origin := r.origin[r.sent[q.ID]]
 	if delay, ok := r.retries.again(q, end.How); ok {
 		again = true
-		r.tryAgain(q, end, delay, origin)
+		r.retry(q, end, delay, origin)
 	} else if i := origin + r.users; i < r.given {
 		r.list[i].Arrival = end.At.Add(clock.Duration(r.list[i].Arrival))
 		r.schedule(i)
@@ -132,8 +132,8 @@ func (r *Requests) Done(q *workload.Request, end workload.End) (again bool) {
 	return again
 }
 
-// tryAgain sends q once more.
-func (r *Requests) tryAgain(q *workload.Request, end workload.End, delay clock.Duration, origin int) {
+// retry sends q once more.
+func (r *Requests) retry(q *workload.Request, end workload.End, delay clock.Duration, origin int) {
 	client, next := *q.Client, *q
 	client.First, client.Sent = q.First()
 	client.Attempt++

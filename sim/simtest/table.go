@@ -24,7 +24,7 @@ type row [len(headings)]string
 
 // table prints the steps of the last run.
 func (e *Env) table(times bool) string {
-	k := newBookkeeper(e)
+	k := newTableBuilder(e)
 	var rows []row
 	var first, last []int // numbers of the steps of a row
 	for i := range e.recording.Steps {
@@ -74,17 +74,17 @@ func milliseconds(t clock.Time) string {
 	return fmt.Sprint(float64(t) / float64(clock.Millisecond))
 }
 
-// bookkeeper follows the sequences through the steps of a run.
-type bookkeeper struct {
+// tableBuilder follows the sequences through the steps of a run.
+type tableBuilder struct {
 	env      *Env
 	records  []*event.Record // by request
 	computed []int32         // computed tokens of running sequences, 0 of others, by request
 	produced []int32         // tokens scheduled so far, by request
 }
 
-func newBookkeeper(e *Env) *bookkeeper {
+func newTableBuilder(e *Env) *tableBuilder {
 	n := len(e.attempts)
-	k := &bookkeeper{env: e, records: make([]*event.Record, n), computed: make([]int32, n), produced: make([]int32, n)}
+	k := &tableBuilder{env: e, records: make([]*event.Record, n), computed: make([]int32, n), produced: make([]int32, n)}
 	for i := range e.recording.Records {
 		rec := &e.recording.Records[i]
 		k.records[rec.Request.ID] = rec
@@ -93,7 +93,7 @@ func newBookkeeper(e *Env) *bookkeeper {
 }
 
 // row tells of a step.
-func (k *bookkeeper) row(i int) (r row) {
+func (k *tableBuilder) row(i int) (r row) {
 	e, s := k.env, &k.env.recording.Steps[i]
 	begins := e.recording.Iterations[i].Start
 	for id, rec := range k.records {
@@ -171,7 +171,7 @@ func padding(it *Iteration) string {
 
 // free is the number of free blocks after a step and what finishes in it. It cannot be told if sequences share
 // blocks, or hold more than what they have computed takes, unless all finish.
-func (k *bookkeeper) free(i int) string {
+func (k *tableBuilder) free(i int) string {
 	cfg, s := &k.env.cfg, &k.env.recording.Steps[i]
 	if cfg.NumGPUBlocks == 0 {
 		return ""
@@ -204,7 +204,7 @@ func (e *Env) ends(args *arguments) string {
 		args.fault("nothing was run")
 		return ""
 	}
-	k := newBookkeeper(e)
+	k := newTableBuilder(e)
 	var out strings.Builder
 	for id, rec := range k.records {
 		fmt.Fprintf(&out, "%s: %v", e.attempts[id], rec.Outcome)

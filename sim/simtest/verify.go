@@ -46,8 +46,8 @@ func verify(t testing.TB, draw func(t *rapid.T) Case) {
 		}
 		cut := clock.Duration(rapid.Int64Range(0, 3).Draw(t, "edges")) * 17 * clock.Millisecond
 		for _, maxSpan := range []int{1, 3, 0, 0} {
-			tape := &Recorder{Cut: cut}
-			c.compare(t, fmt.Sprint("spans of ", maxSpan), &reference.Recorder, told, tape, tape, maxSpan)
+			recorder := &Recorder{Cut: cut}
+			c.compare(t, fmt.Sprint("spans of ", maxSpan), &reference.Recorder, told, recorder, recorder, maxSpan)
 		}
 		detail := new(StepRecorder)
 		c.compare(t, "detailed steps", &reference.Recorder, told, detail, &detail.Recorder, 0)
@@ -58,24 +58,24 @@ func verify(t testing.TB, draw func(t *rapid.T) Case) {
 // naive runs a case on the naive engine, and returns what clients were told. A scheduler may take the place
 // of the case's own.
 func (c *Case) runNaive(t *rapid.T, other sched.Scheduler) (*StepRecorder, []Ended) {
-	cfg, src, tape := c.Config(), c.Source(), new(StepRecorder)
+	cfg, src, recorder := c.Config(), c.Source(), new(StepRecorder)
 	if other != nil {
 		cfg.Scheduler = other
 	}
-	if err := naive.Run(cfg, src, tape); err != nil {
+	if err := naive.Run(cfg, src, recorder); err != nil {
 		t.Fatalf("naive: %v\n%v", err, c)
 	}
-	if err := CheckRecording(&cfg, &tape.Recorder); err != nil {
+	if err := CheckRecording(&cfg, &recorder.Recorder); err != nil {
 		t.Fatalf("naive: %v\n%v", err, c)
 	}
-	if err := checkEnded(&cfg, &tape.Recorder, src.Ended); err != nil {
+	if err := checkEnded(&cfg, &recorder.Recorder, src.Ended); err != nil {
 		t.Fatalf("naive: %v\n%v", err, c)
 	}
-	return tape, src.Ended
+	return recorder, src.Ended
 }
 
 // compare runs a case on the real engine, and demands that it is the same as on the naive one.
-func (c *Case) compare(t *rapid.T, how string, naive *Recorder, told []Ended, obs event.Observer, tape *Recorder,
+func (c *Case) compare(t *rapid.T, how string, naive *Recorder, told []Ended, obs event.Observer, recorder *Recorder,
 	maxSpan int) {
 	cfg, src := c.Config(), c.Source()
 	cfg.MaxSpan, cfg.Check = maxSpan, true
@@ -83,7 +83,7 @@ func (c *Case) compare(t *rapid.T, how string, naive *Recorder, told []Ended, ob
 	if err == nil {
 		err = e.Run(context.Background())
 	}
-	d := Diff(naive, tape)
+	d := Diff(naive, recorder)
 	switch {
 	case err != nil:
 		t.Fatalf("%s: %v\ndifference: %s\n%v", how, err, d, c)
@@ -95,10 +95,10 @@ func (c *Case) compare(t *rapid.T, how string, naive *Recorder, told []Ended, ob
 }
 
 // count notes what kinds of things happened in a run.
-func count(seen map[string]int, tape *Recorder) {
+func count(seen map[string]int, recorder *Recorder) {
 	did := make(map[string]bool)
-	for i := range tape.Records {
-		rec := &tape.Records[i]
+	for i := range recorder.Records {
+		rec := &recorder.Records[i]
 		did[rec.Outcome.String()] = true
 		did["silent"] = did["silent"] || rec.Ending.GaveUp() && rec.LastToken != clock.Never
 		did["again"] = did["again"] || rec.Again
@@ -111,31 +111,31 @@ func count(seen map[string]int, tape *Recorder) {
 		did["lost by the cache"] = did["lost by the cache"] || rec.LostTokens > 0
 		did["unforeseen end"] = did["unforeseen end"] || rec.LastToken < rec.Released
 	}
-	for i := range tape.Iterations {
-		it := &tape.Iterations[i]
+	for i := range recorder.Iterations {
+		it := &recorder.Iterations[i]
 		did["swapped"] = did["swapped"] || it.SwappedBlocks > 0
 		did["padded"] = did["padded"] || it.PaddedRows+it.PaddedTokens > 0
 		did["drafts"] = did["drafts"] || it.Drafts > 0
 		did["wrong drafts"] = did["wrong drafts"] || it.Accepted < it.Drafts
 		did["held"] = did["held"] || it.Gaps < it.Decodes && it.Passages == ""
 	}
-	for n := range tape.together() {
+	for n := range recorder.together() {
 		did[fmt.Sprint("in flight: ", n)] = true
 	}
-	for _, m := range tape.Moves {
+	for _, m := range recorder.Moves {
 		did["stored"] = did["stored"] || m.Stored
 		did["fetched"] = did["fetched"] || !m.Stored
 	}
-	did["preempted"] = len(tape.Preemptions) > 0
-	did["dropped"] = len(tape.Drops) > 0
-	for _, c := range tape.Changes {
+	did["preempted"] = len(recorder.Preemptions) > 0
+	did["dropped"] = len(recorder.Drops) > 0
+	for _, c := range recorder.Changes {
 		if c.Levels.Blocked != 0 {
 			did["blocked: "+c.Levels.Blocked.String()] = true
 		}
 	}
 	seen["runs"]++
-	seen["iterations"] += len(tape.Iterations)
-	seen["requests"] += len(tape.Records)
+	seen["iterations"] += len(recorder.Iterations)
+	seen["requests"] += len(recorder.Records)
 	for what, yes := range did {
 		if yes {
 			seen[what]++

@@ -16,10 +16,10 @@ import (
 // one network for all. Which replica is sent what, and when lives begin, it is told.
 type Disaggregated struct {
 	sim.Disaggregation
-	network  *Network
-	Lives    [][]*Part // by replica, in order
-	present  []int     // which of them is there, or was last
-	computed map[int64]*computed
+	network   *Network
+	Instances [][]*Instance // by replica, in order
+	present   []int         // which of them is there, or was last
+	computed  map[int64]*computed
 	// Released holds the requests that end without a decode replica, and when: their KV need not be kept any longer.
 	Released map[int64]clock.Time
 }
@@ -27,11 +27,11 @@ type Disaggregated struct {
 // computed is a request whose prompt was computed by a replica for another.
 type computed struct {
 	rec event.Record
-	by  *Part
+	by  *Instance
 }
 
-// Part is the life of a replica that does a part of the work on requests.
-type Part struct {
+// Instance is the life of a replica that does a part of the work on requests.
+type Instance struct {
 	*Engine
 	of      *Disaggregated
 	Replica int
@@ -48,27 +48,27 @@ func NewDisaggregated(d sim.Disaggregation) *Disaggregated {
 	x := &Disaggregated{Disaggregation: d, network: new(Network), computed: make(map[int64]*computed)}
 	x.network.Bandwidth = slices.Concat(d.Egress, d.Ingress)
 	for range x.network.Bandwidth {
-		x.Lives, x.present = append(x.Lives, nil), append(x.present, 0)
+		x.Instances, x.present = append(x.Instances, nil), append(x.present, 0)
 	}
 	return x
 }
 
-// AddLife appends a life of a replica: from begins on, draining at drains, and stopped at ends.
-func (d *Disaggregated) AddLife(replica int, begins, drains, ends clock.Time) *Part {
-	p := &Part{of: d, Replica: replica, begins: begins, drains: drains, ends: ends}
-	d.Lives[replica] = append(d.Lives[replica], p)
+// AddInstance appends a life of a replica: from begins on, draining at drains, and stopped at ends.
+func (d *Disaggregated) AddInstance(replica int, begins, drains, ends clock.Time) *Instance {
+	p := &Instance{of: d, Replica: replica, begins: begins, drains: drains, ends: ends}
+	d.Instances[replica] = append(d.Instances[replica], p)
 	return p
 }
 
 // Begun reports whether the life has an engine.
-func (p *Part) Begun() bool { return p.Engine != nil }
+func (p *Instance) Begun() bool { return p.Engine != nil }
 
 // Prefills says that it computes prompts for others.
-func (p *Part) Prefills() bool { return p.Replica < p.of.Prefills }
+func (p *Instance) Prefills() bool { return p.Replica < p.of.Prefills }
 
 // Start makes the engine of a life, with the tiers that the one before has left. The source sends the requests, and a
 // prefill replica computes one output token of each: start writes that into the list.
-func (p *Part) Start(cfg engine.Config, requests []workload.Request, src workload.Source, obs event.Observer,
+func (p *Instance) Start(cfg engine.Config, requests []workload.Request, src workload.Source, obs event.Observer,
 	life Lifetime) {
 	connector := *cfg.Connector
 	connector.Handoff, cfg.Connector = p.leg, &connector
@@ -80,11 +80,11 @@ func (p *Part) Start(cfg engine.Config, requests []workload.Request, src workloa
 		}
 	}
 	p.Engine = newEngine(cfg, src, obs, life, p.of.network)
-	p.Engine.part = p
+	p.Engine.instance = p
 }
 
 // leg is what the replica does of a request.
-func (p *Part) leg(r *workload.Request) (leg engine.Handoff) {
+func (p *Instance) leg(r *workload.Request) (leg engine.Handoff) {
 	switch c := p.of.computed[r.ID]; {
 	case p.Prefills():
 		if leg.Lease = p.of.Lease; leg.Lease == 0 {
@@ -98,7 +98,7 @@ func (p *Part) leg(r *workload.Request) (leg engine.Handoff) {
 }
 
 // computedBefore is how much of a request was computed before it came here.
-func (p *Part) computedBefore(r *workload.Request) int32 {
+func (p *Instance) computedBefore(r *workload.Request) int32 {
 	if p.source(r) == nil {
 		return 0
 	}
@@ -106,7 +106,7 @@ func (p *Part) computedBefore(r *workload.Request) int32 {
 }
 
 // source is the engine that computed the prompt of a request, or nil.
-func (p *Part) source(r *workload.Request) *Part {
+func (p *Instance) source(r *workload.Request) *Instance {
 	if c := p.of.computed[r.ID]; c != nil && !p.Prefills() {
 		return c.by
 	}
@@ -114,14 +114,14 @@ func (p *Part) source(r *workload.Request) *Part {
 }
 
 // keeps says that the KV of a request is kept for another replica.
-func (p *Part) keeps(id int64, at clock.Time) bool {
+func (p *Instance) keeps(id int64, at clock.Time) bool {
 	return slices.ContainsFunc(p.remote.leases, func(l *lease) bool {
 		return l.seq.rec.Request.ID == id && l.until > at
 	})
 }
 
 // release ends the lease of a request.
-func (p *Part) release(id int64, at clock.Time) {
+func (p *Instance) release(id int64, at clock.Time) {
 	for _, l := range p.remote.leases {
 		if l.seq.rec.Request.ID == id {
 			l.until = min(l.until, at)
@@ -130,7 +130,7 @@ func (p *Part) release(id int64, at clock.Time) {
 }
 
 // ended takes the end of a request at this replica, and says whether that is all that anybody learns of it.
-func (p *Part) ended(s *sequence, at clock.Time) bool {
+func (p *Instance) ended(s *sequence, at clock.Time) bool {
 	id := s.rec.Request.ID
 	if p.Prefills() {
 		s.rec.Request.OutputTokens = p.Answers[id]
@@ -164,10 +164,10 @@ func (c *computed) join(rec *event.Record) {
 }
 
 // active are the replicas whose present life is not over.
-func (d *Disaggregated) active() (list []*Part) {
+func (d *Disaggregated) active() (list []*Instance) {
 	for i, k := range d.present {
-		if k < len(d.Lives[i]) && d.Lives[i][k].Engine != nil && !d.Lives[i][k].over {
-			list = append(list, d.Lives[i][k])
+		if k < len(d.Instances[i]) && d.Instances[i][k].Engine != nil && !d.Instances[i][k].over {
+			list = append(list, d.Instances[i][k])
 		}
 	}
 	return list
@@ -180,8 +180,8 @@ func (d *Disaggregated) next() clock.Time {
 		at = min(at, t)
 	}
 	for i, k := range d.present {
-		if p := d.Lives[i][k]; p.over && k+1 < len(d.Lives[i]) {
-			at = min(at, d.Lives[i][k+1].begins)
+		if p := d.Instances[i][k]; p.over && k+1 < len(d.Instances[i]) {
+			at = min(at, d.Instances[i][k+1].begins)
 		}
 	}
 	for _, p := range d.active() {
@@ -204,9 +204,9 @@ func (d *Disaggregated) next() clock.Time {
 }
 
 // Run follows all lives to their ends.
-func (d *Disaggregated) Run(begin func(*Part)) error {
-	for i := range d.Lives {
-		begin(d.Lives[i][0])
+func (d *Disaggregated) Run(begin func(*Instance)) error {
+	for i := range d.Instances {
+		begin(d.Instances[i][0])
 	}
 	d.noteArrivals(nil, 0) // some are not there at first
 	for turns := 0; ; turns++ {
@@ -224,9 +224,9 @@ func (d *Disaggregated) Run(begin func(*Part)) error {
 			}
 		}
 		for i, k := range d.present {
-			if p := d.Lives[i][k]; p.over && k+1 < len(d.Lives[i]) && d.Lives[i][k+1].begins <= at {
+			if p := d.Instances[i][k]; p.over && k+1 < len(d.Instances[i]) && d.Instances[i][k+1].begins <= at {
 				d.present[i]++
-				begin(d.Lives[i][k+1])
+				begin(d.Instances[i][k+1])
 			}
 		}
 		maps.DeleteFunc(d.Released, func(request int64, t clock.Time) bool {
@@ -267,7 +267,7 @@ func (d *Disaggregated) act(at clock.Time) error {
 	}
 	for {
 		list := d.active()
-		i := slices.IndexFunc(list, func(p *Part) bool { return p.acts(at, p.remote.due(at)) })
+		i := slices.IndexFunc(list, func(p *Instance) bool { return p.acts(at, p.remote.due(at)) })
 		if i < 0 {
 			return nil
 		}
@@ -279,12 +279,12 @@ func (d *Disaggregated) act(at clock.Time) error {
 }
 
 // end ends the life at hand: nothing goes to it any more, nor from it.
-func (p *Part) end(at clock.Time, crashed bool) {
+func (p *Instance) end(at clock.Time, crashed bool) {
 	if p.over = true; crashed {
 		p.crash(at)
 		p.reportLevels(at)
 	}
-	p.remote.leaveTiers(p.life.Tiers, crashed)
+	p.remote.leaveTiers(p.lifetime.Tiers, crashed)
 	p.remote.stopTransfers(at)
 	p.remote.leases = nil
 	for _, other := range p.of.active() {

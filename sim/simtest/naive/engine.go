@@ -32,12 +32,12 @@ func RunLifetime(cfg engine.Config, src workload.Source, obs event.Observer, lif
 
 // newEngine makes an engine whose KV transfers go over a network.
 func newEngine(cfg engine.Config, src workload.Source, obs event.Observer, life Lifetime, network *Network) *Engine {
-	n := &Engine{life: life, cfg: cfg, src: src, obs: event.Join(obs), depth: 1, byID: make(map[int64]*sequence)}
+	n := &Engine{lifetime: life, cfg: cfg, src: src, obs: event.Join(obs), depth: 1, byID: make(map[int64]*sequence)}
 	n.memory = memory{cfg: &n.cfg, kv: newStore(&n.cfg)}
 	n.queue = queue{cfg: &n.cfg, accounts: newAccounts(cfg.Order)}
 	n.gpu = gpu{cfg: &n.cfg, slow: life.Slow, pipeline: newPipeline(&n.cfg), lastComposed: -1}
 	if cfg.Connector != nil && life.Tiers == nil {
-		n.life.Tiers = make([]*Tier, len(cfg.Connector.Tiers))
+		n.lifetime.Tiers = make([]*Tier, len(cfg.Connector.Tiers))
 	}
 	n.remote = newRemoteKV(n, network)
 	if cfg.AsyncScheduling {
@@ -51,12 +51,12 @@ func newEngine(cfg engine.Config, src workload.Source, obs event.Observer, life 
 
 // Engine is a serving engine that visits every sequence in every iteration.
 type Engine struct {
-	life  Lifetime
-	cfg   engine.Config
-	src   workload.Source
-	obs   *event.Fanout
-	depth int   // how many iterations may be in flight
-	part  *Part // its part of disaggregated prefill and decode; nil if it does both
+	lifetime Lifetime
+	cfg      engine.Config
+	src      workload.Source
+	obs      *event.Fanout
+	depth    int       // how many iterations may be in flight
+	instance *Instance // its part of disaggregated prefill and decode; nil if it does both
 
 	clients
 	queue
@@ -94,9 +94,9 @@ func (n *Engine) run() error {
 			end = n.inFlight[0].end
 		}
 		at := min(n.nextClientInstant(), end, n.remote.next())
-		if n.life.Crash <= at && at != clock.Never {
-			n.crash(n.life.Crash)
-			n.reportLevels(n.life.Crash)
+		if n.lifetime.Crash <= at && at != clock.Never {
+			n.crash(n.lifetime.Crash)
+			n.reportLevels(n.lifetime.Crash)
 			return n.src.Err()
 		}
 		if at == clock.Never || n.system+len(n.inFlight) == 0 && n.nextClientInstant() == clock.Never &&
@@ -168,8 +168,8 @@ func (n *Engine) runClients(at clock.Time) {
 			if e := n.remote; e != nil && e.Handoff != nil {
 				e.legs[s.rec.Request.ID] = e.Handoff(&s.rec.Request)
 			}
-			if n.part != nil {
-				s.highest = n.part.computedBefore(&s.rec.Request)
+			if n.instance != nil {
+				s.highest = n.instance.computedBefore(&s.rec.Request)
 			}
 			n.join(s)
 			n.enqueue(s, false)
@@ -359,7 +359,7 @@ func (n *Engine) finish(s *sequence, how event.Outcome, at clock.Time) {
 			s.rec.Outcome = event.Cancelled
 		}
 	}
-	if n.part != nil && n.part.ended(s, at) {
+	if n.instance != nil && n.instance.ended(s, at) {
 		return // of this part of the work only it learns
 	}
 	n.obs.Finished(&s.rec)

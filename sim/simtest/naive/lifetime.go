@@ -79,7 +79,7 @@ func (n *Engine) fail(s *sequence, at clock.Time) {
 
 // end is when the engine has crashed, or has nothing left to do.
 func (n *Engine) end() {
-	at := n.life.Crash
+	at := n.lifetime.Crash
 	if n.remote == nil {
 		return
 	}
@@ -87,11 +87,11 @@ func (n *Engine) end() {
 		n.advanceTransfers(n.remote.network.Next())
 	}
 	if at == clock.Never {
-		n.remote.leaveTiers(n.life.Tiers, false)
+		n.remote.leaveTiers(n.lifetime.Tiers, false)
 		return
 	}
 	n.advanceTransfers(at)
-	n.remote.leaveTiers(n.life.Tiers, true)
+	n.remote.leaveTiers(n.lifetime.Tiers, true)
 	n.remote.stopTransfers(at)
 }
 

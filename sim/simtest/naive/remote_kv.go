@@ -43,7 +43,7 @@ type load struct {
 	parts   []*Transfer
 	remote  bool
 	fails   bool
-	from    *Part // of another engine, which has the KV, or nil
+	from    *Instance // of another engine, which has the KV, or nil
 }
 
 // lease is a sequence that has ended, and keeps its blocks.
@@ -64,8 +64,8 @@ func newRemoteKV(n *Engine, network *Network) *remoteKV {
 		link := int32(len(e.network.Bandwidth))
 		e.network.Bandwidth = append(e.network.Bandwidth, t.BytesPerSecond)
 		chunks := &Tier{Capacity: t.Chunks, Rule: t.Eviction}
-		if t.Persistent && n.life.Tiers[k] != nil {
-			chunks = n.life.Tiers[k]
+		if t.Persistent && n.lifetime.Tiers[k] != nil {
+			chunks = n.lifetime.Tiers[k]
 		}
 		e.tiers = append(e.tiers, &tier{Tier: t, chunks: chunks, link: link})
 	}
@@ -226,8 +226,8 @@ func (v view) Load(i int) bool {
 			bytes = (bytes + n - 1) / n
 		}
 		l.fails = leg.Remote.Fails
-		if v.part != nil {
-			l.from = v.part.source(&s.rec.Request)
+		if v.instance != nil {
+			l.from = v.instance.source(&s.rec.Request)
 			l.fails = !l.from.keeps(s.rec.Request.ID, v.at)
 			if l.from.over {
 				bytes = 0 // nobody is there to send them

@@ -12,9 +12,9 @@ import (
 	"clifftop/workload"
 )
 
-// reborn runs requests on one engine with iterations of 10 ms, a tier that takes 5 ms for a block of 16 tokens, and a
+// runTiers runs requests on one engine with iterations of 10 ms, a tier that takes 5 ms for a block of 16 tokens, and a
 // life.
-func reborn(t *testing.T, persistent bool, failure sim.Failure, list []workload.Request) *diary {
+func runTiers(t *testing.T, persistent bool, failure sim.Failure, list []workload.Request) *lifecycleLog {
 	t.Helper()
 	config := func(int) engine.Config {
 		cfg := decodeConfig(1, nil)
@@ -24,7 +24,7 @@ func reborn(t *testing.T, persistent bool, failure sim.Failure, list []workload.
 		}}
 		return cfg
 	}
-	d := new(diary)
+	d := new(lifecycleLog)
 	e, err := sim.NewFleet(sim.Fleet{
 		Replicas:  []engine.Config{config(0)},
 		Lifecycle: &sim.Lifecycle{Renew: config, Failures: []sim.Failure{failure}},
@@ -38,10 +38,10 @@ func reborn(t *testing.T, persistent bool, failure sim.Failure, list []workload.
 	return d
 }
 
-// TestTiersOutliveEngines follows a text of 40 tokens, whose two full blocks are copied from 10 to 15 and from 15 to 20
+// TestTiersPersist follows a text of 40 tokens, whose two full blocks are copied from 10 to 15 and from 15 to 20
 // ms. The engine ends at some instant, is there again at 100 ms or later, and is asked for the same text: what had come
 // to a tier that persists is loaded, and a tier that does not is empty.
-func TestTiersOutliveEngines(t *testing.T) {
+func TestTiersPersist(t *testing.T) {
 	text := &workload.Content{Segments: []workload.Segment{{ID: workload.SegmentID("text"), Tokens: 40}}}
 	ask := func(at clock.Time) workload.Request {
 		return workload.Request{Arrival: at, InputTokens: 40, OutputTokens: 2, Content: text}
@@ -67,7 +67,7 @@ func TestTiersOutliveEngines(t *testing.T) {
 		if c.kind == sim.Drain {
 			back = 80 * milli // from when it is off
 		}
-		d := reborn(t, c.persistent, sim.Failure{Kind: c.kind, At: c.at, For: back},
+		d := runTiers(t, c.persistent, sim.Failure{Kind: c.kind, At: c.at, For: back},
 			[]workload.Request{ask(0), ask(200 * ms)})
 		if got := strings.Join(d.states, ", "); got != c.states {
 			t.Errorf("%+v: states %s", c, got)
@@ -84,7 +84,7 @@ func TestTiersOutliveEngines(t *testing.T) {
 // 15 ms later, when the drain ends.
 func TestDrainWaitsForCopies(t *testing.T) {
 	for persistent, off := range map[bool]string{true: "0 505ms off", false: "0 490ms off"} {
-		d := reborn(t, persistent, sim.Failure{Kind: sim.Drain, At: 12 * ms, For: milli}, []workload.Request{
+		d := runTiers(t, persistent, sim.Failure{Kind: sim.Drain, At: 12 * ms, For: milli}, []workload.Request{
 			{InputTokens: 1, OutputTokens: 49}, {Arrival: 1000 * ms, InputTokens: 1, OutputTokens: 1},
 		})
 		if got := d.states[1]; got != off {
@@ -93,9 +93,9 @@ func TestDrainWaitsForCopies(t *testing.T) {
 	}
 }
 
-// TestLoadsEndWithEngines: a crash while a request's KV is on its way leaves nothing of it, and the bytes are accounted
+// TestLoadsEndOnCrash: a crash while a request's KV is on its way leaves nothing of it, and the bytes are accounted
 // for.
-func TestLoadsEndWithEngines(t *testing.T) {
+func TestLoadsEndOnCrash(t *testing.T) {
 	config := func(int) engine.Config {
 		cfg := decodeConfig(1_000_000_000, func(r *workload.Request) (handoff engine.Handoff) {
 			if r.ID == 0 {
@@ -106,7 +106,7 @@ func TestLoadsEndWithEngines(t *testing.T) {
 		cfg.NumGPUBlocks = 27 // room for one of them
 		return cfg
 	}
-	d := new(diary)
+	d := new(lifecycleLog)
 	e, err := sim.NewFleet(sim.Fleet{
 		Replicas:  []engine.Config{config(0)},
 		Lifecycle: &sim.Lifecycle{Renew: config, Failures: []sim.Failure{{At: 20 * ms, For: 30 * milli}}},
@@ -137,7 +137,7 @@ func TestPipelineCrash(t *testing.T) {
 	}
 	first := asks(0, 9)
 	first.InputTokens = 2
-	d := new(diary)
+	d := new(lifecycleLog)
 	e, err := sim.NewFleet(sim.Fleet{
 		Replicas:  []engine.Config{config(0)},
 		Lifecycle: &sim.Lifecycle{Renew: config, Failures: []sim.Failure{{At: 22 * ms, For: 1 * milli}}},

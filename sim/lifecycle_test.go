@@ -30,33 +30,33 @@ func steady(int) engine.Config {
 	}
 }
 
-// diary notes the states of replicas beside what a tape does.
-type diary struct {
+// lifecycleLog notes the states of replicas beside what a recording does.
+type lifecycleLog struct {
 	simtest.Recorder
 	states []string
 }
 
-func (d *diary) ReplicaState(at clock.Time, i int, s event.State) {
+func (d *lifecycleLog) ReplicaState(at clock.Time, i int, s event.State) {
 	d.states = append(d.states, fmt.Sprintf("%d %v %v", i, at.Sub(0), s))
 }
 
-// live runs requests, each sent at an instant with a prompt of one token, on replicas with lives.
-func live(t *testing.T, replicas int, lifecycle sim.Lifecycle, requests ...workload.Request) *diary {
+// runLifecycle runs requests, each sent at an instant with a prompt of one token, on replicas with lives.
+func runLifecycle(t *testing.T, replicas int, lifecycle sim.Lifecycle, requests ...workload.Request) *lifecycleLog {
 	t.Helper()
-	d, err := tryLive(replicas, lifecycle, requests...)
+	d, err := tryLifecycle(replicas, lifecycle, requests...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
-func tryLive(replicas int, lifecycle sim.Lifecycle, requests ...workload.Request) (*diary, error) {
+func tryLifecycle(replicas int, lifecycle sim.Lifecycle, requests ...workload.Request) (*lifecycleLog, error) {
 	lifecycle.Renew = steady
 	f := sim.Fleet{Lifecycle: &lifecycle, Routers: []route.Router{new(route.RoundRobin)}}
 	for range replicas {
 		f.Replicas = append(f.Replicas, steady(0))
 	}
-	d := new(diary)
+	d := new(lifecycleLog)
 	e, err := sim.NewFleet(f, simtest.NewRequests(requests), d)
 	if err == nil {
 		err = e.Run(context.Background())
@@ -71,7 +71,7 @@ func asks(at clock.Duration, tokens int32) workload.Request {
 }
 
 // outcomes describes how requests ended, and what they were given.
-func outcomes(d *diary) string {
+func outcomes(d *lifecycleLog) string {
 	var list []string
 	for i := range d.Records {
 		r := &d.Records[i]
@@ -84,8 +84,8 @@ func outcomes(d *diary) string {
 	return strings.Join(list, "; ")
 }
 
-// TestLives walks through what happens to replicas and their requests.
-func TestLives(t *testing.T) {
+// TestLifecycle walks through what happens to replicas and their requests.
+func TestLifecycle(t *testing.T) {
 	impatient := asks(0, 5)
 	impatient.Client = &workload.Client{FirstTimeout: 40 * milli}
 	for _, k := range []struct {
@@ -144,7 +144,7 @@ func TestLives(t *testing.T) {
 			[]workload.Request{impatient, asks(0, 5), asks(6*milli, 1), asks(7*milli, 1), asks(60*milli, 2)},
 			"timed_out 0/5 at 50ms; completed 1/5 at 50ms; failed 0/0 at 6ms; completed 1/1 at 20ms; completed 1/2 at 80ms", ""},
 	} {
-		d := live(t, k.replicas, k.lifecycle, k.requests...)
+		d := runLifecycle(t, k.replicas, k.lifecycle, k.requests...)
 		if got := outcomes(d); got != k.ends {
 			t.Errorf("%s:\nends   %s\nwanted %s", k.name, got, k.ends)
 		}
@@ -157,7 +157,7 @@ func TestLives(t *testing.T) {
 // TestLostLink looks at what clients see of a replica that cannot be reached from 15 to 115 milli.
 func TestLostLink(t *testing.T) {
 	client := func(r workload.Request, c workload.Client) workload.Request { r.Client = &c; return r }
-	d := live(t, 1, sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.LinkLoss, At: clock.Time(15 * milli),
+	d := runLifecycle(t, 1, sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.LinkLoss, At: clock.Time(15 * milli),
 		For: 100 * milli}}},
 		asks(0, 4), // its first token came before
 		// leaves with one token; the server has long ended it
@@ -198,7 +198,7 @@ func TestLostLink(t *testing.T) {
 
 // TestSlowReplica stretches the iterations that are composed from 15 to 45 milli by half.
 func TestSlowReplica(t *testing.T) {
-	d := live(t, 1, sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Slow, At: clock.Time(15 * milli), For: 30 * milli,
+	d := runLifecycle(t, 1, sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Slow, At: clock.Time(15 * milli), For: 30 * milli,
 		Permille: 1500}}}, asks(0, 6))
 	var last []clock.Duration
 	for _, it := range d.Iterations {
@@ -218,7 +218,7 @@ func TestTooSlow(t *testing.T) {
 	}
 	e, err := sim.NewFleet(sim.Fleet{Replicas: []engine.Config{slow(0)}, Lifecycle: &sim.Lifecycle{
 		Renew: slow, Failures: []sim.Failure{{Kind: sim.Slow, For: clock.Hour, Permille: 1_000_000}},
-	}}, simtest.NewRequests([]workload.Request{asks(milli, 5)}), new(diary))
+	}}, simtest.NewRequests([]workload.Request{asks(milli, 5)}), new(lifecycleLog))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestTooSlow(t *testing.T) {
 
 // TestStranded is an error where nobody will ever come.
 func TestStranded(t *testing.T) {
-	_, err := tryLive(1, sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(5 * milli)}}},
+	_, err := tryLifecycle(1, sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(5 * milli)}}},
 		asks(0, 5), asks(20*milli, 1))
 	if !errors.Is(err, sim.ErrStranded) {
 		t.Errorf("%v, want %v", err, sim.ErrStranded)
@@ -251,7 +251,7 @@ func TestScaleUpLag(t *testing.T) {
 		p := autoscale.NewKEDA(5)
 		p.Poll, p.PollPhase, p.Phase = 15*clock.Second, phase(1), phase(2)
 		s := sim.Scaler{Policy: p, Last: 3, Least: 1, Most: 4, Initial: 1, Scrape: 15 * clock.Second, Phase: phase(0)}
-		d := live(t, 4, sim.Lifecycle{ColdStart: workload.Delay{Mean: 120 * clock.Second}, Scalers: []sim.Scaler{s}},
+		d := runLifecycle(t, 4, sim.Lifecycle{ColdStart: workload.Delay{Mean: 120 * clock.Second}, Scalers: []sim.Scaler{s}},
 			spike...)
 		var up clock.Duration
 		for _, state := range d.states {
@@ -282,21 +282,21 @@ func mustParse(t *testing.T, s string) clock.Duration {
 	return clock.Duration(d.Nanoseconds()) * clock.Nanosecond
 }
 
-// course wants numbers of replicas, one a second.
-type course []int
+// schedule wants numbers of replicas, one a second.
+type schedule []int
 
-func (c course) Validate(int) error { return nil }
+func (c schedule) Validate(int) error { return nil }
 
-func (c course) Turn(s *autoscale.State) (int, clock.Time) {
+func (c schedule) Turn(s *autoscale.State) (int, clock.Time) {
 	k := min(int(s.Now.Seconds()), len(c)-1)
 	return c[k], s.Now.Add(clock.Second)
 }
 
-// TestWhoGoes removes those that are not ready first, of each the one with the highest number.
-func TestWhoGoes(t *testing.T) {
-	s := sim.Scaler{Policy: course{2, 4, 2, 1, 3, 3, 3, 3, 3, 3, 0, 0, 1}, Last: 3, Most: 4, Initial: 2,
+// TestScaleDownOrder removes those that are not ready first, of each the one with the highest number.
+func TestScaleDownOrder(t *testing.T) {
+	s := sim.Scaler{Policy: schedule{2, 4, 2, 1, 3, 3, 3, 3, 3, 3, 0, 0, 1}, Last: 3, Most: 4, Initial: 2,
 		Scrape: clock.Second}
-	d := live(t, 4, sim.Lifecycle{ColdStart: workload.Delay{Mean: 1500 * milli}, Scalers: []sim.Scaler{s}}, asks(0, 1),
+	d := runLifecycle(t, 4, sim.Lifecycle{ColdStart: workload.Delay{Mean: 1500 * milli}, Scalers: []sim.Scaler{s}}, asks(0, 1),
 		asks(11*clock.Second, 1))
 	want := "2 0s off, 3 0s off, 2 1s starting, 3 1s starting, 3 2s off, 2 2s off, 1 3s draining, 1 3s off, " +
 		"1 4s starting, 2 4s starting, 1 5.5s ready, 2 5.5s ready, " +
@@ -309,9 +309,9 @@ func TestWhoGoes(t *testing.T) {
 	}
 }
 
-// TestRanksLiveTogether has two deployments of two ranks each: 0 and 1, and 2 and 3. Whether the ranks iterate in lock
-// step or not, what happens to one of them happens to both.
-func TestRanksLiveTogether(t *testing.T) {
+// TestRanksShareLifecycle has two deployments of two ranks each: 0 and 1, and 2 and 3. Whether the ranks iterate in
+// lock step or not, what happens to one of them happens to both.
+func TestRanksShareLifecycle(t *testing.T) {
 	for _, k := range []struct {
 		name         string
 		lifecycle    sim.Lifecycle
@@ -340,7 +340,7 @@ func TestRanksLiveTogether(t *testing.T) {
 			"0 5ms draining, 1 5ms draining, 0 5ms off, 1 5ms off, 0 5ms starting, 1 5ms starting, 0 35ms ready, 1 35ms ready, " +
 				"2 35ms draining, 3 35ms draining, 2 35ms off, 3 35ms off, 2 35ms starting, 3 35ms starting, 2 65ms ready, 3 65ms ready"},
 		{"a scaler counts deployments", sim.Lifecycle{ColdStart: workload.Delay{Mean: 500 * milli},
-			Scalers: []sim.Scaler{{Policy: course{1, 2, 1, 1}, Last: 3, Most: 2, Initial: 1, Scrape: clock.Second}}},
+			Scalers: []sim.Scaler{{Policy: schedule{1, 2, 1, 1}, Last: 3, Most: 2, Initial: 1, Scrape: clock.Second}}},
 			[]workload.Request{asks(2500*milli, 1)}, "completed 0/1 at 2.51s",
 			"2 0s off, 3 0s off, 2 1s starting, 3 1s starting, 2 1.5s ready, 3 1.5s ready, 2 2s draining, 3 2s draining, 2 2s off, 3 2s off"},
 	} {
@@ -351,7 +351,7 @@ func TestRanksLiveTogether(t *testing.T) {
 			for range 4 {
 				f.Replicas = append(f.Replicas, steady(0))
 			}
-			d := new(diary)
+			d := new(lifecycleLog)
 			e, err := sim.NewFleet(f, simtest.NewRequests(k.requests), d)
 			if err == nil {
 				err = e.Run(context.Background())
@@ -374,8 +374,8 @@ func TestRanksLiveTogether(t *testing.T) {
 	}
 }
 
-// TestLivesAreChecked refuses lives that cannot be.
-func TestLivesAreChecked(t *testing.T) {
+// TestValidateLifecycle refuses lives that cannot be.
+func TestValidateLifecycle(t *testing.T) {
 	for want, lifecycle := range map[string]sim.Lifecycle{
 		"failure 0: there is no replica 2 of 2": {Failures: []sim.Failure{{Replica: 2}}},
 		"failure 0: slow without end": {Failures: []sim.Failure{{Kind: sim.Slow,
@@ -385,19 +385,19 @@ func TestLivesAreChecked(t *testing.T) {
 		"failures 0 and 1: link of replica 0 twice at a time": {Failures: []sim.Failure{{Kind: sim.LinkLoss,
 			For: milli}, {Kind: sim.LinkLoss, For: milli}}},
 		"failure 0: there are no replicas 0 to 2 of 2": {Failures: []sim.Failure{{Kind: sim.Restart, Last: 2}}},
-		"scaler 0: 1 to 3 of 2 replicas": {Scalers: []sim.Scaler{{Policy: course{},
+		"scaler 0: 1 to 3 of 2 replicas": {Scalers: []sim.Scaler{{Policy: schedule{},
 			Last: 1, Least: 1, Most: 3, Scrape: milli}}},
 		"lifecycle: groups of [2 1] are not the 2 replicas": {Groups: []int{2, 1}},
 		"scaler 0: replicas 0 to 0 are no whole groups": {Groups: []int{2},
-			Scalers: []sim.Scaler{{Policy: course{}, Scrape: milli}}},
+			Scalers: []sim.Scaler{{Policy: schedule{}, Scrape: milli}}},
 		"failures 0 and 1: slow of replica 1 twice at a time": {Groups: []int{2},
 			Failures: []sim.Failure{{Kind: sim.Slow, For: milli, Permille: 2000},
 				{Kind: sim.Slow, Replica: 1, For: milli, Permille: 2000}}},
-		"scaler 1: replica 1 has another one": {Scalers: []sim.Scaler{{Policy: course{},
-			Last: 1, Scrape: milli}, {Policy: course{}, First: 1, Last: 1, Scrape: milli}}},
+		"scaler 1: replica 1 has another one": {Scalers: []sim.Scaler{{Policy: schedule{},
+			Last: 1, Scrape: milli}, {Policy: schedule{}, First: 1, Last: 1, Scrape: milli}}},
 		"hpa: it cannot scale to zero (want min 1 or more, or keda or knat": {Scalers: []sim.Scaler{{Policy: autoscale.NewHPA(1), Scrape: milli}}},
 	} {
-		if _, err := tryLive(2, lifecycle); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := tryLifecycle(2, lifecycle); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

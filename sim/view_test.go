@@ -8,9 +8,9 @@ import (
 	"clifftop/sim/simtest"
 )
 
-// fickle is a policy that uses every verb at random. Whatever it is told goes into its choices, so that a
+// randomPolicy is a policy that uses every verb at random. Whatever it is told goes into its choices, so that a
 // wrong answer shows as a different run.
-type fickle struct {
+type randomPolicy struct {
 	seed    uint64
 	window  int64 // decode steps for which it keeps a decision to do nothing but decode
 	limits  sched.Limits
@@ -22,14 +22,14 @@ type fickle struct {
 	plain  bool
 }
 
-func (p *fickle) Validate(l sched.Limits) error {
+func (p *randomPolicy) Validate(l sched.Limits) error {
 	if p.limits = l; l.Speculative {
 		return errors.New("fickle: knows nothing of drafts")
 	}
 	return nil
 }
 
-func (p *fickle) Repeats(v sched.View) int {
+func (p *randomPolicy) Repeats(v sched.View) int {
 	if !p.plain {
 		return 1
 	}
@@ -37,7 +37,7 @@ func (p *fickle) Repeats(v sched.View) int {
 }
 
 // learn lets the choices depend on a value.
-func (p *fickle) learn(values ...int64) {
+func (p *randomPolicy) learn(values ...int64) {
 	for _, x := range values {
 		p.state ^= uint64(x)
 		p.state += 0x9e3779b97f4a7c15
@@ -48,13 +48,13 @@ func (p *fickle) learn(values ...int64) {
 }
 
 // of is a number in 0…n-1; once is true once in n times.
-func (p *fickle) of(n int) int {
+func (p *randomPolicy) of(n int) int {
 	p.learn(1)
 	return int(p.state >> 1 % uint64(n))
 }
-func (p *fickle) once(n int) bool { return p.of(n) == 0 }
+func (p *randomPolicy) once(n int) bool { return p.of(n) == 0 }
 
-func (p *fickle) Schedule(v sched.View) {
+func (p *randomPolicy) Schedule(v sched.View) {
 	p.state, p.given, p.plain = p.seed, 0, false
 	p.served = make(map[sched.Seq]bool)
 	p.learn(v.DecodeSteps()/p.window, v.Departures())
@@ -70,7 +70,7 @@ func (p *fickle) Schedule(v sched.View) {
 		v.Remaining(int32(1+p.of(30))),
 		v.Remaining(1<<30), int64(v.LargestFree()), int64(v.Decoding()), v.Context(), int64(v.WaitingLen()),
 		int64(v.Budget()))
-	p.takeAway(v)
+	p.preemptSome(v)
 	p.look(v)
 	p.decode(v)
 	p.extend(v)
@@ -85,8 +85,8 @@ func (p *fickle) Schedule(v sched.View) {
 	p.progress(v)
 }
 
-// takeAway preempts some.
-func (p *fickle) takeAway(v sched.View) {
+// preemptSome preempts some.
+func (p *randomPolicy) preemptSome(v sched.View) {
 	if p.restful || v.Departures() > 150 {
 		return
 	}
@@ -97,7 +97,7 @@ func (p *fickle) takeAway(v sched.View) {
 	}
 }
 
-func (p *fickle) remove(v sched.View, s sched.Seq) {
+func (p *randomPolicy) remove(v sched.View, s sched.Seq) {
 	delete(p.served, s)
 	switch p.of(4) {
 	case 0:
@@ -112,7 +112,7 @@ func (p *fickle) remove(v sched.View, s sched.Seq) {
 }
 
 // look learns what can be seen of the running batch and of the queue.
-func (p *fickle) look(v sched.View) {
+func (p *randomPolicy) look(v sched.View) {
 	for s := v.Last(); s != sched.None; s = v.Prev(s) {
 		p.progressOf(v.Progress(s))
 		p.learn(int64(v.Missing(s)), v.Urgency(s).Key)
@@ -131,12 +131,12 @@ func (p *fickle) look(v sched.View) {
 	}
 }
 
-func (p *fickle) progressOf(g sched.Progress) {
+func (p *randomPolicy) progressOf(g sched.Progress) {
 	p.learn(g.Request, int64(g.Prompt), int64(g.Generated), int64(g.MaxTokens), int64(g.Priority))
 }
 
 // decode gives all decoding sequences their token, or none of them, or leaves it to extend to choose.
-func (p *fickle) decode(v sched.View) {
+func (p *randomPolicy) decode(v sched.View) {
 	before := v.Budget()
 	switch p.of(4) {
 	case 0:
@@ -157,7 +157,7 @@ func (p *fickle) decode(v sched.View) {
 }
 
 // give gives s some of what it misses, if the pool has room.
-func (p *fickle) give(v sched.View, s sched.Seq) {
+func (p *randomPolicy) give(v sched.View, s sched.Seq) {
 	n := int32(1 + p.of(int(min(v.Missing(s), v.Budget()))))
 	if p.served[s] || !v.Grow(s, n) {
 		return
@@ -176,7 +176,7 @@ func (p *fickle) give(v sched.View, s sched.Seq) {
 }
 
 // extend gives some prefills another chunk, and books blocks for some.
-func (p *fickle) extend(v sched.View) {
+func (p *randomPolicy) extend(v sched.View) {
 	for s := v.NextPrefill(sched.None); s != sched.None && v.Budget() > 0; s = v.NextPrefill(s) {
 		if v.Missing(s) > 0 && !p.once(3) {
 			p.give(v, s)
@@ -193,7 +193,7 @@ func (p *fickle) extend(v sched.View) {
 }
 
 // book reserves or promises blocks for s.
-func (p *fickle) book(v sched.View, s sched.Seq) {
+func (p *randomPolicy) book(v sched.View, s sched.Seq) {
 	g := v.Progress(s)
 	tokens := int32(1 + p.of(int(g.Prompt+g.MaxTokens)))
 	if p.once(2) {
@@ -204,7 +204,7 @@ func (p *fickle) book(v sched.View, s sched.Seq) {
 }
 
 // admit admits some, from the first places of the queue.
-func (p *fickle) admit(v sched.View) {
+func (p *randomPolicy) admit(v sched.View) {
 	for range p.of(4) {
 		place := p.of(3)
 		if p.limits.Ordered {
@@ -215,7 +215,7 @@ func (p *fickle) admit(v sched.View) {
 }
 
 // admitAt admits the request at a place, if there is one and everything it takes.
-func (p *fickle) admitAt(v sched.View, place int) bool {
+func (p *randomPolicy) admitAt(v sched.View, place int) bool {
 	w, ok := v.Waiting(place)
 	if !ok || v.Seats() == 0 || v.Budget() == 0 {
 		return false
@@ -246,7 +246,7 @@ func (p *fickle) admitAt(v sched.View, place int) bool {
 }
 
 // progress sees to it that somebody is given something.
-func (p *fickle) progress(v sched.View) {
+func (p *randomPolicy) progress(v sched.View) {
 	for p.given == 0 {
 		s := v.First()
 		for s != sched.None && v.Missing(s) == 0 {
@@ -267,13 +267,13 @@ func (p *fickle) progress(v sched.View) {
 	}
 }
 
-// TestVerbs demands that the naive stepper and the engine tell the same story of policies that use all verbs, with
+// TestView demands that the naive stepper and the engine tell the same story of policies that use all verbs, with
 // all features of the engine.
-func TestVerbs(t *testing.T) {
+func TestView(t *testing.T) {
 	t.Run("chaos", func(t *testing.T) { simtest.Verify(t, simtest.FuzzPolicy) })
 	t.Run("fickle", func(t *testing.T) {
 		simtest.Verify(t, simtest.Policy{Name: "fickle", New: func(k *simtest.Knobs) sched.Scheduler {
-			return &fickle{
+			return &randomPolicy{
 				seed:    uint64(k.Int("seed", 1, 1, 1<<30)),
 				window:  int64(k.Int("window", 10, 1, 40)),
 				restful: k.Flag("restful"),

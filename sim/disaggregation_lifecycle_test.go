@@ -16,8 +16,8 @@ import (
 	"clifftop/workload"
 )
 
-// liveSplit gives the replicas of a fleet lives, runs it, and returns what became of it.
-func liveSplit(t *testing.T, f sim.Fleet, lifecycle sim.Lifecycle, list []workload.Request) *diary {
+// runDisaggregated gives the replicas of a fleet lives, runs it, and returns what became of it.
+func runDisaggregated(t *testing.T, f sim.Fleet, lifecycle sim.Lifecycle, list []workload.Request) *lifecycleLog {
 	t.Helper()
 	again := slices.Clone(f.Replicas)
 	lifecycle.Renew = func(i int) engine.Config {
@@ -26,7 +26,7 @@ func liveSplit(t *testing.T, f sim.Fleet, lifecycle sim.Lifecycle, list []worklo
 		return cfg
 	}
 	f.Lifecycle = &lifecycle
-	d := new(diary)
+	d := new(lifecycleLog)
 	e, err := sim.NewFleet(f, simtest.NewRequests(list), d)
 	if err == nil {
 		err = e.Run(context.Background())
@@ -38,11 +38,11 @@ func liveSplit(t *testing.T, f sim.Fleet, lifecycle sim.Lifecycle, list []worklo
 	return d
 }
 
-// TestDividedLives ends replicas at all points of the way of a prompt of 1000 tokens. It is computed by replica 0 up to
-// 100 ms, and comes at 101 ms to replica 1, whose iterations end at 95, 105, 115 ms. That one asks for 63 blocks at 105
-// ms, which are there at 110.3 ms, and found to be there at 115 ms, so that the first token leaves at 125 ms. Where the
-// prompt has to be computed again at 115 ms it leaves at 215 ms.
-func TestDividedLives(t *testing.T) {
+// TestDisaggregatedLifecycle ends replicas at all points of the way of a prompt of 1000 tokens. It is computed by
+// replica 0 up to 100 ms, and comes at 101 ms to replica 1, whose iterations end at 95, 105, 115 ms. That one asks for
+// 63 blocks at 105 ms, which are there at 110.3 ms, and found to be there at 115 ms, so that the first token leaves at
+// 125 ms. Where the prompt has to be computed again at 115 ms it leaves at 215 ms.
+func TestDisaggregatedLifecycle(t *testing.T) {
 	const read = "110.284823ms"
 	crash := func(replica int, at clock.Duration) sim.Failure {
 		return sim.Failure{Kind: sim.Crash, Replica: replica, At: clock.Time(at), For: 50 * milli}
@@ -91,7 +91,7 @@ func TestDividedLives(t *testing.T) {
 		if c.change != nil {
 			c.change(&f, &l)
 		}
-		d := liveSplit(t, f, l, []workload.Request{
+		d := runDisaggregated(t, f, l, []workload.Request{
 			{InputTokens: 1000, OutputTokens: 3},
 			{Arrival: 5 * ms, InputTokens: 1, OutputTokens: 30},
 		})
@@ -114,13 +114,13 @@ func TestDividedLives(t *testing.T) {
 	}
 }
 
-// TestLeaseEndsWithTheReader: replica 0 has room for one prompt. The second one is computed when the KV of the first is
+// TestLeaseEndsWithReader: replica 0 has room for one prompt. The second one is computed when the KV of the first is
 // kept no more: since replica 1, which was loading it, has died. That one is there again when the second prompt comes
 // at 205 ms.
-func TestLeaseEndsWithTheReader(t *testing.T) {
+func TestLeaseEndsWithReader(t *testing.T) {
 	f := splitFleet(1, 1, 25e9)
 	f.Replicas[0].NumGPUBlocks = 64
-	d := liveSplit(t, f, sim.Lifecycle{Failures: []sim.Failure{{Replica: 1, At: 104 * ms, For: 50 * milli}}},
+	d := runDisaggregated(t, f, sim.Lifecycle{Failures: []sim.Failure{{Replica: 1, At: 104 * ms, For: 50 * milli}}},
 		[]workload.Request{
 			{InputTokens: 1000, OutputTokens: 3}, {InputTokens: 1000, OutputTokens: 3},
 		})
@@ -132,9 +132,9 @@ func TestLeaseEndsWithTheReader(t *testing.T) {
 	}
 }
 
-// TestNobodyForPrompts: requests wait for the replica that computes prompts while it is down or, with a limit of the
+// TestNoPrefillReplica: requests wait for the replica that computes prompts while it is down or, with a limit of the
 // backlog, are served by the one that answers alone. Those that were handed over wait for one that answers.
-func TestNobodyForPrompts(t *testing.T) {
+func TestNoPrefillReplica(t *testing.T) {
 	for _, c := range []struct {
 		backlog int64
 		replica int
@@ -146,7 +146,7 @@ func TestNobodyForPrompts(t *testing.T) {
 	} {
 		f := splitFleet(1, 1, 25e9)
 		f.Disaggregation.MaxBacklog = c.backlog
-		d := liveSplit(t, f, sim.Lifecycle{Failures: []sim.Failure{{Replica: c.replica, For: 200 * milli}}},
+		d := runDisaggregated(t, f, sim.Lifecycle{Failures: []sim.Failure{{Replica: c.replica, For: 200 * milli}}},
 			[]workload.Request{{Arrival: 50 * ms, InputTokens: 1000, OutputTokens: 1}})
 		if got := outcomes(d); got != c.want {
 			t.Errorf("%+v: %s", c, got)
@@ -154,26 +154,26 @@ func TestNobodyForPrompts(t *testing.T) {
 	}
 }
 
-// ledger writes down what a scaler is told once a second, and wants what there is.
-type ledger struct{ loads []float64 }
+// loadLog writes down what a scaler is told once a second, and wants what there is.
+type loadLog struct{ loads []float64 }
 
-func (*ledger) Validate(int) error { return nil }
+func (*loadLog) Validate(int) error { return nil }
 
-func (l *ledger) Turn(s *autoscale.State) (int, clock.Time) {
+func (l *loadLog) Turn(s *autoscale.State) (int, clock.Time) {
 	load, _ := s.Load.Mean(s.Now, 0)
 	l.loads = append(l.loads, load)
 	return s.Wanted, s.Now.Add(clock.Second)
 }
 
-// TestScalersOfBothKinds has three requests wait for the replica for prompts, which is down up to 3500 ms, and then for
-// the one for answers, down from 3 to 6 s: each scaler is told of those that its replicas could take.
-func TestScalersOfBothKinds(t *testing.T) {
-	prompts, answers := new(ledger), new(ledger)
-	scaler := func(i int, p *ledger) sim.Scaler {
+// TestScalersOfPrefillAndDecode has three requests wait for the replica for prompts, which is down up to 3500 ms, and
+// then for the one for answers, down from 3 to 6 s: each scaler is told of those that its replicas could take.
+func TestScalersOfPrefillAndDecode(t *testing.T) {
+	prompts, answers := new(loadLog), new(loadLog)
+	scaler := func(i int, p *loadLog) sim.Scaler {
 		return sim.Scaler{Policy: p, First: i, Last: i, Most: 1, Initial: 1, Scrape: clock.Second, Phase: 500 * milli}
 	}
 	f := splitFleet(1, 1, 25e9)
-	d := liveSplit(t, f, sim.Lifecycle{
+	d := runDisaggregated(t, f, sim.Lifecycle{
 		Scalers:  []sim.Scaler{scaler(0, prompts), scaler(1, answers)},
 		Failures: []sim.Failure{{Replica: 0, For: 3600 * milli}, {Replica: 1, At: 3000 * ms, For: 3 * clock.Second}},
 	}, slices.Repeat([]workload.Request{{Arrival: 1200 * ms, InputTokens: 1000, OutputTokens: 1}}, 3))
@@ -189,10 +189,10 @@ func TestScalersOfBothKinds(t *testing.T) {
 	}
 }
 
-// TestKindsLiveApart refuses a scaler for replicas of both kinds, and a life that they share.
-func TestKindsLiveApart(t *testing.T) {
+// TestGroupsOfOneKind refuses a scaler for replicas of both kinds, and a life that they share.
+func TestGroupsOfOneKind(t *testing.T) {
 	for want, lifecycle := range map[string]*sim.Lifecycle{
-		"scaler 0: replicas 0 to 1 are for prompts and for answers": {Scalers: []sim.Scaler{{Policy: course{1},
+		"scaler 0: replicas 0 to 1 are for prompts and for answers": {Scalers: []sim.Scaler{{Policy: schedule{1},
 			Last: 1, Most: 2, Scrape: milli}}},
 		"replicas for prompts live together with replicas for answers": {Groups: []int{2}},
 	} {

@@ -15,8 +15,8 @@ import (
 	"clifftop/workload"
 )
 
-// carrier sums up what an observer is told of transfers.
-type carrier struct {
+// linkStats sums up what an observer is told of transfers.
+type linkStats struct {
 	quiet
 	moved  map[[2]int]int64 // bytes to and from a tier, by replica and tier
 	pulled int64            // bytes of KV that requests were admitted with
@@ -25,9 +25,9 @@ type carrier struct {
 
 const trafficBlock = 1000 // bytes of 4 tokens
 
-func (c *carrier) Moved(_ clock.Time, m event.Move)    { c.moved[[2]int{m.Replica, m.Tier}] += m.Bytes }
-func (c *carrier) LinkBusy(clock.Time, int, int, bool) {}
-func (c *carrier) Finished(rec *event.Record) {
+func (c *linkStats) Moved(_ clock.Time, m event.Move)    { c.moved[[2]int{m.Replica, m.Tier}] += m.Bytes }
+func (c *linkStats) LinkBusy(clock.Time, int, int, bool) {}
+func (c *linkStats) Finished(rec *event.Record) {
 	if rec.PulledTokens > 0 {
 		c.pulled += int64(rec.PulledTokens+1+3) / 4 * trafficBlock // the last token is computed again
 	}
@@ -88,7 +88,7 @@ func TestBytesAreConserved(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		f, list := drawTraffic(t)
-		obs := &carrier{moved: map[[2]int]int64{}}
+		obs := &linkStats{moved: map[[2]int]int64{}}
 		e, err := sim.NewFleet(f, simtest.NewRequests(list), obs)
 		if err != nil {
 			t.Fatal(err)
