@@ -59,8 +59,7 @@ func ExampleDeployment_KVBlocks_doesNotFit() {
 	_, err = d.KVBlocks(model.DefaultMemoryKnobs())
 	fmt.Println(err)
 	// Output:
-	// llama-3.1-70b bf16 on 1 × h100-sxm does not fit: 66.9 GB too much per GPU (fits with tensor_parallel_size 2, or
-	// with dtype fp8)
+	// llama-3.1-70b bf16 on 1 × h100-sxm does not fit: 66.9 GB too much per GPU (fits with tensor_parallel_size 2, or with dtype fp8)
 }
 
 func ExampleKernels_Span() {
