@@ -17,7 +17,7 @@ type scaling struct {
 // scrapeLoad reads the metric of the replicas that can be reached.
 func (l *lifecycle) scrapeLoad(s *scaling, k int) {
 	sum := 0.0
-	if s.Metric == autoscale.Waiting || s.Metric == autoscale.Concurrency {
+	if s.Metric.CountsHeld() {
 		sum = float64(l.heldFor(s))
 	}
 	for i := s.First; i <= s.Last; i++ {
@@ -50,15 +50,7 @@ func (l *lifecycle) heldFor(s *scaling) (n int) {
 // gauge is a metric at an instant that is not past the next boundary.
 func (r *Replica) gauge(m autoscale.Metric, at clock.Time) float64 {
 	x := r.metrics(at, at)
-	switch m {
-	case autoscale.Waiting:
-		return float64(x.Waiting)
-	case autoscale.Running:
-		return float64(x.Running)
-	case autoscale.KVUsage:
-		return x.KVUsage()
-	}
-	return float64(x.Waiting + x.Running)
+	return m.Of(autoscale.Gauges{Waiting: x.Waiting, Running: x.Running, KVUsage: x.KVUsage()})
 }
 
 // scale is a turn of a policy.

@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/autoscaler"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim"
 	"clifftop/sim/autoscale"
-	"clifftop/sim/clock"
 )
 
 // Autoscale is the autoscalers of a fleet: a map for all replicas, or a list of one for each pool.
@@ -52,11 +52,10 @@ func (a *Autoscale) key(k int) string {
 	return "lifecycle.autoscale"
 }
 
-// Autoscaler decides how many replicas there are, by a metric of those that serve. Parameters have the names and
-// defaults of Kubernetes, KEDA and Knative.
+// Autoscaler decides how many replicas there are, by a metric of those that serve.
 type Autoscaler struct {
-	// Policy is the rule: hpa, Kubernetes' horizontal pod autoscaler; keda; or knative.
-	Policy string `json:"policy" one:"hpa keda knative"`
+	// Policy is the rule.
+	Policy autoscaler.Name `json:"policy"`
 	// Pool is the pool that it scales; null is all replicas, where there are no pools or one.
 	Pool *string `json:"pool,omitempty"`
 	// Min is the minimum number of replicas, by default 1. With 0, which hpa does not allow, requests must wait at
@@ -69,59 +68,42 @@ type Autoscaler struct {
 	// Metric is what is scraped of every replica: requests waiting, running, or both, which is concurrency, or the part
 	// of the KV pool in use. Null is waiting, and concurrency for knative. Requests held at the router count as
 	// waiting.
-	Metric *string `json:"metric,omitempty" one:"waiting running concurrency kv-usage"`
+	Metric *autoscaler.Metric `json:"metric,omitempty"`
 	// Target is the value of the metric that each replica should have; for knative the concurrency that one may have,
 	// of which target_utilization is aimed at.
 	Target float64 `json:"target" range:"(0,1000000000]"`
 	// Scrape is how often the metric is read; null is 15s, and 1s for knative.
 	Scrape *unit.Duration `json:"scrape,omitempty" range:"(0,3600]"`
-	// Window is that of the mean of the metric: 60s for knative; for the others null, the last value that was read.
-	Window *unit.Duration `json:"window,omitempty" range:"(0,86400]"`
-	// SyncPeriod is the period of the loop of the HPA, which keda uses too.
-	SyncPeriod *unit.Duration `json:"sync_period,omitempty" range:"(0,3600]"`
-	// Tolerance is how far from 1 the ratio of metric and target may be.
-	Tolerance *float64 `json:"tolerance,omitempty" range:"[0,1)"`
-	// ScaleUpPods may always be added in a scale_up_period, and as many as there are.
-	ScaleUpPods   *int           `json:"scale_up_pods,omitempty" range:"[1,4096]"`
-	ScaleUpPeriod *unit.Duration `json:"scale_up_period,omitempty" range:"(0,3600]"`
-	// StabilizationWindow is how long a higher recommendation delays the removal of replicas.
-	StabilizationWindow *unit.Duration `json:"stabilization_window,omitempty" range:"[0,3600]"`
-	// PollingInterval is how often keda looks at the metric.
-	PollingInterval *unit.Duration `json:"polling_interval,omitempty" range:"(0,3600]"`
-	// CooldownPeriod is how long after the last activity keda removes the last replica.
-	CooldownPeriod *unit.Duration `json:"cooldown_period,omitempty" range:"[0,86400]"`
-	// ActivationThreshold is the sum of the metric above which keda starts the first replica.
-	ActivationThreshold *float64 `json:"activation_threshold,omitempty" range:"[0,1000000000]"`
-	// TargetUtilization is the part of the target that knative aims at.
-	TargetUtilization *float64 `json:"target_utilization,omitempty" range:"(0,1]"`
-	// PanicWindow is the part of the window by which knative panics, and PanicThreshold how many times the ready
-	// replicas make it do so.
-	PanicWindow    *float64 `json:"panic_window,omitempty" range:"(0,1]"`
-	PanicThreshold *float64 `json:"panic_threshold,omitempty" range:"(1,1000]"`
-	// MaxScaleUpRate and MaxScaleDownRate bound by how many times the number changes at once.
-	MaxScaleUpRate   *float64 `json:"max_scale_up_rate,omitempty" range:"(1,1000000]"`
-	MaxScaleDownRate *float64 `json:"max_scale_down_rate,omitempty" range:"(1,1000000]"`
-	// ScaleToZeroGracePeriod is how long no replica must be needed before knative removes the last one.
-	ScaleToZeroGracePeriod *unit.Duration `json:"scale_to_zero_grace_period,omitempty" range:"[0,86400]"`
-	// TickInterval is the period of knative's loop.
-	TickInterval *unit.Duration `json:"tick_interval,omitempty" range:"(0,3600]"`
+
+	options autoscaler.Options // of the rule
 }
 
+// Variants implements [yamldoc.Variants].
 func (*Autoscaler) Variants() (string, map[string]yamldoc.VariantKeys) {
-	common := []string{"pool", "min", "max", "initial", "metric", "scrape", "window"}
-	hpa := append(common, "sync_period", "tolerance", "scale_up_pods", "scale_up_period", "stabilization_window")
-	return "policy", map[string]yamldoc.VariantKeys{
-		"": {Required: []string{"policy"},
-			Optional: slices.DeleteFunc(yamldoc.KeysOf(&Autoscaler{}), func(name string) bool {
-				return name == "policy"
-			})},
-		"hpa": {Required: []string{"target"}, Optional: hpa},
-		"keda": {Required: []string{"target"},
-			Optional: append(hpa[:len(hpa):len(hpa)], "polling_interval", "cooldown_period", "activation_threshold")},
-		"knative": {Required: []string{"target"},
-			Optional: append(common[:len(common):len(common)], "target_utilization", "panic_window", "panic_threshold",
-				"max_scale_up_rate", "max_scale_down_rate", "scale_to_zero_grace_period", "tick_interval")},
+	common := []string{"pool", "min", "max", "initial", "metric", "scrape"}
+	keys := autoscaler.Rules().Variants(yamldoc.VariantKeys{Required: []string{"target"}, Optional: common})
+	all := yamldoc.KeysOf(&Autoscaler{})[1:]
+	for _, r := range autoscaler.Rules() {
+		all = append(all, yamldoc.KeysOf(r.Options())...)
 	}
+	keys[""] = yamldoc.VariantKeys{Required: []string{"policy"}, Optional: all}
+	return "policy", keys
+}
+
+// Extension implements [yamldoc.Extended].
+func (x *Autoscaler) Extension(name string) any {
+	r, ok := autoscaler.Rules().Find(name)
+	if !ok {
+		return nil
+	}
+	x.options = r.Options()
+	return x.options
+}
+
+// MarshalJSON writes the map with the options of the rule.
+func (x Autoscaler) MarshalJSON() ([]byte, error) {
+	type keys Autoscaler
+	return yamldoc.MarshalObject(keys(x), x.options)
 }
 
 // atMost lets every autoscaler have as many replicas as it may, before they are resolved.
@@ -210,32 +192,35 @@ func (u fleetResolver) scaler(x *Autoscaler, key string) error {
 	if why != "" {
 		return s.Fault(key+".pool", "%s", why)
 	}
-	metric, scrape := "waiting", 15*clock.Second
-	if x.Policy == "knative" {
-		metric, scrape = "concurrency", clock.Second
-	}
+	x.options = yamldoc.CopyOf(x.options) // the defaults are not filled in for the scenario that was given
+	usual := x.options.Defaults()
 	optional.Default(&x.Min, 1)
 	optional.Default(&x.Initial, max(*x.Min, 1))
-	optional.Default(&x.Metric, metric)
-	optional.Default(&x.Scrape, unit.Duration(scrape))
+	optional.Default(&x.Metric, autoscaler.Metric(usual.Metric.String()))
+	optional.Default(&x.Scrape, unit.Duration(usual.Scrape))
+	metric := x.Metric.Of()
 	least := s.FirstGiven(key+".min", key)
 	switch most := *x.Max; {
 	case *x.Min > most:
 		return s.Fault(least, "%d replicas are more than max, %d", *x.Min, most)
 	case *x.Initial > most:
 		return s.Fault(s.FirstGiven(key+".initial", key), "%d replicas are more than max, %d", *x.Initial, most)
-	case x.Policy == "knative" && *x.Metric != "concurrency":
-		return s.Fault(key+".metric", "knative does not scale by %s (want concurrency)", *x.Metric)
-	case *x.Metric == "kv-usage" && u.poolWith(first).Setup.Config.NumGPUBlocks == 0:
-		return s.Fault(key+".metric", "kv-usage needs a finite KV cache (want waiting, running or concurrency)")
-	case *x.Min == 0 && *x.Metric != "waiting" && *x.Metric != "concurrency":
-		return s.Fault(least, "nothing wakes the first replica: %s of none is 0 (want metric waiting or concurrency, or min 1 or more)", *x.Metric)
+	case usual.OnlyMetric && metric != usual.Metric:
+		return s.Fault(key+".metric", "%s does not scale by %v (want %v)", x.Policy, metric, usual.Metric)
+	case metric.NeedsLimitedKV() && u.poolWith(first).Setup.Config.NumGPUBlocks == 0:
+		return s.Fault(key+".metric", "%v needs a finite KV cache (want %s)", metric,
+			metricsWhere(func(m autoscale.Metric) bool { return !m.NeedsLimitedKV() }))
+	case *x.Min == 0 && !metric.CountsHeld():
+		return s.Fault(least,
+			"nothing wakes the first replica: %v of none is 0 (want metric %s, or min 1 or more)", metric,
+			metricsWhere(autoscale.Metric.CountsHeld))
 	case *x.Min == 0 && s.Lifecycle.Hold != nil && *s.Lifecycle.Hold == 0:
 		return s.Fault(least, "min 0 needs requests that wait at the router to start the first replica (set lifecycle.hold above 0, or min to 1 or more)")
 	}
-	if err := x.rule().Validate(*x.Min); err != nil {
+	policy := x.options.Policy(x.Target)
+	if err := policy.Validate(*x.Min); err != nil {
 		at := key
-		if *x.Min == 0 && x.Policy == "hpa" {
+		if policy.Validate(1) == nil {
 			at = least
 		}
 		return s.Fault(at, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
@@ -243,54 +228,15 @@ func (u fleetResolver) scaler(x *Autoscaler, key string) error {
 	return nil
 }
 
-// rule makes the rule for one run, and tells in the scenario what it does where nothing was said.
-func (x *Autoscaler) rule() autoscale.Policy {
-	switch x.Policy {
-	case "knative":
-		p := autoscale.NewKnative(x.Target)
-		settle(&x.Window, &p.Window)
-		settle(&x.TickInterval, &p.Tick)
-		settle(&x.ScaleToZeroGracePeriod, &p.Grace)
-		choose(&x.TargetUtilization, &p.Utilisation)
-		choose(&x.PanicWindow, &p.PanicPart)
-		choose(&x.PanicThreshold, &p.PanicThreshold)
-		choose(&x.MaxScaleUpRate, &p.ScaleUp)
-		choose(&x.MaxScaleDownRate, &p.ScaleDown)
-		return p
-	case "keda":
-		p := autoscale.NewKEDA(x.Target)
-		x.hpa(&p.HPA)
-		settle(&x.PollingInterval, &p.Poll)
-		settle(&x.CooldownPeriod, &p.Cooldown)
-		choose(&x.ActivationThreshold, &p.Activation)
-		return p
+// metricsWhere names the metrics that have a property, for a message.
+func metricsWhere(has func(autoscale.Metric) bool) string {
+	var names []string
+	for _, m := range autoscale.Metrics() {
+		if has(m) {
+			names = append(names, m.String())
+		}
 	}
-	p := autoscale.NewHPA(x.Target)
-	x.hpa(p)
-	return p
-}
-
-func (x *Autoscaler) hpa(p *autoscale.HPA) {
-	if x.Window != nil {
-		p.Window = x.Window.Clock()
-	}
-	settle(&x.SyncPeriod, &p.Loop)
-	settle(&x.ScaleUpPeriod, &p.Period)
-	settle(&x.StabilizationWindow, &p.Stabilisation)
-	choose(&x.Tolerance, &p.Tolerance)
-	choose(&x.ScaleUpPods, &p.AddAtOnce)
-}
-
-// choose takes what was given, or tells what it is otherwise.
-func choose[T any](given **T, of *T) {
-	optional.Default(given, *of)
-	*of = **given
-}
-
-// settle is choose for a time.
-func settle(given **unit.Duration, of *clock.Duration) {
-	optional.Default(given, unit.Duration(*of))
-	*of = (*given).Clock()
+	return yamldoc.OneOf(names)
 }
 
 // scalers makes the autoscalers of a run.
@@ -299,17 +245,13 @@ func (u fleetBuilder) scalers() (all []sim.Scaler) {
 	if a == nil {
 		return nil
 	}
-	metrics := map[string]autoscale.Metric{
-		"waiting": autoscale.Waiting, "running": autoscale.Running, "concurrency": autoscale.Concurrency,
-		"kv-usage": autoscale.KVUsage,
-	}
 	for k := range a.Scalers {
-		x := a.Scalers[k] // a copy: a run tells the scenario nothing
+		x := &a.Scalers[k]
 		first, last, _ := u.members(x.Pool)
 		all = append(all, sim.Scaler{
-			Policy: x.rule(), First: first, Last: last, Least: *x.Min, Most: *x.Max, Initial: *x.Initial,
-			Metric: metrics[*x.Metric], Scrape: x.Scrape.Clock(),
-			Keep: optional.Value(x.Window).Clock() + x.Scrape.Clock(),
+			Policy: x.options.Policy(x.Target), First: first, Last: last, Least: *x.Min, Most: *x.Max,
+			Initial: *x.Initial, Metric: x.Metric.Of(), Scrape: x.Scrape.Clock(),
+			Keep: x.options.Longest() + x.Scrape.Clock(),
 		})
 	}
 	return all

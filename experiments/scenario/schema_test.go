@@ -243,10 +243,10 @@ func (m schemaMaker) of(t reflect.Type, tag reflect.StructTag, def reflect.Value
 		s.Type, s.Items = "array", m.of(t.Elem(), tag, reflect.Value{})
 	case reflect.String:
 		s.Type = "string"
-		for _, name := range strings.Fields(tag.Get("one")) {
+		for _, name := range yamldoc.NamesOf(t, tag) {
 			s.Enum = append(s.Enum, name)
 		}
-		if tag.Get("one") == "" && tag.Get("empty") == "" {
+		if s.Enum == nil && tag.Get("empty") == "" {
 			s.MinLength = jsonschema.Ptr(1)
 		}
 	case reflect.Bool:
@@ -519,7 +519,7 @@ func (m schemaMaker) choice(t reflect.Type, u yamldoc.Variants) *jsonschema.Sche
 	}
 	slices.Sort(values)
 	for _, v := range values {
-		if v == "*" {
+		if v == "*" || v == "" && slices.Contains(ruled, t) {
 			continue
 		}
 		s := closed()
@@ -546,8 +546,6 @@ func (m schemaMaker) choice(t reflect.Type, u yamldoc.Variants) *jsonschema.Sche
 		if v != "" {
 			s.Properties[decider] = &jsonschema.Schema{Const: jsonschema.Ptr(any(v))}
 			s.Required = append(s.Required, decider)
-		} else if slices.Contains(ruled, t) {
-			continue
 		}
 		choice.AnyOf = append(choice.AnyOf, s)
 	}

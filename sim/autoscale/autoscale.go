@@ -103,17 +103,3 @@ func up(x float64) int {
 	}
 	return int(math.Ceil(x - 1e-9*math.Max(1, x)))
 }
-
-// Metric is what a fleet scales by.
-type Metric uint8
-
-// The metrics, each of one replica; those held at the router count as waiting.
-const (
-	// Waiting is the number of requests in the queue (vllm:num_requests_waiting), Running that in the batch
-	// (vllm:num_requests_running), Concurrency that of both.
-	Waiting Metric = iota
-	Running
-	Concurrency
-	// KVUsage is the part of the KV pool in use (vllm:kv_cache_usage_perc).
-	KVUsage
-)

@@ -165,7 +165,7 @@ func (d drawer) lifecycle(replicas int, together []int, step clock.Duration) *si
 			Policy: &randomAutoscaler{step: step/4 + 1 + some("turn", 10), seed: uint64(d.between("mood", 0, 1000)),
 				most: groups},
 			Last: replicas - 1, Most: groups, Initial: d.between("initial", 0, groups),
-			Scrape: step/4 + 1 + some("scrape", 10), Metric: autoscale.Metric(d.of("metric", 4)),
+			Scrape: step/4 + 1 + some("scrape", 10), Metric: autoscale.Metric(d.of("metric", len(autoscale.Metrics()))),
 		}}
 	}
 	return l

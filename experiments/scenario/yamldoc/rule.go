@@ -1,6 +1,9 @@
 package yamldoc
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // Rule is a rule that a scenario can name, such as a router. It has options of its own, which are keys beside its
 // name.
@@ -45,4 +48,11 @@ func (rules Rules[Options]) Variants(common VariantKeys) map[string]VariantKeys 
 		}
 	}
 	return keys
+}
+
+// CopyOf returns a pointer to a copy of the struct that the pointer points to.
+func CopyOf[T any](pointer T) T {
+	copied := reflect.New(reflect.TypeOf(pointer).Elem())
+	copied.Elem().Set(reflect.ValueOf(pointer).Elem())
+	return copied.Interface().(T)
 }

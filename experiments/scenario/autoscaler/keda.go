@@ -1,0 +1,32 @@
+package autoscaler
+
+import (
+	"clifftop/experiments/scenario/unit"
+	"clifftop/sim/autoscale"
+)
+
+var kedaRule = Rule{
+	Name:    "keda",
+	Does:    "hpa on the sum of the metric; it can scale to zero",
+	Source:  "KEDA, Scaling Deployments",
+	Options: func() Options { return new(keda) },
+}
+
+type keda struct {
+	hpa
+	// PollingInterval is how often keda looks at the metric.
+	PollingInterval *unit.Duration `json:"polling_interval,omitempty" range:"(0,3600]"`
+	// CooldownPeriod is how long after the last activity keda removes the last replica.
+	CooldownPeriod *unit.Duration `json:"cooldown_period,omitempty" range:"[0,86400]"`
+	// ActivationThreshold is the sum of the metric above which keda starts the first replica.
+	ActivationThreshold *float64 `json:"activation_threshold,omitempty" range:"[0,1000000000]"`
+}
+
+func (o *keda) Policy(target float64) autoscale.Policy {
+	p := autoscale.NewKEDA(target)
+	o.set(&p.HPA)
+	settle(&o.PollingInterval, &p.Poll)
+	settle(&o.CooldownPeriod, &p.Cooldown)
+	choose(&o.ActivationThreshold, &p.Activation)
+	return p
+}
