@@ -35,7 +35,7 @@ func (e *Simulation) arrive(r *workload.Request) error {
 			e.undeliverable(r, to, notPending)
 			return nil
 		}
-		at = at.Add(e.replicas[to].Handling(r))
+		at = at.Add(e.replicas[to].Config().Handling(r))
 		e.sent(r, to)
 	}
 	if at > e.now || leaves || e.frontEnd.due.Len() > 0 || e.limited {
@@ -106,7 +106,7 @@ func (e *Simulation) reach(x pq.Item[int32]) {
 		}
 		held.to = to
 		e.sent(r, to)
-		if at := e.now.Add(e.replicas[to].Handling(r)); at > e.now {
+		if at := e.now.Add(e.replicas[to].Config().Handling(r)); at > e.now {
 			e.frontEnd.push(at, r.ID, x.Value)
 			return
 		}
@@ -188,6 +188,6 @@ func (e *Simulation) answered(rec *event.Record) {
 	if rec.Left == clock.Never {
 		rec.Again = e.src.Done(&rec.Request,
 			workload.End{At: rec.ClientLast, First: rec.ClientFirst,
-				Tokens: e.replicas[rec.Replica].OutputOf(&rec.Request)})
+				Tokens: e.replicas[rec.Replica].Config().OutputOf(&rec.Request)})
 	}
 }

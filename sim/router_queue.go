@@ -68,7 +68,7 @@ func (e *Simulation) release() {
 		e.sent(r, to)
 		x := e.replicas[to]
 		x.Delay(r, e.now.Sub(r.Arrival.Add(e.networkIn)))
-		e.frontEnd.push(e.now.Add(x.Handling(r)), r.ID, ref)
+		e.frontEnd.push(e.now.Add(x.Config().Handling(r)), r.ID, ref)
 	}
 	e.lifecycle.held = still
 }

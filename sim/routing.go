@@ -68,7 +68,7 @@ func (t *routing) fits(r *workload.Request) bool {
 // someFits reports whether one of some replicas can serve r.
 func someFits(among []*Replica, r *workload.Request) bool {
 	for _, p := range among {
-		if !p.NeverFits(r) {
+		if !p.Config().NeverFits(r) {
 			return true
 		}
 	}
@@ -84,17 +84,17 @@ func (t *routing) route(r *workload.Request) int32 {
 		return 0
 	}
 	var by *router
-	fits := func(i int32) bool { return !t.fleet.replicas[i].NeverFits(r) }
+	fits := func(i int32) bool { return !t.fleet.replicas[i].Config().NeverFits(r) }
 	switch s := t.disaggregated; {
 	case s == nil:
 		by = of(t.routers, r)
 	case s.handedOff(r) || s.direct(r):
 		by = of(s.decoders, r)
-		fits = func(i int32) bool { return s.decodes(i) && !t.fleet.replicas[i].NeverFits(r) }
+		fits = func(i int32) bool { return s.decodes(i) && !t.fleet.replicas[i].Config().NeverFits(r) }
 	default:
 		by = of(t.routers, r)
 		one := promptOnly(r)
-		fits = func(i int32) bool { return s.prefills(i) && !t.fleet.replicas[i].NeverFits(one) }
+		fits = func(i int32) bool { return s.prefills(i) && !t.fleet.replicas[i].Config().NeverFits(one) }
 	}
 	by.choices, by.asked = t.ready, 0
 	if !t.alike {

@@ -22,13 +22,13 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 		r.space.lookUp(w, r.seqs.known(w)) // or the cache's answer to an earlier question is used
 	}
 	i := r.take(place, w)
-	s := r.seq(i)
+	s := r.seqs.at(i)
 	switch {
 	case s.hosted > 0:
 		s.reused = 0
-		r.load(s)
+		r.space.swapIn(s)
 	case s.phase == loaded:
-		r.conn.unpark(i)
+		r.connector.unpark(i)
 		s.reserved, r.space.reserves = r.space.held(s), true
 	default:
 		s.loaded, s.reused = 0, r.space.takeCached(s)
@@ -71,15 +71,15 @@ func (r *Engine) take(place int, w *waiting) int32 {
 	i := w.seq
 	if i == none {
 		i = r.seqs.take()
-		r.start(r.seq(i), &w.req)
+		r.start(r.seqs.at(i), &w.req)
 		if len(r.late) > 0 {
 			delete(r.late, w.req.ID)
 		}
 		if MayLeave(&w.req) {
 			p := r.host.Client(w.req.ID)
 			p.Seq = i
-			p.Note(&r.seq(i).rec)
-			r.seq(i).indexOwn = r.seq(i).indexOwn || p.Again && r.space.caching
+			p.Note(&r.seqs.at(i).rec)
+			r.seqs.at(i).indexOwn = r.seqs.at(i).indexOwn || p.Again && r.space.caching
 		}
 	}
 	r.space.Settle()
@@ -106,13 +106,9 @@ func (r *Engine) start(s *sequence, req *workload.Request) {
 	s.rec.Scheduled = clock.Never
 	s.rec.FirstToken, s.rec.LastToken = clock.Never, clock.Never
 	s.rec.ClientFirst, s.rec.ClientLast, s.rec.Left = clock.Never, clock.Never, clock.Never
-	s.output, s.declared = r.OutputOf(req), r.cfg.declaredOf(req)
+	s.output, s.declared = r.cfg.OutputOf(req), r.cfg.declaredOf(req)
 	s.slots = s.output
-	if r.conn != nil {
-		if handoff := r.conn.handoffs[req.ID]; handoff.Remote.Again {
-			s.reached = handoff.Remote.Tokens
-		}
-	}
+	s.reached = r.connector.computedFor(req.ID)
 	if r.depth > 1 && s.declared > s.output {
 		s.slots++
 	}

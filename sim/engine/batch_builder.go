@@ -76,7 +76,7 @@ func (it *batchBuilder) DecodeSteps() int64 { return it.r.gpu.decodeSteps }
 // Grow implements [sched.Decoding].
 func (it *batchBuilder) Grow(i sched.Seq, n int32) bool {
 	r := it.r
-	s := r.seq(int32(i))
+	s := r.seqs.at(int32(i))
 	r.space.Settle()
 	computed := s.computed
 	if s.phase == decoding {
@@ -91,7 +91,7 @@ func (it *batchBuilder) Grow(i sched.Seq, n int32) bool {
 
 // Give implements [sched.Decoding].
 func (it *batchBuilder) Give(i sched.Seq, n int32) {
-	s := it.r.seq(int32(i))
+	s := it.r.seqs.at(int32(i))
 	switch s.phase {
 	case decoding:
 		it.giveDecode(int32(i), s)

@@ -31,8 +31,8 @@ func (v *batchView) Context() int64 {
 	if v.stepped {
 		sum -= int64(r.cohort.size)
 	}
-	for i := r.running.first; i != none && r.running.speculating > 0; i = r.seq(i).next {
-		if s := r.seq(i); s.phase == speculating {
+	for i := r.running.first; i != none && r.running.speculating > 0; i = r.seqs.at(i).next {
+		if s := r.seqs.at(i); s.phase == speculating {
 			sum += int64(v.computed(s))
 		}
 	}
@@ -46,8 +46,8 @@ func (v *batchView) Remaining(limit int32) int64 {
 		return r.running.remaining
 	}
 	var sum int64
-	for i := r.running.first; i != none; i = r.seq(i).next {
-		if s := r.seq(i); !s.over {
+	for i := r.running.first; i != none; i = r.seqs.at(i).next {
+		if s := r.seqs.at(i); !s.over {
 			sum += int64(min(s.declared-v.generated(s), limit))
 		}
 	}
@@ -66,7 +66,7 @@ func (v *batchView) First() sched.Seq {
 }
 
 // Next implements [sched.Walk].
-func (v *batchView) Next(s sched.Seq) sched.Seq { return sched.Seq(v.r.seq(int32(s)).next) }
+func (v *batchView) Next(s sched.Seq) sched.Seq { return sched.Seq(v.r.seqs.at(int32(s)).next) }
 
 // Last implements [sched.Walk].
 func (v *batchView) Last() sched.Seq {
@@ -75,16 +75,16 @@ func (v *batchView) Last() sched.Seq {
 }
 
 // Prev implements [sched.Walk].
-func (v *batchView) Prev(s sched.Seq) sched.Seq { return sched.Seq(v.r.seq(int32(s)).prev) }
+func (v *batchView) Prev(s sched.Seq) sched.Seq { return sched.Seq(v.r.seqs.at(int32(s)).prev) }
 
 // NextPrefill implements [sched.Walk].
 func (v *batchView) NextPrefill(s sched.Seq) sched.Seq {
 	after := int64(0)
 	if s != sched.None {
-		after = v.r.seq(int32(s)).serial
+		after = v.r.seqs.at(int32(s)).serial
 	}
 	for _, i := range v.r.running.prefills {
-		if v.r.seq(i).serial > after {
+		if v.r.seqs.at(i).serial > after {
 			return sched.Seq(i)
 		}
 	}
@@ -93,7 +93,7 @@ func (v *batchView) NextPrefill(s sched.Seq) sched.Seq {
 
 // Missing implements [sched.Walk].
 func (v *batchView) Missing(i sched.Seq) int32 {
-	switch s := v.r.seq(int32(i)); s.phase {
+	switch s := v.r.seqs.at(int32(i)); s.phase {
 	case decoding:
 		if v.hasToken(s) || v.r.inOtherCohort(s) {
 			return 0
@@ -102,14 +102,14 @@ func (v *batchView) Missing(i sched.Seq) int32 {
 	case prefilling:
 		return s.target - s.computed
 	case speculating:
-		return v.r.missingDrafts(s)
+		return s.missingWithDrafts(v.r.cfg.MaxModelLen)
 	}
 	return 0
 }
 
 // Progress implements [sched.Walk].
 func (v *batchView) Progress(i sched.Seq) sched.Progress {
-	s := v.r.seq(int32(i))
+	s := v.r.seqs.at(int32(i))
 	p := progress(&s.rec.Request)
 	p.MaxTokens = s.declared
 	p.Generated = v.generated(s)
@@ -118,11 +118,11 @@ func (v *batchView) Progress(i sched.Seq) sched.Progress {
 
 // Urgency implements [sched.Walk].
 func (v *batchView) Urgency(i sched.Seq) sched.Urgency {
-	s := v.r.seq(int32(i))
+	s := v.r.seqs.at(int32(i))
 	u := sched.Urgency{Arrival: int64(s.rec.Request.Arrival), Request: s.rec.Request.ID}
 	if order := v.r.cfg.Order; order != nil {
 		v.orderView = sched.Waiting{
-			Progress: v.Progress(i), Computed: v.computed(s), Answer: v.r.OutputOf(&s.rec.Request),
+			Progress: v.Progress(i), Computed: v.computed(s), Answer: v.r.cfg.OutputOf(&s.rec.Request),
 			Preempted: s.rec.Preemptions > 0, Urgency: u,
 		}
 		v.orderView.Known = v.orderView.Prompt + v.orderView.Generated

@@ -1,37 +1,30 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
 
-// check asserts that the closed forms of the cohort agree with its members one by one, and the
-// invariants of pool and limits. It is called between events, when Config.Check is set.
-func (r *Engine) check() error {
-	c := &r.cohort
-	if r.pipe != nil {
-		c = r.pipe.whole()
+	"clifftop/sim/event"
+)
+
+// checker asserts the invariants of an engine between events, when Config.Check is set: that the closed forms of the
+// cohort agree with its members one by one, and that pool and limits are kept.
+type checker struct {
+	e *Engine
+	c *cohort // all decoding sequences
+	census
+}
+
+// check returns the first broken invariant of an engine, or nil.
+func check(e *Engine) error {
+	k := checker{e: e, c: &e.cohort}
+	if e.pipe != nil {
+		k.c = e.pipe.whole()
 	}
-	n, err := r.count()
-	if err != nil {
-		return err
-	}
-	for _, holds := range [...]func(*Engine, *cohort, *census) error{
-		(*Engine).checkBatch,
-		(*Engine).checkOwed,
-		(*Engine).checkRemaining,
-		(*Engine).checkPool,
-		(*Engine).checkSchedules,
+	for _, holds := range [...]func() error{
+		k.count, k.checkBatch, k.checkOwed, k.checkRemaining, k.checkPool, k.checkSchedules,
+		k.checkBudget, k.checkLevels, k.checkGPUTime, k.checkWork, k.checkInFlight,
 	} {
-		if err := holds(r, c, n); err != nil {
-			return err
-		}
-	}
-	for _, holds := range [...]func(*Engine) error{
-		(*Engine).checkBudget,
-		(*Engine).checkLevels,
-		(*Engine).checkGPUTime,
-		(*Engine).checkWork,
-		(*Engine).checkInFlight,
-	} {
-		if err := holds(r); err != nil {
+		if err := holds(); err != nil {
 			return err
 		}
 	}
@@ -56,208 +49,235 @@ type census struct {
 
 // count counts the running sequences, and asserts what holds for each by itself. Blocks are counted of those too that
 // are out of the batch while KV is loaded, or kept for others.
-func (r *Engine) count() (*census, error) {
-	size := r.cfg.BlockSize
-	n := &census{takes: make([]int32, size), booked: make([]int32, size)}
-	for i := r.running.first; i != none; i = r.seq(i).next {
-		if err := n.add(r, r.seq(i)); err != nil {
-			return nil, err
+func (k *checker) count() error {
+	size := k.e.cfg.BlockSize
+	k.takes, k.booked = make([]int32, size), make([]int32, size)
+	for i := k.e.running.first; i != none; i = k.e.seqs.at(i).next {
+		if err := k.add(k.e.seqs.at(i)); err != nil {
+			return err
 		}
 	}
-	if r.conn != nil {
-		held, windowed := r.conn.holds(r)
-		n.held, n.windowed = n.held+held, n.windowed+windowed
+	held, windowed := k.e.connector.holds()
+	k.held, k.windowed = k.held+held, k.windowed+windowed
+	if k.e.ahead.N > 0 { // its first step is counted, but not committed
+		k.remaining += int64(k.e.it.decodes)
 	}
-	if r.ahead.N > 0 { // its first step is counted, but not committed
-		n.remaining += int64(r.it.decodes)
-	}
-	return n, nil
+	return nil
 }
 
 // add counts s.
-func (n *census) add(r *Engine, s *sequence) error {
-	n.running++
+func (k *checker) add(s *sequence) error {
+	k.running++
 	computed, issued := s.computed, s.issued
 	switch s.phase {
 	case decoding:
-		grown := int32(r.steps(s) - s.joined)
+		grown := int32(k.e.steps(s) - s.joined)
 		computed, issued = s.target+grown, issued+grown
-		if err := n.addMember(r, s, computed); err != nil {
+		if err := k.addMember(s, computed); err != nil {
 			return err
 		}
 	case prefilling:
-		n.prefills++
+		k.prefills++
 	case speculating:
-		n.drafting++
+		k.drafting++
 	}
 	if !s.over {
-		n.remaining += int64(s.declared - issued)
+		k.remaining += int64(s.declared - issued)
 	}
-	return n.addBlocks(r, s, computed)
+	return k.addBlocks(s, computed)
 }
 
 // addMember counts s, which has computed so many tokens, as a member of the cohort.
-func (n *census) addMember(r *Engine, s *sequence, computed int32) error {
-	n.members++
-	n.context += int64(computed)
+func (k *checker) addMember(s *sequence, computed int32) error {
+	k.members++
+	k.context += int64(computed)
 	if s.covered {
-		n.empty += s.coverage - r.cfg.blocksFor(computed)
+		k.empty += s.coverage - k.e.cfg.blocksFor(computed)
 	} else {
-		n.takes[s.residue]++
+		k.takes[s.residue]++
 	}
 	if s.bookedNext {
-		n.booked[s.residue]++
+		k.booked[s.residue]++
 	}
-	if s.covered && computed > int32(s.reserved)*r.cfg.BlockSize {
-		return r.Broken("request %d has computed %d tokens in %d reserved blocks", s.rec.Request.ID, computed,
+	if s.covered && computed > int32(s.reserved)*k.e.cfg.BlockSize {
+		return k.e.Broken("request %d has computed %d tokens in %d reserved blocks", s.rec.Request.ID, computed,
 			s.reserved)
 	}
-	if steps := r.steps(s); s.ends <= steps {
-		return r.Broken("sequence of request %d decodes at step %d past its last %d", s.rec.Request.ID, steps, s.ends)
+	if steps := k.e.steps(s); s.ends <= steps {
+		return k.e.Broken("sequence of request %d decodes at step %d past its last %d", s.rec.Request.ID, steps, s.ends)
 	}
 	return nil
 }
 
 // addBlocks counts the blocks of s, which has computed so many tokens.
-func (n *census) addBlocks(r *Engine, s *sequence, computed int32) error {
-	blocks := max(s.reserved, r.cfg.blocksFor(computed))
-	if r.cfg.Speculative.On() {
-		if blocks > r.space.held(s) {
-			return r.Broken("request %d has %d blocks for %d tokens", s.rec.Request.ID, r.space.held(s), computed)
+func (k *checker) addBlocks(s *sequence, computed int32) error {
+	blocks := max(s.reserved, k.e.cfg.blocksFor(computed))
+	if k.e.cfg.Speculative.On() {
+		if blocks > k.e.space.held(s) {
+			return k.e.Broken("request %d has %d blocks for %d tokens", s.rec.Request.ID, k.e.space.held(s), computed)
 		}
-		blocks = r.space.held(s) // those for drafts stay
+		blocks = k.e.space.held(s) // those for drafts stay
 	}
 	left := s.bookedLeft(blocks)
 	if !s.bookedNext && s.owed != left {
-		return r.Broken("request %d is owed %d blocks of %d promised, not %d", s.rec.Request.ID, left, s.booking,
+		return k.e.Broken("request %d is owed %d blocks of %d promised, not %d", s.rec.Request.ID, left, s.booking,
 			s.owed)
 	}
-	n.left += left
+	k.left += left
 	held := blocks
-	if r.space.caching {
+	if k.e.space.caching {
 		held = len(s.blocks) // the rest are owed until settle
-		n.owed += int64(blocks - held)
+		k.owed += int64(blocks - held)
 		if s.registered > int32(held) {
-			return r.Broken("request %d registered %d of %d blocks", s.rec.Request.ID, s.registered, held)
+			return k.e.Broken("request %d registered %d of %d blocks", s.rec.Request.ID, s.registered, held)
 		}
 	}
-	n.held += held
-	n.windowed += s.windowed
-	if charge := r.cfg.Window.Extra(blocks); s.windowed != charge {
-		return r.Broken("request %d is charged %d blocks for windowed layers, not %d", s.rec.Request.ID, s.windowed,
+	k.held += held
+	k.windowed += s.windowed
+	if charge := k.e.cfg.Window.Extra(blocks); s.windowed != charge {
+		return k.e.Broken("request %d is charged %d blocks for windowed layers, not %d", s.rec.Request.ID, s.windowed,
 			charge)
 	}
 	if s.growing {
-		n.growing++
+		k.growing++
 	}
 	return nil
 }
 
 // checkBatch asserts that the running batch has no more sequences than seats, and each is what it is counted as.
-func (r *Engine) checkBatch(c *cohort, n *census) error {
+func (k *checker) checkBatch() error {
 	switch {
-	case n.running != r.running.size || n.running > r.cfg.MaxNumSeqs:
-		return r.Broken("%d sequences run, counted %d, at most %d allowed", n.running, r.running.size, r.cfg.MaxNumSeqs)
-	case n.members != c.size || n.context != c.context || n.prefills != len(r.running.prefills):
-		return r.Broken("cohort of %d with context %d and %d prefills, counted %d, %d and %d",
-			n.members, n.context, n.prefills, c.size, c.context, len(r.running.prefills))
-	case n.drafting != r.running.speculating:
-		return r.Broken("%d sequences speculate, counted %d", n.drafting, r.running.speculating)
+	case k.running != k.e.running.size || k.running > k.e.cfg.MaxNumSeqs:
+		return k.e.Broken("%d sequences run, counted %d, at most %d allowed", k.running, k.e.running.size, k.e.cfg.MaxNumSeqs)
+	case k.members != k.c.size || k.context != k.c.context || k.prefills != len(k.e.running.prefills):
+		return k.e.Broken("cohort of %d with context %d and %d prefills, counted %d, %d and %d",
+			k.members, k.context, k.prefills, k.c.size, k.c.context, len(k.e.running.prefills))
+	case k.drafting != k.e.running.speculating:
+		return k.e.Broken("%d sequences speculate, counted %d", k.drafting, k.e.running.speculating)
 	}
 	return nil
 }
 
 // checkOwed asserts that blocks owed to the cohort, and charged for windowed layers, are those of the sequences.
-func (r *Engine) checkOwed(c *cohort, n *census) error {
+func (k *checker) checkOwed() error {
 	switch {
-	case n.owed != int64(c.debt):
-		return r.Broken("%d blocks owed, counted %d", n.owed, c.debt)
-	case n.windowed != r.space.windowed || n.growing != c.growing:
-		return r.Broken("%d blocks charged to %d growing sequences, counted %d and %d", n.windowed, n.growing,
-			r.space.windowed, c.growing)
+	case k.owed != int64(k.c.debt):
+		return k.e.Broken("%d blocks owed, counted %d", k.owed, k.c.debt)
+	case k.windowed != k.e.space.windowed || k.growing != k.c.growing:
+		return k.e.Broken("%d blocks charged to %d growing sequences, counted %d and %d", k.windowed, k.growing,
+			k.e.space.windowed, k.c.growing)
 	}
 	return nil
 }
 
 // checkRemaining asserts that the tokens to come are those of the sequences, and that each member of the cohort is in a
 // group of members whose last tokens came from the same iteration.
-func (r *Engine) checkRemaining(c *cohort, n *census) error {
-	if n.remaining != r.running.remaining || r.ahead.N == 0 && r.groups.size() != 0 &&
-		r.groups.size() != c.size-r.lagging {
-		return r.Broken("%d tokens remain, counted %d; groups of %d sequences in a cohort of %d, %d lagging",
-			n.remaining, r.running.remaining, r.groups.size(), c.size, r.lagging)
+func (k *checker) checkRemaining() error {
+	if k.remaining != k.e.running.remaining || k.e.ahead.N == 0 && k.e.groups.size() != 0 &&
+		k.e.groups.size() != k.c.size-k.e.lagging {
+		return k.e.Broken("%d tokens remain, counted %d; groups of %d sequences in a cohort of %d, %d lagging",
+			k.remaining, k.e.running.remaining, k.e.groups.size(), k.c.size, k.e.lagging)
 	}
 	return nil
 }
 
 // checkPool asserts that every block is either free or held.
-func (r *Engine) checkPool(c *cohort, n *census) error {
+func (k *checker) checkPool() error {
 	switch {
-	case r.space.hosted < 0 || r.space.hosted > r.cfg.HostBlocks:
-		return r.Broken("%d blocks in host memory, which has room for %d", r.space.hosted, r.cfg.HostBlocks)
-	case n.empty != c.empty:
-		return r.Broken("%d reserved blocks of the cohort are empty, counted %d", n.empty, c.empty)
-	case n.left != r.space.booked:
-		return r.Broken("%d promised blocks are left, counted %d", n.left, r.space.booked)
-	case r.space.free() < 0:
-		return r.Broken("%d blocks free", r.space.free())
+	case k.e.space.hosted < 0 || k.e.space.hosted > k.e.cfg.HostBlocks:
+		return k.e.Broken("%d blocks in host memory, which has room for %d", k.e.space.hosted, k.e.cfg.HostBlocks)
+	case k.empty != k.c.empty:
+		return k.e.Broken("%d reserved blocks of the cohort are empty, counted %d", k.empty, k.c.empty)
+	case k.left != k.e.space.booked:
+		return k.e.Broken("%d promised blocks are left, counted %d", k.left, k.e.space.booked)
+	case k.e.space.free() < 0:
+		return k.e.Broken("%d blocks free", k.e.space.free())
 	}
-	if free := r.space.pool.Usable() - n.held + int(r.space.Shared()); free != r.space.poolFree() {
-		return r.Broken("%d of %d KV blocks are free, counted %d", free, r.space.pool.Usable(), r.space.poolFree())
+	if free := k.e.space.pool.Usable() - k.held + int(k.e.space.Shared()); free != k.e.space.poolFree() {
+		return k.e.Broken("%d of %d KV blocks are free, counted %d", free, k.e.space.pool.Usable(), k.e.space.poolFree())
 	}
 	return nil
 }
 
 // checkSchedules asserts that the cohort takes its blocks at the steps at which its members do.
-func (r *Engine) checkSchedules(c *cohort, n *census) error {
-	for k := range n.takes {
-		if n.takes[k] != c.takes.need[k] || n.booked[k] != c.booked.need[k] {
-			return r.Broken("%d sequences of residue %d take blocks and %d were promised them, counted %d and %d",
-				n.takes[k], k, n.booked[k], c.takes.need[k], c.booked.need[k])
+func (k *checker) checkSchedules() error {
+	for i := range k.takes {
+		if k.takes[i] != k.c.takes.need[i] || k.booked[i] != k.c.booked.need[i] {
+			return k.e.Broken("%d sequences of residue %d take blocks and %d were promised them, counted %d and %d",
+				k.takes[i], i, k.booked[i], k.c.takes.need[i], k.c.booked.need[i])
 		}
 	}
 	return nil
 }
 
 // checkBudget asserts that no more tokens are scheduled than an iteration may have.
-func (r *Engine) checkBudget() error {
-	tokens := int64(r.it.decodes + r.it.drafts)
-	for _, chunk := range r.it.chunks {
+func (k *checker) checkBudget() error {
+	tokens := int64(k.e.it.decodes + k.e.it.drafts)
+	for _, chunk := range k.e.it.chunks {
 		tokens += int64(chunk.New)
 	}
-	if tokens > int64(r.cfg.MaxNumBatchedTokens) {
-		return r.Broken("%d tokens scheduled, %d allowed", tokens, r.cfg.MaxNumBatchedTokens)
+	if tokens > int64(k.e.cfg.MaxNumBatchedTokens) {
+		return k.e.Broken("%d tokens scheduled, %d allowed", tokens, k.e.cfg.MaxNumBatchedTokens)
 	}
 	return nil
 }
 
 // checkLevels asserts that the reported levels are those of the queue and the batch.
-func (r *Engine) checkLevels() error {
-	if l := &r.levels; l.Waiting < r.queue.len() || l.Running != r.running.size {
-		return r.Broken("levels %+v with %d waiting and %d running", *l, r.queue.len(), r.running.size)
+func (k *checker) checkLevels() error {
+	if l := &k.e.levels; l.Waiting < k.e.queue.len() || l.Running != k.e.running.size {
+		return k.e.Broken("levels %+v with %d waiting and %d running", *l, k.e.queue.len(), k.e.running.size)
 	}
 	return nil
 }
 
 // checkWork asserts that the policy does not leave the engine idle while requests wait.
-func (r *Engine) checkWork() error {
-	idle := r.inFlight.n == 0 && r.ahead.N == 0 && (r.conn == nil || len(r.conn.loads)+len(r.conn.leases) == 0)
-	if idle && r.queue.len() > 0 {
-		policyCheck{&r.it}.wrong("%d requests wait and %d run, but nothing can be scheduled", r.queue.len(),
-			r.running.size)
-		return r.fault
+func (k *checker) checkWork() error {
+	idle := k.e.inFlight.n == 0 && k.e.ahead.N == 0 && !k.e.connector.awaits()
+	if idle && k.e.queue.len() > 0 {
+		policyCheck{&k.e.it}.wrong("%d requests wait and %d run, but nothing can be scheduled", k.e.queue.len(),
+			k.e.running.size)
+		return k.e.fault
 	}
 	return nil
 }
 
 // checkInFlight asserts that time does not go back: iterations in flight have not ended.
-func (r *Engine) checkInFlight() error {
-	for k := range r.inFlight.n {
-		if end := r.inFlight.at(k).end; end < r.now {
-			return r.Broken("an iteration in flight ended at %v", end)
+func (k *checker) checkInFlight() error {
+	for i := range k.e.inFlight.n {
+		if end := k.e.inFlight.at(i).end; end < k.e.now {
+			return k.e.Broken("an iteration in flight ended at %v", end)
 		}
 	}
 	return nil
+}
+
+// checkGPUTime asserts that the sequences alive and those that have ended took what was shared out to them.
+func (k *checker) checkGPUTime() error {
+	took := k.e.gpu.took
+	for i, s := range k.e.seqs.items {
+		if s.serial == 0 {
+			continue
+		}
+		t := s.rec.GPU
+		if s.phase == decoding {
+			t.Decode += k.e.cohortOf(s).share - s.shared
+		}
+		if took += t.Total(); t.Prefill|t.Lost|t.Recomputed|t.Decode|t.Drafts < 0 {
+			return k.e.Broken("request %d, sequence %d, took %+v of GPU time", s.rec.Request.ID, i, t)
+		}
+	}
+	if took != k.e.gpu.given {
+		return k.e.Broken("%d fs of GPU time were given to requests, and %d taken", k.e.gpu.given, took)
+	}
+	return nil
+}
+
+// checkEmpty asserts that an engine that has failed has nothing left.
+func (k *checker) checkEmpty() error {
+	if (k.e.levels != event.Levels{Blocked: k.e.levels.Blocked}) || k.e.space.Used() != 0 || k.e.running.size != 0 {
+		return k.e.Broken("replica %d has failed, but %+v and %d blocks are in use", k.e.index, k.e.levels, k.e.space.Used())
+	}
+	return k.checkGPUTime()
 }
 
 // Broken makes the error of a broken invariant.

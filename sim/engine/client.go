@@ -57,12 +57,12 @@ func Deadline(c *workload.Client, started bool) (after clock.Duration, how workl
 }
 
 // HasFirstToken reports whether the first token of sequence i has been delivered.
-func (r *Engine) HasFirstToken(i int32) bool { return r.seq(i).rec.FirstToken != clock.Never }
+func (r *Engine) HasFirstToken(i int32) bool { return r.seqs.at(i).rec.FirstToken != clock.Never }
 
 // ClientLeft notes that the client of a sequence has left, which saw its first token at the instant first. The cache
 // may keep what the sequence has computed for the next attempt.
 func (r *Engine) ClientLeft(c *Client, first clock.Time) {
-	s := r.seq(c.Seq)
+	s := r.seqs.at(c.Seq)
 	s.rec.ClientFirst = first
 	c.Note(&s.rec)
 	if c.Again && r.space.caching {
@@ -73,7 +73,7 @@ func (r *Engine) ClientLeft(c *Client, first clock.Time) {
 // delivered is the number of tokens of sequence i in iterations that ended before the instant at, which is at most the
 // next boundary.
 func (r *Engine) delivered(i int32, at clock.Time) int32 {
-	s := r.seq(i)
+	s := r.seqs.at(i)
 	n := s.issued
 	if s.phase == decoding {
 		n += int32(r.steps(s) - s.joined)
@@ -83,33 +83,27 @@ func (r *Engine) delivered(i int32, at clock.Time) int32 {
 	}
 	for k := range r.inFlight.n {
 		if f := r.inFlight.at(k); f.end >= at && r.inFlight.emits(f, i) {
-			n -= r.tokensOf(s)
+			n -= r.inFlight.tokensOf(s)
 		}
 	}
 	return n
 }
 
 // tokensOf is the number of tokens that an iteration issues of s, if it issues any.
-func (r *Engine) tokensOf(s *sequence) int32 {
-	if r.cfg.Speculative.On() {
+func (q *iterationRing) tokensOf(s *sequence) int32 {
+	if q.cfg.Speculative.On() {
 		return s.fresh
 	}
 	return 1
 }
 
-// linkLoss is the time for which the link to a replica is lost. What it says then reaches the clients when the link is
+// link is the time for which the link to a replica is lost. What it says then reaches the clients when the link is
 // back, and their departures reach it then.
-type linkLoss struct{ from, to clock.Time }
-
-// on reports whether the link is lost at an instant.
-func (d *linkLoss) lostAt(at clock.Time) bool { return at < d.to }
-
-// sent is when a token that is there at an instant, not before the darkness, goes its way.
-func (d *linkLoss) delay(at clock.Time) clock.Time { return max(at, d.to) }
+type link struct{ from, to clock.Time }
 
 // LoseLink cuts the engine off from its clients and the routers from now until an instant.
 func (r *Engine) LoseLink(now, until clock.Time) {
-	r.link = linkLoss{now, until}
+	r.link = link{now, until}
 	for k, s := range r.seqs.items {
 		if s.rec.Request.OutputTokens > 0 {
 			s.received = r.delivered(int32(k), now)
@@ -118,17 +112,17 @@ func (r *Engine) LoseLink(now, until clock.Time) {
 }
 
 // LinkLost reports whether the link is lost at the instant now.
-func (r *Engine) LinkLost(now clock.Time) bool { return r.link.lostAt(now) }
+func (d *link) LinkLost(now clock.Time) bool { return now < d.to }
 
 // OverLink returns when a message that is ready at the instant at is sent over the link.
-func (r *Engine) OverLink(at clock.Time) clock.Time { return r.link.delay(at) }
+func (d *link) OverLink(at clock.Time) clock.Time { return max(at, d.to) }
 
 // ReceivedBy returns what the client of sequence i has been sent by now: when it sees the first token, and how many
 // tokens.
 func (r *Engine) ReceivedBy(i int32, now clock.Time) (first clock.Time, tokens int32) {
-	s := r.seq(i)
+	s := r.seqs.at(i)
 	first, tokens = s.rec.ClientFirst, r.delivered(i, now)
-	if r.link.lostAt(now) {
+	if r.link.LinkLost(now) {
 		if tokens = s.received; tokens == 0 {
 			first = clock.Never
 		}

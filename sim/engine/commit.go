@@ -17,13 +17,13 @@ func (r *Engine) commit() {
 	if r.gpu.batches > 0 {
 		wait = p.Start.Sub(r.gpu.free)
 	}
-	each := r.shareOut(&p)
+	each := r.gpu.shareOut(&p, it, &r.span)
 	r.report(p, r.space.Used()+r.released, wait)
 	r.released = 0
 	if p.N > 1 {
 		r.advance(&p)
 	}
-	r.charge(each)
+	r.gpu.charge(each, it, c)
 	f := it.current
 	f.end, f.number = p.End(p.N), r.gpu.batches+int64(p.N)
 	if it.stepped {
@@ -47,7 +47,7 @@ func (r *Engine) commit() {
 	r.inFlight.n++
 	it.reportGaps(r.obs, p.End(1))
 	if r.cfg.Speculative.On() {
-		r.launched(f)
+		it.launched(f)
 	}
 	r.retire(f)
 	if r.detailed {
@@ -83,7 +83,7 @@ func (r *Engine) retire(f *iteration) {
 	c := &r.cohort
 	for c.ends.Len() > 0 && c.ends.Top().Key <= c.steps {
 		e := c.ends.Pop()
-		s := r.seq(e.Value)
+		s := r.seqs.at(e.Value)
 		if s.phase != decoding || s.serial != e.Tie || s.ends != e.Key || r.inOtherCohort(s) {
 			continue
 		}
@@ -100,13 +100,13 @@ func (r *Engine) retire(f *iteration) {
 		f.finishes = append(f.finishes, e.Value)
 	}
 	for _, i := range f.firsts {
-		s := r.seq(i)
+		s := r.seqs.at(i)
 		if r.endsUnpredicted(f, i, s.issued) || s.phase == finishing {
 			f.finishes = append(f.finishes, i)
 		}
 	}
 	for _, i := range f.finishes {
-		s := r.seq(i)
+		s := r.seqs.at(i)
 		s.lastBatch, s.lastEnd = f.number, f.end
 	}
 	if (r.it.slow || r.it.mixed) && len(f.firsts) > 0 || len(f.verified) > 0 {
@@ -117,7 +117,7 @@ func (r *Engine) retire(f *iteration) {
 // endsUnpredicted notes that flight f completes the answer of sequence i, which has issued so many tokens, if that
 // is so and the engine cannot know it before the token is there.
 func (r *Engine) endsUnpredicted(f *iteration, i, issued int32) bool {
-	s := r.seq(i)
+	s := r.seqs.at(i)
 	if s.slots == s.output || issued != s.output {
 		return false
 	}

@@ -197,22 +197,29 @@ func (c *Config) pagesFor(tokens int32) int {
 	return blocks + c.Window.Extra(blocks)
 }
 
-// handling is how long the front end has a request.
-func (c *Config) handling(req *workload.Request) clock.Duration {
-	return c.Frontend + clock.Duration(req.InputTokens)*c.FrontendPerToken
-}
-
 // visible is the instant at which a request reaches the engine's queue if no router holds it.
 func (c *Config) visible(req *workload.Request) clock.Time {
-	return req.Arrival.Add(c.NetworkIn + c.handling(req))
-}
-
-// outputOf is the number of output tokens of a request: its length, cut at the longest sequence that the model takes.
-func (c *Config) outputOf(req *workload.Request) int32 {
-	return min(req.OutputTokens, c.MaxModelLen-req.InputTokens)
+	return req.Arrival.Add(c.NetworkIn + c.Handling(req))
 }
 
 // declaredOf is the longest answer that the engine has to expect.
 func (c *Config) declaredOf(req *workload.Request) int32 {
 	return min(max(req.OutputTokens, c.MaxTokens), c.MaxModelLen-req.InputTokens)
+}
+
+// Handling is how long the front end has a request that has come to it.
+func (c *Config) Handling(req *workload.Request) clock.Duration {
+	return c.Frontend + clock.Duration(req.InputTokens)*c.FrontendPerToken
+}
+
+// OutputOf is the number of tokens that the answer to a request will have: its length, cut at the longest
+// sequence that the model takes.
+func (c *Config) OutputOf(req *workload.Request) int32 {
+	return min(req.OutputTokens, c.MaxModelLen-req.InputTokens)
+}
+
+// NeverFits reports whether a request can never be served.
+func (c *Config) NeverFits(req *workload.Request) bool {
+	return req.InputTokens >= c.MaxModelLen ||
+		c.pagesFor(c.most(req.InputTokens, c.declaredOf(req))) > c.UsableBlocks()
 }

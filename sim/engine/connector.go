@@ -136,11 +136,11 @@ func (c *Connector) validate(cfg *Config) error {
 // connector is what a replica knows of KV elsewhere.
 type connector struct {
 	Connector
-	tiers      []tier
-	links      []int32 // of the engine's network, by their numbers here
-	writesBack bool    // what the pool evicts goes to a tier
-	epoch      uint64  // changes when one of the tiers does
-	plan       plan
+	e     *Engine
+	tiers []tier
+	links []int32 // of the engine's network, by their numbers here
+	epoch uint64  // changes when one of the tiers does
+	plan  plan
 
 	handoffs map[int64]Handoff // of requests that are here
 	loads    []*load           // on their way or not yet found to be there, in order of their start
@@ -149,42 +149,41 @@ type connector struct {
 	leases   []*lease
 	due      bool // something is to be seen at the next boundary
 	ended    bool // the engine has crashed: nothing more is stored
-
 }
 
-func newConnector(r *Engine, before *Engine) *connector {
-	if r.cfg.Connector == nil {
+// newConnector returns the connector of an engine that takes the place of another one, or of none; nil without
+// [Config.Connector]. All that the engine calls of it at admissions, iterations and releases does nothing then.
+func newConnector(e, before *Engine) *connector {
+	if e.cfg.Connector == nil {
 		return nil
 	}
-	c := &connector{Connector: *r.cfg.Connector, handoffs: make(map[int64]Handoff)}
+	c := &connector{Connector: *e.cfg.Connector, e: e, handoffs: make(map[int64]Handoff)}
 	if before != nil {
-		c.inherit(before.conn)
+		c.inherit(before.connector)
 	} else {
-		c.connect(r)
+		c.connect()
 	}
 	if len(c.tiers) > 0 && c.tiers[0].WriteBack {
-		c.writesBack = true
-		r.space.pool.LogEvictions()
+		e.space.writesBack = true
+		e.space.pool.LogEvictions()
 	}
 	return c
 }
 
 // connect gives the connector links, and empty tiers.
-func (c *connector) connect(r *Engine) {
+func (c *connector) connect() {
 	for _, b := range c.Links {
-		c.links = append(c.links, r.transfers.AddLink(b))
+		c.links = append(c.links, c.e.transfers.AddLink(b))
 	}
 	for _, t := range c.Tiers {
 		c.tiers = append(c.tiers, tier{Tier: t, chunks: kv.NewTier(t.Chunks, t.Eviction),
-			link: r.transfers.AddLink(t.BytesPerSecond), flow: none})
+			link: c.e.transfers.AddLink(t.BytesPerSecond), flow: none})
 	}
 }
 
-func (r *Engine) writesBack() bool { return r.conn != nil && r.conn.writesBack }
-
 // noteHandoff notes which part of a request that reaches the queue the engine serves.
 func (c *connector) noteHandoff(req *workload.Request) {
-	if c.Handoff == nil {
+	if c == nil || c.Handoff == nil {
 		return
 	}
 	if handoff := c.Handoff(req); handoff.Lease > 0 || handoff.Remote.Tokens > 0 {
@@ -192,35 +191,69 @@ func (c *connector) noteHandoff(req *workload.Request) {
 	}
 }
 
-// ends forgets what the replica does of a request that has ended.
-func (c *connector) forgetHandoff(id int64) { delete(c.handoffs, id) }
+// forgetHandoff forgets which part of a request the engine serves, which has ended.
+func (c *connector) forgetHandoff(id int64) {
+	if c != nil {
+		delete(c.handoffs, id)
+	}
+}
+
+// leaseOf is how long the blocks of a request are kept after its end.
+func (c *connector) leaseOf(id int64) clock.Duration {
+	if c == nil {
+		return 0
+	}
+	return c.handoffs[id].Lease
+}
+
+// computedFor is the number of tokens that another replica has computed for this very request.
+func (c *connector) computedFor(id int64) int32 {
+	if c == nil {
+		return 0
+	}
+	remote := c.handoffs[id].Remote
+	if !remote.Again {
+		return 0
+	}
+	return remote.Tokens
+}
+
+// halt stops the copies to tiers, because the engine has crashed.
+func (c *connector) halt() {
+	if c != nil {
+		c.ended = true
+	}
+}
+
+// awaits reports whether KV is on its way here, or kept for another engine.
+func (c *connector) awaits() bool { return c != nil && len(c.loads)+len(c.leases) > 0 }
 
 // Requests whose prompt one replica computes and whose answer another one. What is here is the side of the first: it
 // produces one token that is not delivered, keeps the blocks under a lease and hands the record on. The second one is
 // sent the request as it came, with a leg that says where its KV is.
 
 // handsOff reports whether the record of s goes to another engine, and not to the client.
-func (r *Engine) handsOff(s *sequence) bool {
-	return r.conn != nil && r.conn.handoffs[s.rec.Request.ID].Ended != nil
+func (c *connector) handsOff(s *sequence) bool {
+	return c != nil && c.handoffs[s.rec.Request.ID].Ended != nil
 }
 
 // handOff hands the record of s on, which has ended.
-func (r *Engine) handOff(s *sequence) {
+func (c *connector) handOff(s *sequence) {
 	s.rec.Tokens, s.rec.FirstToken, s.rec.LastToken = 0, clock.Never, clock.Never
-	if p := r.host.Client(s.rec.Request.ID); p != nil {
+	if p := c.e.host.Client(s.rec.Request.ID); p != nil {
 		p.Seq, p.AtFrontend = none, true
 	}
-	end := r.conn.handoffs[s.rec.Request.ID].Ended
-	r.conn.forgetHandoff(s.rec.Request.ID)
-	end(&s.rec, r.now)
+	end := c.handoffs[s.rec.Request.ID].Ended
+	c.forgetHandoff(s.rec.Request.ID)
+	end(&s.rec, c.e.now)
 }
 
 // SetLeg sets what the engine does of a request. It needs a [Connector].
-func (r *Engine) SetLeg(handoff func(r *workload.Request) Handoff) { r.conn.Handoff = handoff }
+func (c *connector) SetLeg(handoff func(r *workload.Request) Handoff) { c.Handoff = handoff }
 
 // Keeps reports whether the replica keeps the KV of a request for another one.
-func (r *Engine) Keeps(id int64) bool {
-	for _, l := range r.conn.leases {
+func (c *connector) Keeps(id int64) bool {
+	for _, l := range c.leases {
 		if l.request == id && !l.over {
 			return true
 		}
@@ -231,36 +264,28 @@ func (r *Engine) Keeps(id int64) bool {
 // KV cleanup after an engine stops: transfers are cancelled, leases are dropped, and only persistent tiers keep their
 // KV.
 
-// Retired reports whether another engine has taken the place of this one.
-func (r *Engine) Retired() bool { return r.retired }
-
-// Drained reports whether an engine that drains has nothing left to do: it has no requests, no other engine will load
-// the KV that it keeps, and tiers that outlive it have all that was copied there.
-func (r *Engine) Drained() bool {
-	if r.levels.System > 0 {
-		return false
-	}
-	c := r.conn
+// drained reports whether no other engine will load KV that is kept here, and tiers that outlive the engine have all
+// that was copied there.
+func (c *connector) drained() bool {
 	return c == nil || !slices.ContainsFunc(c.leases, func(l *lease) bool { return !l.over }) &&
 		!slices.ContainsFunc(c.tiers, func(t tier) bool { return t.Persistent && t.flow != none })
 }
 
 // Abandon gives up what is on its way at the instant at, when no request is left, and frees the blocks that are kept.
-func (r *Engine) Abandon(at clock.Time) {
-	c := r.conn
+func (c *connector) Abandon(at clock.Time) {
 	if c == nil {
 		return
 	}
-	r.transfers.abandon(at, r)
+	c.e.transfers.abandon(at, c.e)
 	for k := range c.tiers {
-		c.reportBusy(r, at, k)
+		c.reportBusy(at, k)
 	}
 	for _, l := range c.loads {
-		r.space.release(&l.heldBlocks)
+		c.e.space.release(&l.heldBlocks)
 	}
 	for _, l := range c.leases {
 		l.over = true
-		r.space.release(&l.heldBlocks)
+		c.e.space.release(&l.heldBlocks)
 	}
 	c.loads, c.leases, c.due = nil, nil, false
 }
@@ -278,11 +303,11 @@ func (c *connector) inherit(before *connector) {
 }
 
 // cutOff ends a load from a replica that has ended.
-func (r *Engine) cutOff(at clock.Time, l *load) {
+func (c *connector) cutOff(at clock.Time, l *load) {
 	l.fails, l.read, l.parts = true, nil, 0
-	r.conn.due = true
-	r.cut(at)
-	r.host.Changed(r.index)
+	c.due = true
+	c.e.cut(at)
+	c.e.host.Changed(c.e.index)
 }
 
 // tear makes chunks useless, as far as they are in the tier.
@@ -296,4 +321,26 @@ func (t *tier) tear(keys []uint64) {
 		}
 	}
 	t.copied = nil
+}
+
+// transferred notes that a transfer has been sent or, if it is done, has come.
+func (c *connector) transferred(at clock.Time, p payload, done bool) {
+	if p.tier != none {
+		if p.load == nil {
+			t := &c.tiers[p.tier]
+			t.flow, t.copied = none, t.copied[:0]
+		}
+		c.reportBusy(at, int(p.tier))
+	}
+	if !done || p.load == nil {
+		return
+	}
+	if p.load.parts--; p.load.parts > 0 {
+		return
+	}
+	c.due = true
+	c.e.cut(at)
+	if read := p.load.read; read != nil {
+		read(at)
+	}
 }

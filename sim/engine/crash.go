@@ -24,33 +24,31 @@ func (r *Engine) Attempts() (all []Attempt) {
 	return all
 }
 
+// Retired reports whether another engine has taken the place of this one.
+func (r *Engine) Retired() bool { return r.retired }
+
+// Drained reports whether an engine that drains has nothing left to do: it has no requests, no other engine will load
+// the KV that it keeps, and tiers that outlive it have all that was copied there.
+func (r *Engine) Drained() bool { return r.levels.System == 0 && r.connector.drained() }
+
 // Halt commits what has begun by the instant at. The engine begins nothing more, and stores no more KV in tiers.
 func (r *Engine) Halt(at clock.Time) {
 	r.answered = false
 	r.Stop(at)
 	r.now = at
-	if r.conn != nil {
-		r.conn.ended = true
-	}
+	r.connector.halt()
 }
 
 // CheckEmpty asserts, where invariants are checked, that an engine that has failed has nothing left.
 func (r *Engine) CheckEmpty() {
 	if r.cfg.Check && r.fault == nil {
-		r.fault = r.checkEmpty()
+		r.fault = (&checker{e: r}).checkEmpty()
 	}
-}
-
-func (r *Engine) checkEmpty() error {
-	if (r.levels != event.Levels{Blocked: r.levels.Blocked}) || r.space.Used() != 0 || r.running.size != 0 {
-		return r.Broken("replica %d has failed, but %+v and %d blocks are in use", r.index, r.levels, r.space.Used())
-	}
-	return r.checkGPUTime()
 }
 
 // Lose ends sequence i, because its replica fails or its KV is lost. One whose last token was delivered is complete.
 func (r *Engine) Lose(i int32) {
-	s := r.seq(i)
+	s := r.seqs.at(i)
 	if !s.over && s.rec.Left == clock.Never {
 		end := workload.End{How: workload.Disconnected, At: r.now.Add(r.cfg.NetworkOut)}
 		if end.First, end.Tokens = r.ReceivedBy(i, r.now); end.First != clock.Never {

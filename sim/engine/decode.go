@@ -57,7 +57,7 @@ func (d *cohortDecoder) step() bool {
 	if r.space.caching && r.depth > 1 {
 		d.registerRested()
 	}
-	if need > 0 && r.writesBack() {
+	if need > 0 && r.space.writesBack {
 		r.space.Settle() // evictions for the new blocks happen now
 	}
 	d.decodes = c.size
@@ -76,8 +76,8 @@ func (d *cohortDecoder) firstPrefill() sched.Seq {
 
 // decoderBehind reports whether a sequence behind i decodes.
 func (d *cohortDecoder) decoderBehind(i int32) bool {
-	for j := d.r.running.last; j != i; j = d.r.seq(j).prev {
-		if d.r.seq(j).phase == decoding {
+	for j := d.r.running.last; j != i; j = d.r.seqs.at(j).prev {
+		if d.r.seqs.at(j).phase == decoding {
 			return true
 		}
 	}
@@ -101,8 +101,8 @@ func (d *cohortDecoder) goSlow() {
 // countCohortGaps counts the inter-token gaps that end with the step of the cohort.
 func (d *cohortDecoder) countCohortGaps() {
 	r := d.r
-	for i := r.running.first; i != none && r.lagging > 0; i = r.seq(i).next {
-		if s := r.seq(i); s.lagging {
+	for i := r.running.first; i != none && r.lagging > 0; i = r.seqs.at(i).next {
+		if s := r.seqs.at(i); s.lagging {
 			d.countGaps(s.lastBatch, s.lastEnd, 1)
 		}
 	}
@@ -130,9 +130,9 @@ func (d *cohortDecoder) registerRested() {
 		return
 	}
 	r.space.Settle()
-	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = r.seq(i).nextSame {
+	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = r.seqs.at(i).nextSame {
 		if r.inFlight.tokensInFlight(i) == 0 {
-			s := r.seq(i)
+			s := r.seqs.at(i)
 			r.space.register(s, c.computed(s)/r.cfg.BlockSize)
 		}
 	}
@@ -177,8 +177,8 @@ func (d *cohortDecoder) takeBackDecode(i int32, s *sequence) {
 // putBack puts the members that got no token back by one step.
 func (d *cohortDecoder) putBack() {
 	r, c := d.r, &d.r.cohort
-	for i := r.running.first; i != none; i = r.seq(i).next {
-		s := r.seq(i)
+	for i := r.running.first; i != none; i = r.seqs.at(i).next {
+		s := r.seqs.at(i)
 		if s.phase != decoding || r.inOtherCohort(s) {
 			continue
 		}

@@ -36,24 +36,24 @@ type Engine struct {
 	uncomputed int64                    // prompt tokens of waiting and running requests that no iteration was given
 	late       map[int64]clock.Duration // how long requests that have not been admitted were held at the router
 	aborts     []int64                  // requests whose clients have left since the last boundary
-	link       linkLoss
+	link
 
 	queue   queue
 	seqs    slab
 	running runningBatch
 	space
-	conn    *connector // to KV beyond the pool; nil where there is none
-	cohort  cohort
-	lagging int    // decoding sequences that missed the last step of the others
-	groups  groups // the last tokens of the others
-	drafter drafter
+	*connector // to KV beyond the pool; nil where there is none
+	cohort     cohort
+	lagging    int    // decoding sequences that missed the last step of the others
+	groups     groups // the last tokens of the others
+	drafter    drafter
 
 	now      clock.Time
 	next     clock.Time // next boundary
 	answered bool       // requests have ended at the boundary, and the next iteration is not composed
 	retired  bool       // another engine has taken its place
 	fault    error
-	gpu      gpuClock
+	gpu
 	inFlight iterationRing
 
 	it       batchBuilder
@@ -79,24 +79,10 @@ type runningBatch struct {
 	longest     int32   // at least the most that one of them may
 }
 
-// gpuClock is the time of the GPU, and to which tokens it went.
-type gpuClock struct {
-	free      clock.Time // end of the last iteration
-	remainder int64      // femtoseconds past it
-	slowdown  int64      // thousandths of the usual step time; 0 as usual
-	// lastComposed is when the last iteration that was launched was composed, and composing when the one to come is.
-	lastComposed, composing clock.Time
-	batches                 int64 // iterations launched, or planned and committed
-	decodeSteps             int64 // those of them in which a sequence decoded
-	// tokens among which the last iteration's time was shared out, and femtoseconds left over
-	sharers, carry int64
-	given, took    int64 // time of requests, and of those that have ended, modulo 2⁶⁴; for checks
-}
-
 // New makes an engine of a valid configuration.
 func New(cfg Config, in Setup) *Engine {
 	r := &Engine{
-		gpu: gpuClock{lastComposed: -1}, cfg: cfg,
+		gpu: gpu{lastComposed: -1}, cfg: cfg,
 		host: in.Host, obs: in.Observers, detailed: in.Observers.WantsSteps(), transfers: in.Transfers,
 		index: in.Index, depth: 1, next: clock.Never, maxSpan: cfg.MaxSpan,
 	}
@@ -116,7 +102,7 @@ func New(cfg Config, in Setup) *Engine {
 		r.pipe = newPipeline(r)
 		r.inFlight.pipe = r.pipe
 	}
-	r.conn = newConnector(r, in.Before)
+	r.connector = newConnector(r, in.Before)
 	r.queue = newQueue(cfg.Order)
 	r.drafter = newDrafter(cfg.Speculative)
 	if old := in.Before; old != nil {
@@ -175,13 +161,6 @@ func (r *Engine) Delay(req *workload.Request, by clock.Duration) {
 // Forget undoes Delay for a request that was not admitted.
 func (r *Engine) Forget(request int64) { delete(r.late, request) }
 
-func (r *Engine) seq(i int32) *sequence { return r.seqs.items[i] }
-
-// Handling is how long the front end has a request that has come to it.
-func (r *Engine) Handling(req *workload.Request) clock.Duration {
-	return r.cfg.handling(req)
-}
-
 // Queued is when a request that has not been admitted reached the engine's queue.
 func (r *Engine) Queued(req *workload.Request) clock.Time {
 	at := r.cfg.visible(req)
@@ -191,24 +170,10 @@ func (r *Engine) Queued(req *workload.Request) clock.Time {
 	return at
 }
 
-// OutputOf is the number of tokens that the answer to a request will have: its length, cut at the longest
-// sequence that the model takes.
-func (r *Engine) OutputOf(req *workload.Request) int32 {
-	return r.cfg.outputOf(req)
-}
-
-// NeverFits reports whether a request can never be served.
-func (r *Engine) NeverFits(req *workload.Request) bool {
-	return req.InputTokens >= r.cfg.MaxModelLen ||
-		r.cfg.pagesFor(r.cfg.most(req.InputTokens, r.cfg.declaredOf(req))) > r.cfg.UsableBlocks()
-}
-
 // Enqueue puts a request into the waiting queue at the instant at, which is not past the next
 // boundary.
 func (r *Engine) Enqueue(at clock.Time, req *workload.Request) {
-	if r.conn != nil {
-		r.conn.noteHandoff(req)
-	}
+	r.connector.noteHandoff(req)
 	if r.queue.push(req, r.keyOf(req, none)) || r.it.looked {
 		r.cut(at)
 	}
@@ -271,7 +236,7 @@ func (r *Engine) plan() error {
 		r.next = clock.Never
 	}
 	if r.fault == nil && r.cfg.Check {
-		return r.check()
+		return check(r)
 	}
 	return r.fault
 }
@@ -288,9 +253,7 @@ func (r *Engine) results() {
 		r.process(r.inFlight.at(0))
 		r.inFlight.pop()
 	}
-	if r.conn != nil {
-		r.receive()
-	}
+	r.connector.receive()
 }
 
 // compose lets the policy compose an iteration and launches it. It reports whether there was anything
@@ -319,9 +282,7 @@ func (r *Engine) decide() bool {
 	} else {
 		r.cfg.Scheduler.Schedule(it)
 	}
-	if r.conn != nil {
-		r.conn.flush(r)
-	}
+	r.connector.flush()
 	if r.fault != nil {
 		return false
 	}

@@ -16,7 +16,7 @@ func (it *batchBuilder) finish() {
 	}
 	if r.queue.fair != nil {
 		for _, i := range it.current.firsts {
-			r.queue.fair.produced(r.seq(i), 1)
+			r.queue.fair.produced(r.seqs.at(i), 1)
 		}
 	}
 	it.verify()
@@ -25,11 +25,11 @@ func (it *batchBuilder) finish() {
 		r.pipe.part(it)
 	}
 	for _, i := range it.current.firsts {
-		switch s := r.seq(i); {
+		switch s := r.seqs.at(i); {
 		case s.issued >= s.slots:
 			s.phase = finishing
 		case r.cfg.Speculative.On():
-			r.speculate(s)
+			it.speculate(s)
 		default:
 			r.joinCohort(i)
 			it.joined++
@@ -41,17 +41,17 @@ func (it *batchBuilder) finish() {
 	}
 	if !r.detailed {
 		for _, i := range it.chunkSeqs {
-			r.seq(i).given = 0
+			r.seqs.at(i).given = 0
 		}
 		for _, i := range it.current.firsts {
-			r.seq(i).given = 0
+			r.seqs.at(i).given = 0
 		}
 		for _, i := range it.current.verified {
-			r.seq(i).given = 0
+			r.seqs.at(i).given = 0
 		}
 		if it.slow {
-			for i := r.running.first; i != none; i = r.seq(i).next {
-				r.seq(i).given = 0
+			for i := r.running.first; i != none; i = r.seqs.at(i).next {
+				r.seqs.at(i).given = 0
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func (it *batchBuilder) orderStream() {
 		it.orderByWalking()
 	default:
 		for k, i := range it.current.firsts {
-			s := it.r.seq(i)
+			s := it.r.seqs.at(i)
 			s.setPlace(int32(it.decodes-it.resumed+k+1), s.issued)
 		}
 	}
@@ -77,8 +77,8 @@ func (it *batchBuilder) orderByWalking() {
 	r := it.r
 	it.ordered = true
 	var place int32
-	for i := r.running.first; i != none; i = r.seq(i).next {
-		s := r.seq(i)
+	for i := r.running.first; i != none; i = r.seqs.at(i).next {
+		s := r.seqs.at(i)
 		completes := s.joinBatch == it.current.number
 		decodes := s.phase == decoding && s.joinBatch < it.current.number && it.hasToken(s) && !r.inOtherCohort(s)
 		verifies := s.given > 0 && (s.phase == speculating || s.phase == finishing)
@@ -105,8 +105,8 @@ func (it *batchBuilder) reportStep() {
 	st.Preempted, st.SwappedOut = it.victims, it.swaps
 	st.FreeBlocks = r.space.free()
 	st.Scheduled = st.Scheduled[:0]
-	for i := r.running.first; i != none; i = r.seq(i).next {
-		s := r.seq(i)
+	for i := r.running.first; i != none; i = r.seqs.at(i).next {
+		s := r.seqs.at(i)
 		share := event.Share{Request: s.rec.Request.ID}
 		if s.serial > it.serials {
 			share.Cached, share.Loaded = s.reused, s.loaded

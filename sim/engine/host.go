@@ -45,10 +45,7 @@ type Setup struct {
 
 // Warm puts what an earlier request left into the prefix cache, and into the tiers. See [sim.Simulation.Warm].
 func (r *Engine) Warm(q *workload.Request) {
-	full := r.space.warm(q)
-	if r.space.caching && r.conn != nil {
-		r.conn.warm(r, q, full)
-	}
+	r.connector.warm(q, r.space.warm(q))
 }
 
 // UsedAt is the number of blocks referenced just before an instant that is not past the next boundary.
@@ -59,12 +56,4 @@ func (r *Engine) UsedAt(at clock.Time) int {
 		used += r.cohort.takes.over(r.cohort.steps, composed-1)
 	}
 	return used
-}
-
-// IdleFrom is when the GPU has nothing more to do, if it is given nothing.
-func (r *Engine) IdleFrom() clock.Time {
-	if r.gpu.remainder > 0 {
-		return r.gpu.free + 1
-	}
-	return r.gpu.free
 }

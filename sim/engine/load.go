@@ -34,18 +34,18 @@ type lease struct {
 // Load implements [sched.Admitter].
 func (it *batchBuilder) Load(place int) bool {
 	r := it.r
-	if r.conn == nil {
+	if r.connector == nil {
 		return false
 	}
 	d, ok := it.Waiting(place)
-	if !ok || d.Loadable == 0 || r.cfg.pagesFor(d.Known)-d.Held > r.space.free() || r.holdsBack() {
+	if !ok || d.Loadable == 0 || r.cfg.pagesFor(d.Known)-d.Held > r.space.free() || r.connector.holdsBack() {
 		return false
 	}
-	c := r.conn
+	c := r.connector
 	c.plan.valid = false
 	i := r.take(place, r.queue.at(place))
 	r.levels.Waiting++
-	s := r.seq(i)
+	s := r.seqs.at(i)
 	s.reused = r.space.takeCached(s)
 	s.computed = min(s.reused+d.Loadable, d.Known-1)
 	s.loaded, s.swapped, s.phase = s.computed-s.reused, false, loading
@@ -55,9 +55,9 @@ func (it *batchBuilder) Load(place int) bool {
 	s.load = l
 	c.loads, c.parked = append(c.loads, l), append(c.parked, i)
 	if c.plan.remote {
-		r.fetchRemote(s, l)
+		r.connector.fetchRemote(s, l)
 	} else {
-		c.plan.start(r, l)
+		c.plan.start(c, l)
 	}
 	it.grow(i, s, r.cfg.blocksFor(d.Known))
 	s.grown = false
@@ -66,24 +66,22 @@ func (it *batchBuilder) Load(place int) bool {
 }
 
 // holdsBack reports whether loading from another replica has to wait until loaded requests run.
-func (r *Engine) holdsBack() bool {
-	c := r.conn
+func (c *connector) holdsBack() bool {
 	if !c.plan.remote || c.PullPercent == 0 {
 		return false
 	}
 	blocks := 0
 	for _, i := range c.parked {
-		blocks += r.space.held(r.seq(i))
+		blocks += c.e.space.held(c.e.seqs.at(i))
 	}
-	return 100*int64(blocks) >= int64(c.PullPercent)*int64(r.cfg.UsableBlocks())
+	return 100*int64(blocks) >= int64(c.PullPercent)*int64(c.e.cfg.UsableBlocks())
 }
 
 // fetchRemote begins to transfer the KV of s from another replica.
-func (r *Engine) fetchRemote(s *sequence, l *load) {
-	c := r.conn
+func (c *connector) fetchRemote(s *sequence, l *load) {
 	handoff := c.handoffs[s.rec.Request.ID]
 	remote := &handoff.Remote
-	blocks := r.cfg.blocksFor(s.reused+c.plan.tokens) - int(s.reused/r.cfg.BlockSize)
+	blocks := c.e.cfg.blocksFor(s.reused+c.plan.tokens) - int(s.reused/c.e.cfg.BlockSize)
 	bytes, layers := int64(blocks)*c.BlockBytes, max(remote.Layers, 1)
 	l.parts, l.remote, l.read, l.lost, l.from = 1, true, remote.Read, remote.Lost, remote.From
 	l.fails = remote.Fails || l.lost != nil && l.lost()
@@ -94,22 +92,21 @@ func (r *Engine) fetchRemote(s *sequence, l *load) {
 	for _, k := range remote.Path {
 		path = append(path, c.links[k])
 	}
-	r.transfers.begin(r.now, payload{engine: r, load: l, tier: none}, (bytes+layers-1)/layers, remote.Latency, path...)
+	c.e.transfers.begin(c.e.now, payload{engine: c.e, load: l, tier: none}, (bytes+layers-1)/layers, remote.Latency, path...)
 	handoff.Remote = Remote{}
 	c.handoffs[s.rec.Request.ID] = handoff
 }
 
 // receive sees what has come, at a boundary, and which blocks need not be kept any more.
-func (r *Engine) receive() {
-	c := r.conn
-	if !c.due {
+func (c *connector) receive() {
+	if c == nil || !c.due {
 		return
 	}
 	c.due = false
-	r.space.Settle()
+	c.e.space.Settle()
 	c.leases = slices.DeleteFunc(c.leases, func(l *lease) bool {
 		if l.over {
-			r.space.release(&l.heldBlocks)
+			c.e.space.release(&l.heldBlocks)
 		}
 		return l.over
 	})
@@ -118,37 +115,37 @@ func (r *Engine) receive() {
 		case l.parts > 0:
 			return false
 		case l.seq == none:
-			r.space.release(&l.heldBlocks)
+			c.e.space.release(&l.heldBlocks)
 		case l.fails && c.FailLost:
-			r.seq(l.seq).rec.Loading += r.now.Sub(l.started)
-			r.Lose(l.seq)
-			r.space.release(&l.heldBlocks)
+			c.e.seqs.at(l.seq).rec.Loading += c.e.now.Sub(l.started)
+			c.e.Lose(l.seq)
+			c.e.space.release(&l.heldBlocks)
 		default:
-			r.come(l)
+			c.come(l)
 		}
 		return true
 	})
 }
 
 // come puts the sequence of a load, whose KV is there, back into the queue.
-func (r *Engine) come(l *load) {
-	s := r.seq(l.seq)
+func (c *connector) come(l *load) {
+	s := c.e.seqs.at(l.seq)
 	s.phase = loaded
-	s.rec.Loading += r.now.Sub(l.started)
+	s.rec.Loading += c.e.now.Sub(l.started)
 	if l.fails {
-		r.uncomputed += int64(min(s.computed, s.rec.Request.InputTokens) - min(s.reused, s.rec.Request.InputTokens))
+		c.e.uncomputed += int64(min(s.computed, s.rec.Request.InputTokens) - min(s.reused, s.rec.Request.InputTokens))
 		s.computed, s.loaded = s.reused, 0
-	} else if r.space.caching {
-		r.space.register(s, s.computed/r.cfg.BlockSize)
+	} else if c.e.space.caching {
+		c.e.space.register(s, s.computed/c.e.cfg.BlockSize)
 	}
 	place := 0
-	for _, w := range r.queue.loaded {
-		if r.seq(w.seq).load.serial < l.serial {
+	for _, w := range c.e.queue.loaded {
+		if c.e.seqs.at(w.seq).load.serial < l.serial {
 			place++
 		}
 	}
 	req := &s.rec.Request
-	r.queue.pushLoaded(place, req, l.seq, r.keyOf(req, l.seq))
+	c.e.queue.pushLoaded(place, req, l.seq, c.e.keyOf(req, l.seq))
 }
 
 // unpark notes that a sequence that was loaded is none of those any more.
@@ -156,15 +153,15 @@ func (c *connector) unpark(i int32) { c.parked = without(c.parked, i) }
 
 // leaveParked ends the wait of sequence i, whose client has left: where its KV is still on its way, its blocks are
 // kept.
-func (r *Engine) leaveParked(i int32) {
-	s := r.seq(i)
-	r.levels.Waiting--
-	r.uncomputed -= s.promptLeft()
-	r.conn.unpark(i)
+func (c *connector) leaveParked(i int32) {
+	s := c.e.seqs.at(i)
+	c.e.levels.Waiting--
+	c.e.uncomputed -= s.promptLeft()
+	c.unpark(i)
 	if s.phase == loaded {
-		r.space.Settle()
-		r.queue.takeLoaded(i)
-		r.space.freeBlocks(s)
+		c.e.space.Settle()
+		c.e.queue.takeLoaded(i)
+		c.e.space.freeBlocks(s)
 		return
 	}
 	s.load.seq = none
@@ -172,43 +169,45 @@ func (r *Engine) leaveParked(i int32) {
 }
 
 // keepUnderLease keeps the blocks of s, which has ended.
-func (r *Engine) keepUnderLease(s *sequence) {
-	c := r.conn
+func (c *connector) keepUnderLease(s *sequence) {
 	c.serials++
 	l := &lease{request: s.rec.Request.ID, serial: c.serials, heldBlocks: s.detach()}
 	c.leases = append(c.leases, l)
 	if s.lease < clock.MaxRun {
-		r.transfers.endLease(r.now.Add(s.lease), leaseEnd{r, l})
+		c.e.transfers.endLease(c.e.now.Add(s.lease), leaseEnd{c.e, l})
 	}
 }
 
 // ReleaseHeld ends the lease of a request at the instant at, if it has one: the blocks are free from the next boundary
 // on.
-func (r *Engine) ReleaseHeld(at clock.Time, request int64) {
-	for _, l := range r.conn.leases {
+func (c *connector) ReleaseHeld(at clock.Time, request int64) {
+	for _, l := range c.leases {
 		if l.request == request {
-			r.expire(at, l)
+			c.expire(at, l)
 		}
 	}
 }
 
 // expire ends a lease.
-func (r *Engine) expire(at clock.Time, l *lease) {
+func (c *connector) expire(at clock.Time, l *lease) {
 	if !l.over {
-		l.over, r.conn.due = true, true
-		r.cut(at)
+		l.over, c.due = true, true
+		c.e.cut(at)
 	}
 }
 
 // holds is the number of blocks that are held by no running sequence, and what is charged for their windowed layers.
-func (c *connector) holds(r *Engine) (blocks, windowed int) {
+func (c *connector) holds() (blocks, windowed int) {
+	if c == nil {
+		return 0, 0
+	}
 	for _, i := range c.parked {
-		s := r.seq(i)
-		blocks, windowed = blocks+r.space.held(s), windowed+s.windowed
+		s := c.e.seqs.at(i)
+		blocks, windowed = blocks+c.e.space.held(s), windowed+s.windowed
 	}
 	add := func(k *heldBlocks) {
 		blocks, windowed = blocks+len(k.blocks), windowed+k.windowed
-		if !r.space.caching {
+		if !c.e.space.caching {
 			blocks += k.blockCount
 		}
 	}

@@ -104,7 +104,7 @@ func (g *lockstep) compose() bool {
 		if r.fault != nil {
 			return false
 		}
-		n = min(n, r.inLockstep(n))
+		n = min(n, g.inLockstep(r, n))
 	}
 	n = clock.CapN(first, slope, n)
 	for _, r := range g.ranks {
@@ -114,7 +114,7 @@ func (g *lockstep) compose() bool {
 }
 
 // inLockstep is how many iterations, of at most n, will be like the one composed, which may be a dummy.
-func (r *Engine) inLockstep(n int) int {
+func (g *lockstep) inLockstep(r *Engine, n int) int {
 	if r.it.decodes > 0 || len(r.it.chunks) > 0 {
 		return r.alike(n)
 	}
@@ -145,7 +145,7 @@ func (g *lockstep) pace() (first, slope int64, n int) {
 	n = math.MaxInt
 	lines := g.lines[:0]
 	for _, r := range g.ranks {
-		l, k := r.paddedPace(most, g.padder)
+		l, k := g.paddedPace(r, most)
 		lines = append(lines, l)
 		n = min(n, k)
 		if l.first > first || l.first == first && l.slope > slope {
@@ -165,7 +165,7 @@ func (g *lockstep) pace() (first, slope int64, n int) {
 type line struct{ first, slope int64 }
 
 // paddedPace is how long the composed iteration takes on a rank that is padded to so many tokens, or that runs a dummy.
-func (r *Engine) paddedPace(most int, padder model.Padder) (l line, n int) {
+func (g *lockstep) paddedPace(r *Engine, most int) (l line, n int) {
 	it := &r.it
 	tokens := it.tokens()
 	if tokens > 0 {
@@ -179,7 +179,7 @@ func (r *Engine) paddedPace(most int, padder model.Padder) (l line, n int) {
 		it.padTokens, tokens, n = 1, 1, math.MaxInt
 	}
 	if more := most - tokens; more > 0 {
-		l.first += padder.Padding(tokens, most)
+		l.first += g.padder.Padding(tokens, most)
 		it.padTokens += more
 	}
 	return l, n

@@ -54,35 +54,36 @@ type part struct {
 }
 
 // loadable is the number of tokens of a waiting request that can be loaded, behind those that the prefix cache has.
-func (r *Engine) loadable(w *waiting, d *sched.Waiting) int32 {
-	c := r.conn
-	c.evictions(r)
+func (c *connector) loadable(w *waiting, d *sched.Waiting) int32 {
+	if c == nil {
+		return 0
+	}
+	c.evictions()
 	p := &c.plan
-	if w.seq != none && (r.seq(w.seq).phase == loaded || r.inFlight.tokensInFlight(w.seq) > 0) {
+	if w.seq != none && (c.e.seqs.at(w.seq).phase == loaded || c.e.inFlight.tokensInFlight(w.seq) > 0) {
 		p.valid = false
 		return 0
 	}
-	if p.valid && p.request == w.req.ID && p.known == d.Known && p.pool == r.space.pool.Epoch() && p.tiers == c.epoch {
+	if p.valid && p.request == w.req.ID && p.known == d.Known && p.pool == c.e.space.pool.Epoch() && p.tiers == c.epoch {
 		return p.tokens
 	}
-	p.valid, p.request, p.known, p.pool, p.tiers = true, w.req.ID, d.Known, r.space.pool.Epoch(), c.epoch
+	p.valid, p.request, p.known, p.pool, p.tiers = true, w.req.ID, d.Known, c.e.space.pool.Epoch(), c.epoch
 	p.tokens, p.remote = 0, false
 	if there := min(c.handoffs[w.req.ID].Remote.Tokens, d.Known); there > d.Cached {
 		p.tokens, p.remote = there-d.Cached, true
-	} else if len(c.tiers) > 0 && r.space.mayHit(w) {
-		r.findChunks(w, d)
+	} else if len(c.tiers) > 0 && c.e.space.mayHit(w) {
+		c.findChunks(w, d)
 	}
 	return p.tokens
 }
 
 // findChunks plans to load the longest run of chunks that the tiers have and that is worth it.
-func (r *Engine) findChunks(w *waiting, d *sched.Waiting) {
-	c := r.conn
-	p, keys := &c.plan, &r.space.look.fresh
+func (c *connector) findChunks(w *waiting, d *sched.Waiting) {
+	p, keys := &c.plan, &c.e.space.look.fresh
 	if w.seq != none {
-		keys = &r.seq(w.seq).blockHashes
+		keys = &c.e.seqs.at(w.seq).blockHashes
 	}
-	size, chunk := r.cfg.BlockSize, c.chunkBlocks()
+	size, chunk := c.e.cfg.BlockSize, c.chunkBlocks()
 	local := d.Cached / size
 	for tiers := len(c.tiers); tiers > 0; tiers-- {
 		p.chunks, p.blocks = p.chunks[:0], append(p.blocks[:0], make([]int, len(c.tiers))...)
@@ -103,7 +104,7 @@ func (r *Engine) findChunks(w *waiting, d *sched.Waiting) {
 		if tokens <= 0 || tokens < c.MinTokens {
 			return
 		}
-		if r.worthLoading(tokens, d.Cached) {
+		if c.worthLoading(tokens, d.Cached) {
 			p.tokens = tokens
 			return
 		}
@@ -111,12 +112,11 @@ func (r *Engine) findChunks(w *waiting, d *sched.Waiting) {
 }
 
 // worthLoading reports whether the tokens of the plan, behind so many cached ones, are to be loaded and not computed.
-func (r *Engine) worthLoading(tokens, cached int32) bool {
-	c := r.conn
+func (c *connector) worthLoading(tokens, cached int32) bool {
 	if c.Fetch == FetchAlways {
 		return true
 	}
-	compute, _, _ := r.cfg.Timer.Span(&model.Batch{Chunks: []model.Chunk{{New: tokens, Cached: cached}}})
+	compute, _, _ := c.e.cfg.Timer.Span(&model.Batch{Chunks: []model.Chunk{{New: tokens, Cached: cached}}})
 	for k, n := range c.plan.blocks {
 		t := &c.tiers[k]
 		if n > 0 && t.Latency.Seconds()+float64(n)*float64(c.BlockBytes)/float64(t.BytesPerSecond) >= float64(compute)*1e-15 {
@@ -127,8 +127,7 @@ func (r *Engine) worthLoading(tokens, cached int32) bool {
 }
 
 // start begins the transfers of the plan for load l.
-func (p *plan) start(r *Engine, l *load) {
-	c := r.conn
+func (p *plan) start(c *connector, l *load) {
 	for k := len(p.chunks) - 1; k >= 0; k-- { // so that the ends of texts go before their beginnings
 		c.tiers[p.chunks[k].tier].chunks.Use(p.chunks[k].key)
 	}
@@ -138,34 +137,37 @@ func (p *plan) start(r *Engine, l *load) {
 		}
 		t := &c.tiers[k]
 		l.parts++
-		r.transfers.begin(r.now, payload{engine: r, load: l, tier: int32(k)}, int64(n)*c.BlockBytes, t.Latency, t.link)
-		c.reportMove(r, event.Move{Tier: k, Blocks: n})
+		c.e.transfers.begin(c.e.now, payload{engine: c.e, load: l, tier: int32(k)}, int64(n)*c.BlockBytes, t.Latency, t.link)
+		c.reportMove(event.Move{Tier: k, Blocks: n})
 	}
 }
 
 // computed copies what flight f has completed the prefill of to the tiers that are written through.
-func (c *connector) computed(r *Engine, f *iteration) {
+func (c *connector) computed(f *iteration) {
+	if c == nil {
+		return
+	}
 	for _, i := range f.firsts {
-		if s := r.seq(i); s.running() && s.joinBatch == f.number {
-			c.store(r, s, s.target/r.cfg.BlockSize)
+		if s := c.e.seqs.at(i); s.running() && s.joinBatch == f.number {
+			c.store(s, s.target/c.e.cfg.BlockSize)
 		}
 	}
 }
 
 // leaves copies what s, which leaves the running batch, has computed.
-func (c *connector) leaves(r *Engine, s *sequence) {
-	if r.space.caching {
-		c.store(r, s, min(s.registered, s.computed/r.cfg.BlockSize))
+func (c *connector) leaves(s *sequence) {
+	if c != nil && c.e.space.caching {
+		c.store(s, min(s.registered, s.computed/c.e.cfg.BlockSize))
 	}
 }
 
 // store copies the first blocks of s to the tiers that are written through.
-func (c *connector) store(r *Engine, s *sequence, blocks int32) {
+func (c *connector) store(s *sequence, blocks int32) {
 	if blocks > 0 && len(c.tiers) > 0 && !c.ended {
 		s.make(blocks)
 		c.enter(&s.keys, blocks)
 	}
-	c.flush(r)
+	c.flush()
 }
 
 // enter puts the chunks of a text, whose blocks have the keys, into the tiers that are written through: from the last
@@ -182,12 +184,15 @@ func (c *connector) enter(keys *kv.Keys, blocks int32) {
 }
 
 // warm enters the first blocks of a request of before the run into the tiers.
-func (c *connector) warm(r *Engine, q *workload.Request, blocks int32) {
+func (c *connector) warm(q *workload.Request, blocks int32) {
+	if c == nil || !c.e.space.caching {
+		return
+	}
 	var keys blockHashes
-	keys.begin(&r.space.prefixCache, q)
+	keys.begin(&c.e.space.prefixCache, q)
 	keys.make(blocks)
 	c.enter(&keys.keys, blocks)
-	c.evictions(r)
+	c.evictions()
 	for k := range c.tiers {
 		c.tiers[k].pending, c.tiers[k].copied = 0, nil
 	}
@@ -219,20 +224,20 @@ func (c *connector) put(k int, key uint64) {
 }
 
 // evictions enters into the tiers what the pool has evicted.
-func (c *connector) evictions(r *Engine) {
-	if c.writesBack {
-		for _, key := range r.space.pool.Evicted() {
+func (c *connector) evictions() {
+	if c.e.space.writesBack {
+		for _, key := range c.e.space.pool.Evicted() {
 			c.put(0, key)
 		}
 	}
 }
 
 // flush begins to copy what has been entered into the tiers.
-func (c *connector) flush(r *Engine) {
-	if c.ended {
+func (c *connector) flush() {
+	if c == nil || c.ended {
 		return
 	}
-	c.evictions(r)
+	c.evictions()
 	for k := range c.tiers {
 		t := &c.tiers[k]
 		if t.pending == 0 {
@@ -240,29 +245,29 @@ func (c *connector) flush(r *Engine) {
 		}
 		bytes := int64(t.pending) * c.BlockBytes
 		if t.flow == none {
-			t.flow = r.transfers.begin(r.now, payload{engine: r, tier: int32(k)}, bytes, 0, t.link)
+			t.flow = c.e.transfers.begin(c.e.now, payload{engine: c.e, tier: int32(k)}, bytes, 0, t.link)
 		} else {
-			r.transfers.extend(r.now, t.flow, bytes)
+			c.e.transfers.extend(c.e.now, t.flow, bytes)
 		}
-		c.reportMove(r, event.Move{Tier: k, Stored: true, Blocks: t.pending})
+		c.reportMove(event.Move{Tier: k, Stored: true, Blocks: t.pending})
 		t.pending = 0
 	}
 }
 
 // told tells the observer what begins to move, and that its link is busy.
-func (c *connector) reportMove(r *Engine, m event.Move) {
-	m.Replica, m.Bytes = r.index, int64(m.Blocks)*c.BlockBytes
-	r.obs.Moved(r.now, m)
-	c.reportBusy(r, r.now, m.Tier)
+func (c *connector) reportMove(m event.Move) {
+	m.Replica, m.Bytes = c.e.index, int64(m.Blocks)*c.BlockBytes
+	c.e.obs.Moved(c.e.now, m)
+	c.reportBusy(c.e.now, m.Tier)
 }
 
 // reportBusy tells the observer whether the link of a tier is busy, if that has changed.
-func (c *connector) reportBusy(r *Engine, at clock.Time, k int) {
+func (c *connector) reportBusy(at clock.Time, k int) {
 	t := &c.tiers[k]
-	busy := r.transfers.Carries(t.link)
+	busy := c.e.transfers.Carries(t.link)
 	if busy == t.busy {
 		return
 	}
 	t.busy = busy
-	r.obs.LinkBusy(at, r.index, k, busy)
+	c.e.obs.LinkBusy(at, c.e.index, k, busy)
 }

@@ -100,8 +100,8 @@ func (p *pipeline) depart(f *iteration) {
 func (p *pipeline) land(f *iteration) {
 	r, waits := p.r, p.open
 	p.landed = f.number
-	for i := r.running.first; i != none && r.cohort.size > 0; i = r.seq(i).next {
-		if s := r.seq(i); s.phase == decoding && s.berth == waits {
+	for i := r.running.first; i != none && r.cohort.size > 0; i = r.seqs.at(i).next {
+		if s := r.seqs.at(i); s.phase == decoding && s.berth == waits {
 			p.move(i, f.berth)
 		}
 	}
@@ -114,7 +114,7 @@ func (p *pipeline) land(f *iteration) {
 // move puts sequence i of the replica's cohort into that of a berth, where it lags.
 func (p *pipeline) move(i, to int32) {
 	r, from := p.r, p.seat
-	s := r.seq(i)
+	s := r.seqs.at(i)
 	r.leaveCohort(i)
 	s.target = s.computed
 	p.sit(to)
@@ -128,7 +128,7 @@ func (p *pipeline) move(i, to int32) {
 // leaveOtherCohort takes sequence i, which decodes, out of its cohort, if that is not the replica's, and reports
 // whether it was so.
 func (p *pipeline) leaveOtherCohort(i int32) bool {
-	from, at := p.seat, p.r.seq(i).berth
+	from, at := p.seat, p.r.seqs.at(i).berth
 	if at == from {
 		return false
 	}
@@ -154,7 +154,7 @@ func (p *pipeline) emits(f *iteration, s *sequence) bool {
 
 // holds reports whether a request in the queue waits for a token that was in flight when it was preempted.
 func (p *pipeline) holds(w *waiting) bool {
-	return w != nil && w.seq != none && p.r.seq(w.seq).lastBatch > p.landed
+	return w != nil && w.seq != none && p.r.seqs.at(w.seq).lastBatch > p.landed
 }
 
 // ending reports whether some member of the open cohort may issue its last token in the iteration being composed.

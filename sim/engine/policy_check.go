@@ -16,8 +16,8 @@ var _ sched.View = policyCheck{}
 // schedule calls the policy, and checks that it gave tokens to each sequence that it allocated blocks for.
 func (a policyCheck) schedule() {
 	a.r.cfg.Scheduler.Schedule(a)
-	for i := a.r.running.first; i != none && a.r.fault == nil; i = a.r.seq(i).next {
-		if s := a.r.seq(i); s.grown {
+	for i := a.r.running.first; i != none && a.r.fault == nil; i = a.r.seqs.at(i).next {
+		if s := a.r.seqs.at(i); s.grown {
 			a.wrong("request %d is given room, and no tokens", s.rec.Request.ID)
 		}
 	}
@@ -32,7 +32,7 @@ func (a policyCheck) wrong(format string, args ...any) {
 
 // known reports whether i is the handle of a sequence that runs or was taken out, and no rule is broken.
 func (a policyCheck) known(i sched.Seq) bool {
-	if i >= 0 && int(i) < len(a.r.seqs.items) && a.r.seq(int32(i)).serial > 0 {
+	if i >= 0 && int(i) < len(a.r.seqs.items) && a.r.seqs.at(int32(i)).serial > 0 {
 		return a.r.fault == nil
 	}
 	a.wrong("there is no sequence %d", i)
@@ -44,7 +44,7 @@ func (a policyCheck) runs(i sched.Seq) bool {
 	if !a.known(i) {
 		return false
 	}
-	if s := a.r.seq(int32(i)); !s.running() {
+	if s := a.r.seqs.at(int32(i)); !s.running() {
 		a.wrong("request %d does not run", s.rec.Request.ID)
 		return false
 	}
@@ -114,7 +114,7 @@ func (a policyCheck) Grow(i sched.Seq, n int32) bool {
 	if !a.runs(i) {
 		return false
 	}
-	if s := a.r.seq(int32(i)); s.given > 0 {
+	if s := a.r.seqs.at(int32(i)); s.given > 0 {
 		a.wrong("request %d is given tokens twice", s.rec.Request.ID)
 		return false
 	}
@@ -125,7 +125,7 @@ func (a policyCheck) Give(i sched.Seq, n int32) {
 	if !a.runs(i) {
 		return
 	}
-	s, missing := a.r.seq(int32(i)), a.batchBuilder.Missing(i)
+	s, missing := a.r.seqs.at(int32(i)), a.batchBuilder.Missing(i)
 	switch {
 	case n < 1 || n > missing || n > a.budget:
 		a.wrong("request %d is given %d tokens, where it misses %d and %d are left", s.rec.Request.ID, n, missing,
@@ -177,14 +177,14 @@ func (a policyCheck) Load(place int) bool {
 	if waits := a.r.queue.len(); place < 0 || place >= waits || place > 0 && a.r.cfg.Order != nil {
 		a.wrong("loads request %d of %d", place, waits)
 	}
-	return a.r.fault == nil && a.r.conn != nil && a.batchBuilder.Load(place)
+	return a.r.fault == nil && a.batchBuilder.Load(place)
 }
 
 func (a policyCheck) Reserve(i sched.Seq, tokens int32) bool {
 	if !a.runs(i) {
 		return false
 	}
-	if s := a.r.seq(int32(i)); a.r.space.contiguous != nil && s.serial <= a.serials {
+	if s := a.r.seqs.at(int32(i)); a.r.space.contiguous != nil && s.serial <= a.serials {
 		a.wrong("reserves for request %d in a contiguous pool after its admission", s.rec.Request.ID)
 		return false
 	}

@@ -11,7 +11,7 @@ func (it *batchBuilder) PreemptToTail(i sched.Seq) { it.preempt(int32(i), true) 
 // preempt preempts sequence i, which returns to the head or the tail of the queue.
 func (it *batchBuilder) preempt(i int32, tail bool) {
 	r := it.r
-	s := r.seq(i)
+	s := r.seqs.at(i)
 	ending := s.phase == finishing && (r.pipe == nil || s.issued == s.declared)
 	it.takeBack(i, s)
 	s.reached = max(s.reached, s.computed)
@@ -82,7 +82,7 @@ func (it *batchBuilder) takeBack(i int32, s *sequence) {
 // SwapOut implements [sched.Preemption].
 func (it *batchBuilder) SwapOut(h sched.Seq) bool {
 	r, i := it.r, int32(h)
-	s := r.seq(i)
+	s := r.seqs.at(i)
 	computed := it.computed(s)
 	blocks := r.cfg.pagesFor(computed)
 	if s.phase == finishing || s.over || computed == 0 || r.space.hosted+blocks > r.cfg.HostBlocks {
@@ -103,9 +103,9 @@ func (it *batchBuilder) SwapOut(h sched.Seq) bool {
 }
 
 // load moves the KV of s back from host memory.
-func (r *Engine) load(s *sequence) {
-	r.space.hosted -= s.hosted
-	r.space.moved += s.hosted
+func (k *space) swapIn(s *sequence) {
+	k.hosted -= s.hosted
+	k.moved += s.hosted
 	s.loaded, s.hosted = s.computed, 0
 }
 

@@ -39,9 +39,7 @@ func (v *queueView) Waiting(place int) (d sched.Waiting, ok bool) {
 		d.Held = r.space.look.held
 		d.Live = found < r.space.look.most && r.running.answers > 0 && w.req.SharesPrompt()
 	}
-	if r.conn != nil {
-		d.Loadable = r.loadable(w, &d)
-	}
+	d.Loadable = r.connector.loadable(w, &d)
 	return d, true
 }
 
@@ -129,7 +127,7 @@ func (k *space) describe(w *waiting, d *sched.Waiting) {
 	d.Request, d.User, d.Session, d.Class, d.Priority, d.Prompt = q.ID, q.User, q.Session, q.Class, q.Priority,
 		q.InputTokens
 	d.Urgency = w.urgency()
-	d.Answer, d.MaxTokens = k.cfg.outputOf(q), k.cfg.declaredOf(q)
+	d.Answer, d.MaxTokens = k.cfg.OutputOf(q), k.cfg.declaredOf(q)
 	d.Known = d.Prompt
 	if w.seq == none {
 		return

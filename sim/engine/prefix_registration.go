@@ -62,14 +62,14 @@ func (r *Engine) registerHeld(f *iteration) {
 	c := &r.cohort
 	for _, i := range f.firsts {
 		// One that was admitted again with a token in flight has not registered all of its blocks.
-		if s := r.seq(i); s.phase == decoding && s.beforeJoin > 0 && r.inFlight.tokensInFlight(i) == 1 {
+		if s := r.seqs.at(i); s.phase == decoding && s.beforeJoin > 0 && r.inFlight.tokensInFlight(i) == 1 {
 			r.space.Settle()
 			r.space.register(s, c.computed(s)/r.cfg.BlockSize)
 		}
 	}
 	if r.lagging > 0 {
-		for i := r.running.first; i != none; i = r.seq(i).next {
-			s := r.seq(i)
+		for i := r.running.first; i != none; i = r.seqs.at(i).next {
+			s := r.seqs.at(i)
 			if s.lagging && r.inFlight.emits(f, i) {
 				delivered := c.computed(s) - (r.inFlight.tokensInFlight(i) - 1)
 				r.space.register(s, delivered/r.cfg.BlockSize)
@@ -81,8 +81,8 @@ func (r *Engine) registerHeld(f *iteration) {
 	}
 	// The cohort's blocks that f has filled.
 	r.space.Settle()
-	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = r.seq(i).nextSame {
-		if s := r.seq(i); s.joinBatch <= f.number {
+	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = r.seqs.at(i).nextSame {
+		if s := r.seqs.at(i); s.joinBatch <= f.number {
 			r.space.register(s, c.computed(s)/r.cfg.BlockSize)
 		}
 	}

@@ -40,7 +40,7 @@ func (a *kvAllocator) Slots(tokens int32) int32 { return a.r.cfg.slots(tokens) }
 // Reserve implements [sched.Reservation].
 func (a *kvAllocator) Reserve(i sched.Seq, tokens int32) bool {
 	r := a.r
-	s := r.seq(int32(i))
+	s := r.seqs.at(int32(i))
 	r.space.Settle()
 	blocks := r.cfg.blocksFor(tokens)
 	if blocks <= r.space.held(s) {
@@ -80,7 +80,7 @@ func (a *kvAllocator) holdAll(i int32, s *sequence, blocks int) bool {
 // Book implements [sched.Reservation].
 func (a *kvAllocator) Book(i sched.Seq, tokens int32) {
 	r := a.r
-	s := r.seq(int32(i))
+	s := r.seqs.at(int32(i))
 	r.space.Settle()
 	held := r.space.held(s)
 	left := s.bookedLeft(held)
@@ -150,10 +150,10 @@ func (a *kvAllocator) emptyBlocks() (all, leaving int) {
 	}
 	all = r.cohort.empty
 	for _, i := range r.running.prefills {
-		all += r.space.emptyOf(r.seq(i))
+		all += r.space.emptyOf(r.seqs.at(i))
 	}
 	for _, i := range a.current.firsts {
-		if s := r.seq(i); s.phase == finishing {
+		if s := r.seqs.at(i); s.phase == finishing {
 			all += r.space.emptyOf(s)
 		}
 	}
@@ -161,7 +161,7 @@ func (a *kvAllocator) emptyBlocks() (all, leaving int) {
 		return all, 0
 	}
 	for _, i := range r.inFlight.at(0).finishes {
-		if s := r.seq(i); s.phase == finishing && s.joinBatch != a.current.number {
+		if s := r.seqs.at(i); s.phase == finishing && s.joinBatch != a.current.number {
 			leaving += r.space.emptyOf(s)
 		}
 	}

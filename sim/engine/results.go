@@ -15,17 +15,15 @@ func (r *Engine) process(f *iteration) {
 		r.pipe.land(f)
 	}
 	for _, i := range f.firsts {
-		if s := r.seq(i); !s.over {
+		if s := r.seqs.at(i); !s.over {
 			r.deliverFirst(s, f.end)
 		}
 	}
 	if r.space.caching {
 		r.registerHeld(f)
 	}
-	if r.conn != nil {
-		r.conn.computed(r, f)
-	}
-	r.deliverDrafts(f)
+	r.connector.computed(f)
+	r.it.deliverDrafts(f)
 	for _, i := range f.returns {
 		r.deliverAwaited(i)
 	}
@@ -37,7 +35,7 @@ func (r *Engine) process(f *iteration) {
 	}
 	f.sortChunks()
 	for _, i := range f.finishes {
-		if s := r.seq(i); s.running() {
+		if s := r.seqs.at(i); s.running() {
 			r.space.insertChunks(f, s.serial)
 		}
 		if slices.Contains(f.lasts, i) && r.keepsSeat(i, f) {
@@ -50,7 +48,7 @@ func (r *Engine) process(f *iteration) {
 
 // deliverFirst notes the first token after an admission.
 func (r *Engine) deliverFirst(s *sequence, end clock.Time) {
-	if r.handsOff(s) {
+	if r.connector.handsOff(s) {
 		r.obs.Dropped(end, 1)
 		return
 	}
@@ -76,7 +74,7 @@ func (r *Engine) stream(s *sequence) {
 
 // deliverAwaited notes the token of sequence i that was in flight when it was admitted again.
 func (r *Engine) deliverAwaited(i int32) {
-	s := r.seq(i)
+	s := r.seqs.at(i)
 	s.awaited = 0
 	r.stream(s)
 	if !r.space.caching {
@@ -97,7 +95,7 @@ func (r *Engine) deliverAwaited(i int32) {
 // iteration in flight has a part of it already, it keeps its seat and its blocks until that one has
 // been processed. It reports whether the sequence keeps its seat.
 func (r *Engine) keepsSeat(i int32, f *iteration) bool {
-	s := r.seq(i)
+	s := r.seqs.at(i)
 	if !s.running() || r.inFlight.n == 1 || !r.inFlight.partOf(r.inFlight.at(1), i) {
 		return false
 	}
@@ -115,7 +113,7 @@ func (r *Engine) keepsSeat(i int32, f *iteration) bool {
 
 // seen is when a client sees the token that is the rank-th of those of an iteration that ends at an instant.
 func (r *Engine) seen(end clock.Time, rank int32) clock.Time {
-	return r.link.delay(end).Add(r.cfg.NetworkOut + clock.Duration(rank)*r.cfg.StreamPerSequence)
+	return r.link.OverLink(end).Add(r.cfg.NetworkOut + clock.Duration(rank)*r.cfg.StreamPerSequence)
 }
 
 // answer hands the client of s its last token.
@@ -133,10 +131,10 @@ func (r *Engine) answer(s *sequence, end clock.Time) {
 		r.running.remaining -= int64(s.declared - issued)
 	}
 	r.answered = true
-	if r.handsOff(s) {
+	if r.connector.handsOff(s) {
 		return
 	}
-	if s.rec.Left == clock.Never && r.link.lostAt(end) && MayLeave(&s.rec.Request) {
+	if s.rec.Left == clock.Never && r.link.LinkLost(end) && MayLeave(&s.rec.Request) {
 		r.leaveDuringLinkLoss(s)
 	}
 	r.host.Answered(&s.rec)
@@ -144,7 +142,7 @@ func (r *Engine) answer(s *sequence, end clock.Time) {
 
 // complete ends sequence i with the results of flight f, which bring its last token, or one too many.
 func (r *Engine) complete(i int32, f *iteration) {
-	s := r.seq(i)
+	s := r.seqs.at(i)
 	if !s.over {
 		r.answer(s, f.end)
 	} else if r.inFlight.emits(f, i) {
@@ -157,11 +155,9 @@ func (r *Engine) complete(i int32, f *iteration) {
 	case departed:
 		r.levels.Waiting--
 	default:
-		r.remember(s)
+		r.space.remember(s)
 		r.uncomputed -= s.promptLeft()
-		if r.conn != nil {
-			s.lease = r.conn.handoffs[s.rec.Request.ID].Lease
-		}
+		s.lease = r.connector.leaseOf(s.rec.Request.ID)
 		r.leaveRunning(i)
 	}
 	r.end(i)
@@ -169,17 +165,17 @@ func (r *Engine) complete(i int32, f *iteration) {
 
 // remember makes the cache learn what s, which is complete, has computed: all but the last token, unless it was
 // preempted and came back while that was in flight.
-func (r *Engine) remember(s *sequence) {
+func (k *space) remember(s *sequence) {
 	computed := s.computed
 	if s.phase == decoding {
-		computed = r.cohort.computed(s)
+		computed = k.members.computed(s)
 	}
 	computed = min(computed, s.rec.Request.InputTokens+s.output-1)
-	if r.space.caching {
-		r.space.register(s, computed/r.cfg.BlockSize)
+	if k.caching {
+		k.register(s, computed/k.cfg.BlockSize)
 	}
-	if r.space.radix != nil {
-		r.space.insert(s, computed)
+	if k.radix != nil {
+		k.insert(s, computed)
 	}
 }
 
@@ -196,17 +192,14 @@ func (r *Engine) leaveQueue(s *sequence) {
 
 // end tells that the life of sequence i is over and forgets it.
 func (r *Engine) end(i int32) {
-	s := r.seq(i)
+	s := r.seqs.at(i)
 	s.rec.Released = r.now
 	r.answered = true
 	r.gpu.took += s.rec.GPU.Total()
-	switch {
-	case s.over && r.handsOff(s):
-		r.handOff(s)
-	case r.conn != nil:
-		r.conn.forgetHandoff(s.rec.Request.ID)
-		fallthrough
-	default:
+	if s.over && r.connector.handsOff(s) {
+		r.connector.handOff(s)
+	} else {
+		r.connector.forgetHandoff(s.rec.Request.ID)
 		r.host.Ended(&s.rec)
 	}
 	r.seqs.put(i)
@@ -222,9 +215,7 @@ func (r *Engine) applyAborts() {
 			r.levels.Waiting--
 			r.queue.remove(&p.Request)
 			r.uncomputed -= int64(p.Request.InputTokens)
-			if r.conn != nil {
-				r.conn.forgetHandoff(p.Request.ID)
-			}
+			r.connector.forgetHandoff(p.Request.ID)
 			r.host.Unserved(p, r.now)
 			r.answered = true
 		default:
@@ -237,7 +228,7 @@ func (r *Engine) applyAborts() {
 // cancel ends sequence i at a boundary, before the oldest flight is processed. Its tokens in flight
 // are not delivered.
 func (r *Engine) cancel(i int32) {
-	s := r.seq(i)
+	s := r.seqs.at(i)
 	issued := s.issued
 	if s.phase == decoding {
 		issued += int32(r.steps(s) - s.joined)
@@ -247,7 +238,7 @@ func (r *Engine) cancel(i int32) {
 		if !r.inFlight.emits(f, i) {
 			continue
 		}
-		tokens := r.tokensOf(s)
+		tokens := r.inFlight.tokensOf(s)
 		issued -= tokens
 		r.obs.Dropped(f.end, int(tokens))
 		f.firsts, f.finishes = without(f.firsts, i), without(f.finishes, i)
@@ -260,7 +251,7 @@ func (r *Engine) cancel(i int32) {
 	case departed:
 		r.levels.Waiting--
 	case loading, loaded:
-		r.leaveParked(i)
+		r.connector.leaveParked(i)
 	default:
 		r.space.Settle()
 		r.uncomputed -= s.promptLeft()

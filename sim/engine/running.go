@@ -11,7 +11,7 @@ const none = int32(sched.None)
 
 // joinRunning appends sequence i to the running batch.
 func (r *Engine) joinRunning(i int32) {
-	s := r.seq(i)
+	s := r.seqs.at(i)
 	r.running.serials++
 	s.serial = r.running.serials
 	if int(r.running.slots)+1 >= len(r.running.order.tree) {
@@ -23,7 +23,7 @@ func (r *Engine) joinRunning(i int32) {
 	if r.running.last == none {
 		r.running.first = i
 	} else {
-		r.seq(r.running.last).next = i
+		r.seqs.at(r.running.last).next = i
 	}
 	r.running.last = i
 	if r.running.size == 0 {
@@ -40,7 +40,7 @@ func (r *Engine) joinRunning(i int32) {
 
 // clients goes through the clients of the running sequences.
 func (r *Engine) clients(yield func(client int32) bool) {
-	for i := r.running.first; i != none && yield(r.seq(i).client); i = r.seq(i).next {
+	for i := r.running.first; i != none && yield(r.seqs.at(i).client); i = r.seqs.at(i).next {
 	}
 }
 
@@ -48,8 +48,8 @@ func (r *Engine) clients(yield func(client int32) bool) {
 func (r *Engine) renumber() {
 	r.running.order.reset(max(64, 4*r.running.size))
 	r.running.slots = 0
-	for i := r.running.first; i != none; i = r.seq(i).next {
-		s := r.seq(i)
+	for i := r.running.first; i != none; i = r.seqs.at(i).next {
+		s := r.seqs.at(i)
 		s.slot = r.running.slots
 		r.running.slots++
 		if s.phase == decoding {
@@ -61,7 +61,7 @@ func (r *Engine) renumber() {
 // leaveRunning takes sequence i out of the running batch and frees its blocks. Owed blocks have
 // been settled.
 func (r *Engine) leaveRunning(i int32) {
-	s := r.seq(i)
+	s := r.seqs.at(i)
 	switch s.phase {
 	case decoding:
 		r.leaveCohort(i)
@@ -73,12 +73,12 @@ func (r *Engine) leaveRunning(i int32) {
 	if s.prev == none {
 		r.running.first = s.next
 	} else {
-		r.seq(s.prev).next = s.next
+		r.seqs.at(s.prev).next = s.next
 	}
 	if s.next == none {
 		r.running.last = s.prev
 	} else {
-		r.seq(s.next).prev = s.prev
+		r.seqs.at(s.next).prev = s.prev
 	}
 	if !s.over {
 		r.running.remaining -= int64(s.declared - s.issued)
@@ -95,11 +95,9 @@ func (r *Engine) leaveRunning(i int32) {
 	if s.rec.Request.SharesAnswer() {
 		r.running.answers--
 	}
-	if r.conn != nil {
-		r.conn.leaves(r, s)
-	}
+	r.connector.leaves(s)
 	if s.lease > 0 {
-		r.keepUnderLease(s)
+		r.connector.keepUnderLease(s)
 	} else {
 		r.space.freeBlocks(s)
 	}
@@ -108,7 +106,7 @@ func (r *Engine) leaveRunning(i int32) {
 // joinCohort makes sequence i, which has computed all its known tokens, decode from the cohort's
 // next step on.
 func (r *Engine) joinCohort(i int32) {
-	s, c := r.seq(i), &r.cohort
+	s, c := r.seqs.at(i), &r.cohort
 	if r.pipe != nil {
 		s.berth = r.pipe.seat
 	}
@@ -134,7 +132,7 @@ func (r *Engine) leaveCohort(i int32) {
 		return
 	}
 	r.space.Settle()
-	s, c := r.seq(i), &r.cohort
+	s, c := r.seqs.at(i), &r.cohort
 	grown := int32(c.steps - s.joined)
 	s.rec.GPU.Decode += c.share - s.shared
 	held := r.space.held(s)

@@ -14,6 +14,7 @@ type space struct {
 	contiguous *kv.Contiguous // ranges of a contiguous pool; pool counts their blocks
 	windowed   int            // blocks charged for windowed layers
 	booked     int            // blocks booked and not taken
+	writesBack bool           // what the pool evicts goes to a tier
 	reserves   bool           // sequences have reserved blocks
 	hosted     int            // blocks in host memory
 	moved      int            // blocks copied to and from there since the last launch

@@ -88,7 +88,7 @@ func (r *Engine) repeatable() bool {
 	return !f.partial && len(f.lasts) == 0 &&
 		(len(f.finishes) == 0 || r.queue.len() == 0 && r.space.Shared() == 0) &&
 		len(f.computed) == 0 && // or they enter the tree meanwhile
-		(len(f.firsts) == 0 || r.conn == nil || r.queue.len() == 0) // or become loadable
+		(len(f.firsts) == 0 || r.connector == nil || r.queue.len() == 0) // or become loadable
 }
 
 // horizon is the number of iterations, at most n, that will be like the one just composed.
@@ -101,7 +101,7 @@ func (r *Engine) horizon(n int) int {
 	n = int(min(int64(n), c.nextFinish()-c.steps+1, c.nextRefile()-c.steps+1))
 	if n > 1 {
 		free := r.space.free()
-		if r.space.contiguous != nil || r.writesBack() {
+		if r.space.contiguous != nil || r.space.writesBack {
 			free = 0 // a contiguous range cannot grow; and the instant of an eviction matters if the block is copied
 		}
 		n = 1 + c.takes.within(c.steps, free, n-1)

@@ -28,7 +28,9 @@ func (r *Engine) pace() (first, slope int64, n int) {
 		r.fault = r.Broken("an iteration of %+v takes %d fs, but physics asks for %.0f", *b, first, r.cfg.Floor(b)*1e15)
 	}
 	if r.gpu.slowdown > 0 {
-		first, slope, n = r.slowed(first, slope, n)
+		var err error
+		first, slope, n, err = r.gpu.slowed(first, slope, n)
+		r.Fail(err)
 	}
 	s := &r.span
 	s.SwapFemtos, s.HostFemtos, s.HostSlope = int64(r.space.moved)*r.cfg.HostFemtosPerBlock, 0, 0
@@ -99,20 +101,19 @@ func (r *Engine) SetSlowdown(now clock.Time, permille int64) {
 
 // slowed applies the slowdown to the times that pace returns. If the slope is then no whole number of femtoseconds,
 // n is 1, so that the length of spans does not change the result.
-func (r *Engine) slowed(first, slope int64, n int) (int64, int64, int) {
-	hi, lo := bits.Mul64(uint64(first), uint64(r.gpu.slowdown))
+func (g *gpu) slowed(first, slope int64, n int) (int64, int64, int, error) {
+	hi, lo := bits.Mul64(uint64(first), uint64(g.slowdown))
 	slow := uint64(clock.MaxFemtos)
 	if hi < 1000 { // the quotient fits
 		slow, _ = bits.Div64(hi, lo, 1000)
 	}
 	if slow >= clock.MaxFemtos {
-		r.fault = fmt.Errorf("sim: an iteration of %d fs, made %d/1000 times as long, is too long", first,
-			r.gpu.slowdown)
-		return first, slope, 1
+		return first, slope, 1, fmt.Errorf("sim: an iteration of %d fs, made %d/1000 times as long, is too long",
+			first, g.slowdown)
 	}
-	hi, lo = bits.Mul64(uint64(slope), uint64(r.gpu.slowdown))
+	hi, lo = bits.Mul64(uint64(slope), uint64(g.slowdown))
 	if hi > 0 || lo%1000 != 0 {
-		return int64(slow), 0, 1
+		return int64(slow), 0, 1, nil
 	}
-	return int64(slow), int64(lo / 1000), n
+	return int64(slow), int64(lo / 1000), n, nil
 }

@@ -104,7 +104,7 @@ func (w *Transfers) Happens(at clock.Time) *Engine {
 		x := w.ending[i]
 		w.ending[i] = leaseEnd{}
 		w.vacancies = append(w.vacancies, i)
-		x.engine.expire(at, x.lease)
+		x.engine.connector.expire(at, x.lease)
 		return x.engine
 	}
 	i, done := w.Advance()
@@ -118,30 +118,8 @@ func (w *Transfers) Happens(at clock.Time) *Engine {
 	if done && c.load != nil {
 		w.awaited--
 	}
-	c.engine.transferred(at, c, done)
+	c.engine.connector.transferred(at, c, done)
 	return c.engine
-}
-
-// transferred notes that a transfer has been sent or, if it is done, has come.
-func (r *Engine) transferred(at clock.Time, c payload, done bool) {
-	if c.tier != none {
-		if c.load == nil {
-			t := &r.conn.tiers[c.tier]
-			t.flow, t.copied = none, t.copied[:0]
-		}
-		r.conn.reportBusy(r, at, int(c.tier))
-	}
-	if !done || c.load == nil {
-		return
-	}
-	if c.load.parts--; c.load.parts > 0 {
-		return
-	}
-	r.conn.due = true
-	r.cut(at)
-	if read := c.load.read; read != nil {
-		read(at)
-	}
 }
 
 // abandon stops the transfers and forgets the leases of a replica.
@@ -158,7 +136,7 @@ func (w *Transfers) abandon(at clock.Time, r *Engine) {
 		case c.load != nil && c.load.from == r:
 			w.Stop(at, i)
 			w.stopped(i, c)
-			c.engine.cutOff(at, c.load)
+			c.engine.connector.cutOff(at, c.load)
 		}
 	}
 	w.leaseEnds.Retain(func(x *pq.Item[int32]) bool {
@@ -178,7 +156,7 @@ func (w *Transfers) stopped(i int32, c *payload) {
 	if c.load != nil {
 		w.awaited--
 	} else {
-		conn, t := c.engine.conn, &c.engine.conn.tiers[c.tier]
+		conn, t := c.engine.connector, &c.engine.connector.tiers[c.tier]
 		chunk := int64(conn.chunkBlocks()) * conn.BlockBytes
 		whole := (c.bytes - w.Left(i)) / chunk
 		came = whole * chunk

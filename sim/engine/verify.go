@@ -45,7 +45,7 @@ func (v *draftVerifier) countDrafts(s *sequence, sign int) {
 func (v *draftVerifier) verify() {
 	r := v.r
 	for _, i := range v.current.verified {
-		s := r.seq(i)
+		s := r.seqs.at(i)
 		drafts := s.given - 1
 		accepted := r.drafter.accepted(s.rec.Request.ID, s.verified, drafts)
 		s.verified++
@@ -66,50 +66,52 @@ func (v *draftVerifier) verify() {
 }
 
 // speculate makes s, whose prefill is complete, decode with drafts.
-func (r *Engine) speculate(s *sequence) {
+func (v *draftVerifier) speculate(s *sequence) {
 	s.phase = speculating
-	r.running.speculating++
-	r.propose(s)
+	v.r.running.speculating++
+	v.propose(s)
 }
 
 // propose finds drafts for the next iteration of s.
-func (r *Engine) propose(s *sequence) { s.drafts = r.drafter.proposed(s.rec.Request.ID, s.verified) }
+func (v *draftVerifier) propose(s *sequence) {
+	s.drafts = v.r.drafter.proposed(s.rec.Request.ID, s.verified)
+}
 
-// missingDrafts is the number of tokens that s, which decodes with drafts, can be given: its next token and the drafts,
-// within the maximum model length.
-func (r *Engine) missingDrafts(s *sequence) int32 {
+// missingWithDrafts is the number of tokens that s, which decodes with drafts, can be given: its next token and the
+// drafts, within the maximum model length.
+func (s *sequence) missingWithDrafts(maxModelLen int32) int32 {
 	if s.given > 0 {
 		return 0
 	}
-	return min(1+s.drafts, r.cfg.MaxModelLen-1-s.computed)
+	return min(1+s.drafts, maxModelLen-1-s.computed)
 }
 
 // launched records that iteration f issues the tokens of the sequences that decode with drafts, or begin to.
-func (r *Engine) launched(f *iteration) {
-	r.running.remaining -= int64(r.it.accepted - r.it.discarded)
+func (v *draftVerifier) launched(f *iteration) {
+	v.r.running.remaining -= int64(v.accepted - v.discarded)
 	for _, i := range f.verified {
-		s := r.seq(i)
+		s := v.r.seqs.at(i)
 		s.lastBatch, s.lastEnd = f.number, f.end
 		if s.phase == finishing {
 			f.finishes = append(f.finishes, i)
 		}
 	}
 	for _, i := range f.firsts {
-		s := r.seq(i)
+		s := v.r.seqs.at(i)
 		s.fresh, s.lastBatch, s.lastEnd = 1, f.number, f.end
 	}
 }
 
 // deliverDrafts discards the KV of rejected drafts of iteration f. The blocks stay allocated for later tokens.
-func (r *Engine) deliverDrafts(f *iteration) {
+func (v *draftVerifier) deliverDrafts(f *iteration) {
 	for _, i := range f.verified {
-		s := r.seq(i)
+		s := v.r.seqs.at(i)
 		s.computed -= s.rejected
-		if r.space.caching {
-			r.space.register(s, (s.rec.Request.InputTokens+s.issued-1)/r.cfg.BlockSize)
+		if v.r.space.caching {
+			v.r.space.register(s, (s.rec.Request.InputTokens+s.issued-1)/v.r.cfg.BlockSize)
 		}
 		if s.phase == speculating {
-			r.propose(s)
+			v.propose(s)
 		}
 	}
 }
