@@ -10,9 +10,9 @@ import (
 	"clifftop/workload"
 )
 
-// The way of a request from its client to a replica's queue, and its end as the client and the source see it.
+// The path of a request from its client to a replica's queue, and its end as the client and the source see it.
 
-// arrive takes in a request that its client has just sent.
+// arrive handles a request that its client has just sent.
 func (e *Simulation) arrive(r *workload.Request) error {
 	if r.Arrival < e.now || r.InputTokens < 1 || r.OutputTokens < 1 {
 		return fmt.Errorf("sim: request %d: arrival %v at %v with %d input and %d output tokens is not valid",
@@ -46,7 +46,7 @@ func (e *Simulation) arrive(r *workload.Request) error {
 	return nil
 }
 
-// refuse rejects a request now, which may have been sent to a replica, and whose client may have left.
+// refuse rejects a request now. It may have been sent to a replica, and its client may have left.
 func (e *Simulation) refuse(r *workload.Request, to int32, why event.Refusal) {
 	rec := unserved(r)
 	rec.Replica = int(to)
@@ -54,7 +54,7 @@ func (e *Simulation) refuse(r *workload.Request, to int32, why event.Refusal) {
 	e.turnAway(&rec)
 }
 
-// turnAway ends a request now that was never admitted. Its client learns it, unless it has left.
+// turnAway ends a request now that was never admitted, and notifies its client unless it has left.
 func (e *Simulation) turnAway(rec *event.Record) {
 	r := &rec.Request
 	if e.disaggregated != nil {
@@ -72,7 +72,7 @@ func (e *Simulation) turnAway(rec *event.Record) {
 	e.finished(rec)
 }
 
-// finished tells how a request ended.
+// finished reports the record of a request that has ended.
 func (e *Simulation) finished(rec *event.Record) {
 	if e.disaggregated != nil {
 		e.disaggregated.join(rec)
@@ -84,7 +84,7 @@ func (e *Simulation) finished(rec *event.Record) {
 	}
 }
 
-// reach hands a request that has come to the router to a replica's front end, and one that has passed it to the queue.
+// reach handles a request that arrives at the router, or at the queue of a replica after the front end's time.
 func (e *Simulation) reach(x pq.Item[int32]) {
 	held := &e.frontEnd.requests[x.Value]
 	r, to := &held.Request, held.to
@@ -118,11 +118,11 @@ func (e *Simulation) reach(x pq.Item[int32]) {
 	e.join(r, to)
 }
 
-// join puts a request into the queue of a replica, unless it is busy.
+// join puts a request into the queue of a replica, or rejects it if the queue is full.
 func (e *Simulation) join(r *workload.Request, to int32) {
 	if p := e.replicas[to]; !p.QueueFull() {
 		if e.disaggregated.prefills(to) {
-			e.disaggregated.answers[r.ID] = r.OutputTokens
+			e.disaggregated.outputs[r.ID] = r.OutputTokens
 			r = promptOnly(r)
 		} else if e.disaggregated.handedOff(r) {
 			e.disaggregated.first[r.ID].queued = e.now
@@ -149,7 +149,7 @@ func (e *Simulation) sent(r *workload.Request, to int32) {
 	e.noteSent(r, to)
 }
 
-// over notes that a request has ended, which may have been sent to a replica.
+// over notes that a request has ended. It may have been sent to a replica.
 func (e *Simulation) over(r *workload.Request, to int32) {
 	if to == noReplica {
 		return
@@ -169,8 +169,8 @@ func unserved(r *workload.Request) event.Record {
 	}
 }
 
-// ended tells that a request in the system has ended. A client that leaves knew it when it left; the
-// others learn it with the last token.
+// ended handles the end of a request in the system. A client that left knows already; the others learned it with the
+// last token.
 func (e *Simulation) ended(rec *event.Record) {
 	e.levels.System--
 	if engine.MayLeave(&rec.Request) {
@@ -180,7 +180,7 @@ func (e *Simulation) ended(rec *event.Record) {
 	e.finished(rec)
 }
 
-// answered tells the source that a client that has not left has its whole output, as rec says.
+// answered tells the source that a client that has not left has its whole output.
 func (e *Simulation) answered(rec *event.Record) {
 	if engine.MayLeave(&rec.Request) {
 		e.clients.Remove(rec.Request.ID)

@@ -10,15 +10,16 @@ import (
 
 // Clients that may leave before they have their whole output.
 //
-// What a client knows lags what the engine does by [engine.Config.NetworkOut], and what the engine knows of it by
-// [engine.Config.NetworkIn]. That it leaves is settled when what it waits for has not been sent in time; it leaves, and
-// the source hears of it, one way later; and its abort comes to the server another way later.
+// A client learns what the engine does after [engine.Config.NetworkOut], and the engine learns what the client does
+// after [engine.Config.NetworkIn]. A departure is certain when the token that the client waits for has not been sent in
+// time. The client leaves, and the source is told, one NetworkOut later. Its abort reaches the server one NetworkIn
+// after that.
 
-// aborting is the ref of an event at which the server hears that a client left; the others are deadlines, and their
-// refs the endings.
+// aborting is the value of an event at which the server learns that a client left. The other events are deadlines;
+// their value is the ending.
 const aborting = int32(workload.Answered)
 
-// clients are those of requests in the system that may leave, with what is planned for them.
+// clients are the clients of requests in the system that may leave, and their planned departures.
 type clients struct {
 	idtable.Table[engine.Client]
 	departures pq.Queue[int32] // deadlines, and aborts that reach the server
@@ -43,7 +44,7 @@ func (c *clients) expect(r *workload.Request, started bool) {
 // left reports whether the client of r has left.
 func (c *clients) left(r *workload.Request) bool { return engine.MayLeave(r) && c.Find(r.ID) == nil }
 
-// depart handles a deadline of a client, or its abort.
+// depart handles a deadline of a client, or the arrival of its abort.
 func (e *Simulation) depart(x pq.Item[int32]) {
 	p := e.clients.Find(x.Tie)
 	if p == nil {

@@ -11,9 +11,9 @@ import (
 	"clifftop/workload"
 )
 
-// What becomes of the requests of a replica that fails.
+// What happens to the requests of a replica that fails.
 
-// crash ends replica i at once; it starts again after back, unless that is 0.
+// crash stops replica i at once. It starts again after back, unless back is 0.
 func (l *lifecycle) crash(i int, back clock.Duration) {
 	life := &l.of[i]
 	if life.state == event.Off || life.state == event.Down {
@@ -31,7 +31,7 @@ func (l *lifecycle) crash(i int, back clock.Duration) {
 	}
 }
 
-// failAll ends all requests of replica i, in order of their IDs.
+// failAll fails all requests of replica i, in order of their IDs.
 func (l *lifecycle) failAll(i int) {
 	group := l.group(i)
 	for _, r := range group {
@@ -43,7 +43,7 @@ func (l *lifecycle) failAll(i int) {
 	l.renew(i)
 }
 
-// failOne ends all requests of one of those that live together.
+// failOne fails all requests of one member of a group.
 func (l *lifecycle) failOne(r *Replica) {
 	to := int32(r.Index())
 	all := r.Attempts()
@@ -74,8 +74,7 @@ func (l *lifecycle) failOne(r *Replica) {
 	r.CheckEmpty()
 }
 
-// disconnect ends a request that was never admitted, because the replica that it was sent to failed, or cannot be
-// reached.
+// disconnect fails a request that was never admitted, because its replica failed or cannot be reached.
 func (e *Simulation) disconnect(r *workload.Request, to int32, queued clock.Time) {
 	rec := unserved(r)
 	rec.Replica, rec.Queued = int(to), queued

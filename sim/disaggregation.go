@@ -9,54 +9,55 @@ import (
 	"clifftop/workload"
 )
 
-// Prefill and decode on replicas of their own. A router sends a request to one that computes its prompt and keeps the
-// KV; from there it goes on to one that loads the KV, computes the last token of the prompt again, since a token can
-// only come of a computation, and answers. Prefills do not stall decodes then, and each kind of work may have its own
-// kind of GPU; the price is the transfer, and that neither side can help the other.
+// Disaggregated prefill and decode. A router sends a request to a prefill replica, which computes the prompt and keeps
+// its KV. A decode replica then loads the KV, computes the last prompt token again, because only a computation produces
+// a token, and generates the output. Prefills do not stall decodes, and each kind of replica may have its own GPU. The
+// price is the transfer, and that no replica can help with the other kind of work.
 
-// Disaggregation divides the work on requests between replicas.
+// Disaggregation assigns prefill and decode to different replicas.
 type Disaggregation struct {
-	// Prefills is the number of leading replicas of the fleet that compute prompts; the others answer. All of them need
-	// a [engine.Connector] that says how large a block is.
+	// Prefills is the number of prefill replicas, which come first in the fleet; the others decode. All need a
+	// [engine.Connector] with the size of a block.
 	Prefills int
-	// Decoders route to those that answer, and take the requests in turn; the routers of the fleet route to the others.
+	// Decoders route to the decode replicas and take the requests in turn. The routers of the fleet route to the
+	// prefill replicas.
 	Decoders []route.Router
-	// Egress and Ingress are the bandwidths, in bytes per second, of the link out of each replica that computes prompts
-	// and of that into each one that answers; the transfers on a link share it. A transfer takes Latency longer.
+	// Egress and Ingress are the bandwidths, in bytes per second, of the link out of each prefill replica and of the
+	// link into each decode replica. Transfers on a link share it. A transfer takes Latency longer.
 	Egress, Ingress []int64
 	Latency         clock.Duration
-	// Layers is how many parts a prompt's KV is sent in while it is being computed, so that only the last is left when
-	// it is asked for; 0 and 1 send all of it then.
+	// Layers is the number of parts in which a prompt's KV is sent while it is computed, so that only the last part
+	// remains when it is requested. 0 and 1 send all of it at the end.
 	Layers int64
-	// Hop is the way from the end of a prefill to the front end of the replica that answers.
+	// Hop is the time from the end of a prefill to the front end of the decode replica.
 	Hop clock.Duration
-	// Lease is how long KV is kept for a replica that has not read it; 0 is as long as it takes. What has gone is
-	// computed again where the answer is.
+	// Lease is how long a prefill replica keeps KV that has not been read; 0 is no limit. KV that was dropped is
+	// computed again by the decode replica.
 	Lease clock.Duration
-	// Outages are of the links of replicas. Transfers stand still meanwhile, and leases go on.
+	// Outages are of links of replicas. Transfers stop meanwhile; leases continue to run.
 	Outages []Outage
-	// MinTokens keeps shorter prompts out of this: the replica that answers computes them.
+	// MinTokens is the shortest prompt that is sent to a prefill replica. The decode replica computes shorter ones.
 	MinTokens int32
-	// MaxBacklog does so for those that would find as many tokens or more sent to every replica that computes prompts
-	// and not computed, or no such replica there; 0 is no limit.
+	// MaxBacklog also lets the decode replica compute the prompt when every listed prefill replica has at least this
+	// many tokens outstanding, or none is listed. 0 is no limit.
 	MaxBacklog int64
 }
 
-// Outage is a time for which the link over which a replica sends or loads KV carries nothing.
+// Outage is a time during which the link of a replica carries no KV.
 type Outage struct {
 	Replica int
 	At      clock.Time
 	For     clock.Duration
 }
 
-// validate reports what is wrong with the division.
+// validate reports what is wrong with the configuration.
 func (d *Disaggregation) validate(f *Fleet) error {
 	n := len(f.Replicas)
 	found := faults.List{Prefix: "disaggregation: "}
 	want := found.Check
-	want(d.Prefills >= 1 && d.Prefills < n, "%d of %d replicas compute prompts (want some, and some that answer)",
+	want(d.Prefills >= 1 && d.Prefills < n, "%d of %d replicas are for prefill (want at least one for prefill and one for decode)",
 		d.Prefills, n)
-	want(len(d.Decoders) > 0 && len(f.Routers) > 0, "one of the two kinds of replicas has no router")
+	want(len(d.Decoders) > 0 && len(f.Routers) > 0, "prefill or decode replicas have no router")
 	want(len(d.Egress) == d.Prefills && len(d.Ingress) == n-d.Prefills,
 		"%d links out of and %d into %d and %d replicas", len(d.Egress), len(d.Ingress), d.Prefills, n-d.Prefills)
 	for _, b := range append(append([]int64(nil), d.Egress...), d.Ingress...) {
@@ -75,32 +76,32 @@ func (d *Disaggregation) validate(f *Fleet) error {
 	for i := range f.Replicas {
 		c := &f.Replicas[i]
 		want(c.Connector != nil, "replica %d has no connector", i)
-		want(i >= d.Prefills || c.MaxTokens == 0, "replica %d computes prompts, and has to expect answers of one token",
+		want(i >= d.Prefills || c.MaxTokens == 0, "replica %d is for prefill and must have no max tokens",
 			i)
 		want(c.BlockSize == f.Replicas[0].BlockSize, "replica %d has blocks of another size", i)
 	}
 	return found.Err()
 }
 
-// split is what an engine knows of requests whose work is divided.
+// disaggregator is the state of disaggregated requests.
 type disaggregator struct {
 	Disaggregation
 	sim      *Simulation
 	decoders []*router
-	links    []int32             // of the network, by replica
-	answers  map[int64]int32     // tokens of the answers to requests that are sent to compute a prompt
-	first    map[int64]*handover // of requests that have been handed on
+	links    []int32             // links of the network, by replica
+	outputs  map[int64]int32     // output tokens of requests that were sent to a prefill replica
+	first    map[int64]*handover // requests that were handed over to decode
 }
 
 // handover is a request whose prompt was computed.
 type handover struct {
-	event.Record                // of that
-	by           *engine.Engine // which keeps the KV
-	queued       clock.Time     // when it reached the queue of the replica that answers, or Never
+	event.Record                // of the prefill
+	by           *engine.Engine // the engine that keeps the KV
+	queued       clock.Time     // when it reached the queue of the decode replica, or Never
 }
 
 func newDisaggregator(d *Disaggregation, e *Simulation) *disaggregator {
-	s := &disaggregator{Disaggregation: *d, sim: e, answers: make(map[int64]int32), first: make(map[int64]*handover)}
+	s := &disaggregator{Disaggregation: *d, sim: e, outputs: make(map[int64]int32), first: make(map[int64]*handover)}
 	if s.Lease == 0 {
 		s.Lease = clock.MaxRun
 	}
@@ -118,7 +119,7 @@ func newDisaggregator(d *Disaggregation, e *Simulation) *disaggregator {
 	return s
 }
 
-// assign gives a replica its part of requests.
+// assign sets a replica to prefill or decode.
 func (s *disaggregator) assign(r *Replica) {
 	if s.prefills(int32(r.Index())) {
 		r.SetLeg(s.prefill)
@@ -130,18 +131,18 @@ func (s *disaggregator) assign(r *Replica) {
 // prefills reports whether a replica computes prompts for others.
 func (s *disaggregator) prefills(replica int32) bool { return s != nil && int(replica) < s.Prefills }
 
-// decodes reports whether a replica answers what others may have computed the prompts of.
+// decodes reports whether a replica decodes.
 func (s *disaggregator) decodes(replica int32) bool { return s != nil && int(replica) >= s.Prefills }
 
 // handedOff reports whether another replica has computed the prompt of a request.
 func (s *disaggregator) handedOff(r *workload.Request) bool { return s != nil && s.first[r.ID] != nil }
 
-// prefill is the part of a request that a replica does which computes prompts.
+// prefill is what a prefill replica does for a request.
 func (s *disaggregator) prefill(*workload.Request) engine.Handoff {
 	return engine.Handoff{Lease: s.Lease, Ended: s.handOff}
 }
 
-// decode is that of one that answers.
+// decode returns what decode replica to does for a request.
 func (s *disaggregator) decode(to int) func(*workload.Request) engine.Handoff {
 	return func(r *workload.Request) (handoff engine.Handoff) {
 		first, ok := s.first[r.ID]
@@ -159,7 +160,7 @@ func (s *disaggregator) decode(to int) func(*workload.Request) engine.Handoff {
 	}
 }
 
-// release lets a replica free the KV of a request, if it has not ended.
+// release lets a prefill replica free the KV of a request, unless the replica has stopped.
 func (s *disaggregator) release(at clock.Time, from *engine.Engine, id int64) {
 	if from.Retired() {
 		return
@@ -168,14 +169,14 @@ func (s *disaggregator) release(at clock.Time, from *engine.Engine, id int64) {
 	s.sim.sync(s.sim.replicas[from.Index()])
 }
 
-// promptOnly is a request as the replica is sent it that computes its prompt.
+// promptOnly is a request as a prefill replica gets it, with one output token.
 func promptOnly(r *workload.Request) *workload.Request {
 	one := *r
 	one.OutputTokens = 1
 	return &one
 }
 
-// outputOf is how many output tokens of a request a replica is asked for.
+// outputOf is the number of output tokens of a request that are requested from a replica.
 func (s *disaggregator) outputOf(r *workload.Request, to int32) int32 {
 	if s.prefills(to) {
 		return 1
@@ -183,7 +184,7 @@ func (s *disaggregator) outputOf(r *workload.Request, to int32) int32 {
 	return r.OutputTokens
 }
 
-// handOff takes what becomes of a prompt, at the instant when it has been computed.
+// handOff hands a request over to decode when its prompt has been computed.
 func (s *disaggregator) handOff(rec *event.Record, at clock.Time) {
 	e := s.sim
 	e.over(&rec.Request, int32(rec.Replica))
@@ -197,15 +198,15 @@ func (s *disaggregator) handOff(rec *event.Record, at clock.Time) {
 	e.frontEnd.push(by.OverLink(at).Add(s.Hop), first.Request.ID, e.frontEnd.add(&first.Request, noReplica))
 }
 
-// restore gives a request its answer back.
+// restore gives a request its output length back.
 func (s *disaggregator) restore(r *workload.Request) {
-	if n, ok := s.answers[r.ID]; ok {
+	if n, ok := s.outputs[r.ID]; ok {
 		r.OutputTokens = n
-		delete(s.answers, r.ID)
+		delete(s.outputs, r.ID)
 	}
 }
 
-// join makes one record of the two that tell of a request.
+// join merges the record of the prefill into the record of the decode.
 func (s *disaggregator) join(rec *event.Record) {
 	s.restore(&rec.Request)
 	first, ok := s.first[rec.Request.ID]
@@ -228,7 +229,7 @@ func (s *disaggregator) join(rec *event.Record) {
 	rec.GPU.Add(&first.GPU)
 }
 
-// direct reports whether a request is not worth the detour.
+// direct reports whether the decode replica computes the prompt itself.
 func (s *disaggregator) direct(r *workload.Request) bool {
 	if r.InputTokens < s.MinTokens {
 		return true

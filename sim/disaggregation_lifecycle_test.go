@@ -192,9 +192,9 @@ func TestScalersOfPrefillAndDecode(t *testing.T) {
 // TestGroupsOfOneKind refuses a scaler for replicas of both kinds, and a life that they share.
 func TestGroupsOfOneKind(t *testing.T) {
 	for want, lifecycle := range map[string]*sim.Lifecycle{
-		"scaler 0: replicas 0 to 1 are for prompts and for answers": {Scalers: []sim.Scaler{{Policy: schedule{1},
+		"scaler 0: replicas 0 to 1 are for both prefill and decode": {Scalers: []sim.Scaler{{Policy: schedule{1},
 			Last: 1, Most: 2, Scrape: milli}}},
-		"replicas for prompts live together with replicas for answers": {Groups: []int{2}},
+		"a group has both prefill and decode replicas": {Groups: []int{2}},
 	} {
 		f := splitFleet(1, 1, 25e9)
 		f.Lifecycle, lifecycle.Renew = lifecycle, steady

@@ -6,13 +6,14 @@ import (
 	"clifftop/sim/engine"
 )
 
-// validateLockstep reports what is wrong with the groups.
+// validateLockstep reports what is wrong with the lockstep groups.
 func (f *Fleet) validateLockstep() (faults []error) {
 	i := 0
 	for _, n := range f.Lockstep {
 		for k := i; n > 1 && k < min(i+n, len(f.Replicas)); k++ {
 			if f.Replicas[k].Connector != nil {
-				faults = append(faults, fmt.Errorf("lock step: replica %d loads KV from elsewhere, which ranks in lock step do not", k))
+				faults = append(faults, fmt.Errorf("lock step: replica %d has a KV connector, "+
+					"which lockstep groups do not support", k))
 			}
 		}
 		if n < 1 || i+n > len(f.Replicas) {
@@ -35,7 +36,7 @@ func (f *Fleet) validateLockstep() (faults []error) {
 	return faults
 }
 
-// lock makes groups of so many consecutive replicas.
+// lock joins consecutive replicas into groups of the given sizes.
 func (e *Simulation) lock(groups []int) {
 	rest := e.replicas
 	for _, n := range groups {
@@ -46,13 +47,14 @@ func (e *Simulation) lock(groups []int) {
 	}
 }
 
-// validatePipelines reports what does not go with the stages of a replica's pipeline.
+// validatePipelines reports lockstep groups with pipeline stages.
 func (f *Fleet) validatePipelines() (faults []error) {
 	i := 0
 	for _, n := range f.Lockstep {
 		for k := i; n > 1 && k < min(i+n, len(f.Replicas)); k++ {
 			if f.Replicas[k].Stages > 1 {
-				faults = append(faults, fmt.Errorf("lock step: replica %d has pipeline stages, which ranks in lock step do not", k))
+				faults = append(faults, fmt.Errorf("lock step: replica %d has pipeline stages, "+
+					"which lockstep groups do not support", k))
 			}
 		}
 		i += max(n, 0)

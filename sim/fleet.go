@@ -13,20 +13,19 @@ import (
 
 // Fleet describes replicas behind routers.
 type Fleet struct {
-	// Replicas are the serving engines, each with a scheduler of its own. The way from and to the clients is the same
-	// for all.
+	// Replicas are the serving engines, each with its own scheduler. The network to the clients is the same for all.
 	Replicas []engine.Config
-	// Lockstep are the sizes of groups of consecutive replicas that iterate in lock step, as the data-parallel ranks of
-	// a model with experts do; nil is one each. The replicas of a group are alike, and their step times are those of
-	// a rank beside others that have as much to do.
+	// Lockstep are the sizes of groups of consecutive replicas that iterate in lock step, like the data-parallel ranks
+	// of a MoE model; nil is one each. The replicas of a group have equal configurations, and their step times assume
+	// that all ranks of the group are equally loaded.
 	Lockstep []int
-	// Disaggregation has some replicas compute prompts and the others answers; nil has all do both.
+	// Disaggregation assigns prefill and decode to different replicas; nil lets all replicas do both.
 	Disaggregation *Disaggregation
 	// Routers take the requests in turn, by request ID. One replica needs none.
 	Routers []route.Router
-	// Scrape is how often the routers learn what the replicas say of themselves, from 0 on; 0 is always.
+	// Scrape is the interval, from 0 on, at which the routers read the metrics of the replicas; 0 is always.
 	Scrape clock.Duration
-	// Lifecycle says how replicas start, fail and end; nil if all are always ready.
+	// Lifecycle says how replicas start, fail and stop; nil if all are always ready.
 	Lifecycle *Lifecycle
 }
 
@@ -45,7 +44,7 @@ func (f *Fleet) Validate() error {
 			faults = append(faults, err)
 		}
 		if first := &f.Replicas[0]; c.NetworkIn != first.NetworkIn || c.NetworkOut != first.NetworkOut {
-			faults = append(faults, fmt.Errorf("replica %d: the way to its clients is not that of replica 0", i))
+			faults = append(faults, fmt.Errorf("replica %d: its network to the clients differs from that of replica 0", i))
 		}
 	}
 	faults = append(faults, f.validateLockstep()...)
@@ -65,14 +64,14 @@ func (f *Fleet) Validate() error {
 	return errors.Join(faults...)
 }
 
-// fleet is the replicas at the current instant: the sum of their levels, and which of them has the next boundary.
+// fleet is the replicas at the current instant, the sum of their levels, and a tournament that finds the next boundary.
 type fleet struct {
 	obs      *event.Fanout
-	detailed bool // some observer wants every iteration sequence by sequence
+	detailed bool // some observer wants every iteration in detail
 	replicas []*Replica
 	now      clock.Time
 	levels   event.Levels
-	blocked  [sched.NumberOfCauses]int // replicas, by what holds back the head of their queue
+	blocked  [sched.NumberOfCauses]int // replicas by the cause that blocks the head of their queue
 	next     tournament                // of the replicas' next boundaries
 	changed  *Replica                  // the one that the current event changes, if any
 	caches   cacheIndex
@@ -88,7 +87,7 @@ func newFleet(f *Fleet, obs *event.Fanout) fleet {
 	return all
 }
 
-// sync brings the fleet's levels up to date with those of r, which something has happened to.
+// sync updates the fleet's levels after a change of replica r.
 func (f *fleet) sync(r *Replica) {
 	if f.caches.watched {
 		f.caches.fallsBehind(r)
@@ -122,7 +121,7 @@ func (f *fleet) sync(r *Replica) {
 	}
 }
 
-// mostBlocked is the cause that holds back the heads of the most queues.
+// mostBlocked is the cause that blocks the heads of the most queues.
 func (f *fleet) mostBlocked() sched.Cause {
 	most := int(sched.NotBlocked)
 	for c := range f.blocked {
@@ -134,7 +133,7 @@ func (f *fleet) mostBlocked() sched.Cause {
 	return sched.Cause(most)
 }
 
-// boundaryNext is the next boundary of a replica, and whose it is: of equal ones, the first replica's.
+// boundaryNext is the next boundary and its replica. Of boundaries at one instant, the first replica's comes first.
 func (f *fleet) boundaryNext() (clock.Time, *Replica) {
 	if len(f.replicas) == 1 {
 		return f.replicas[0].Next(), f.replicas[0]
@@ -151,6 +150,6 @@ func (f *fleet) noteBoundary(i int) {
 	f.boundaryOf = max(f.boundaryOf, i)
 }
 
-// passed reports whether replica i has no boundary any more at the instant at: those of one instant come in the order
+// passed reports whether replica i has no boundary left at the instant at. Boundaries of one instant come in the order
 // of the replicas.
 func (f *fleet) passed(i int, at clock.Time) bool { return f.boundaryAt == at && i < f.boundaryOf }

@@ -8,10 +8,10 @@ import (
 	"clifftop/workload"
 )
 
-// cacheIndex is what routers may know of prefix caches, as KV events tell it: what is in them now.
+// cacheIndex is what routers may know of the current content of prefix caches, as KV events report it.
 type cacheIndex struct {
 	watched   bool           // some router looks into caches
-	holders   kv.PrefixIndex // of blocks that can be found
+	holders   kv.PrefixIndex // replicas by hash of a block that their caches hold
 	blockSize []int32        // by replica; 0 if its blocks are not found by hashes
 	behind    []int32        // replicas whose cohorts may owe blocks
 	isBehind  []bool         // by replica
@@ -21,7 +21,7 @@ func newCacheIndex(n int, watched bool) cacheIndex {
 	return cacheIndex{watched: watched, blockSize: make([]int32, n), isBehind: make([]bool, n)}
 }
 
-// watch makes a replica, which is new and has empty caches, tell what enters and leaves them.
+// watch subscribes to the cache of a new replica, which is empty.
 func (c *cacheIndex) watch(r *Replica) {
 	i := r.Index()
 	c.blockSize[i] = r.HashedBlocks()
@@ -38,7 +38,7 @@ func (c *cacheIndex) watch(r *Replica) {
 	})
 }
 
-// fallsBehind notes that the cohort of a replica owes blocks that routers may ask about.
+// fallsBehind notes that the cohort of a replica has not yet taken all its blocks.
 func (c *cacheIndex) fallsBehind(r *Replica) {
 	if !c.isBehind[r.Index()] && r.Unsettled() {
 		c.isBehind[r.Index()] = true
@@ -46,8 +46,7 @@ func (c *cacheIndex) fallsBehind(r *Replica) {
 	}
 }
 
-// settleCaches makes all cohorts take the blocks that they owe. Few of many replicas have iterated since the last
-// request.
+// settleCaches makes all cohorts take their blocks. Few of many replicas have iterated since the last request.
 func (f *fleet) settleCaches() {
 	c := &f.caches
 	for _, i := range c.behind {
@@ -71,8 +70,8 @@ func (f *Fleet) watchesCaches() bool {
 	return false
 }
 
-// Cached implements [route.View]. It is what an admission would reuse now, and moves nothing in the order of eviction.
-// That holds for replicas that are stepped singly, whose blocks are those of now.
+// Cached implements [route.View]. It returns the tokens that an admission would reuse now, and does not change the
+// order of eviction. Replicas that are watched run without spans, so that their blocks are up to date.
 func (t *router) Cached(k int, q *workload.Request) int32 {
 	if !q.SharesPrompt() {
 		return 0
@@ -91,7 +90,7 @@ func (t *router) Cached(k int, q *workload.Request) int32 {
 	return min(t.held[i], (q.InputTokens-1)/size) * size // one token is always computed
 }
 
-// ask finds what the caches with blocks of a size hold of a prompt.
+// ask looks up a prompt in the caches with blocks of a size.
 func (t *router) ask(q *workload.Request, size int32) {
 	t.fleet.settleCaches()
 	t.asked, t.path = size, t.path[:0]

@@ -12,52 +12,52 @@ import (
 	"clifftop/workload"
 )
 
-// Lifecycle says how the replicas of a fleet start, fail and end. Without it all are always ready.
+// Lifecycle says how the replicas of a fleet start, fail and stop. Without it all are always ready.
 //
-// What an engine was given by the instant at which it fails or is stopped is counted to its end, as GPU time; its
-// tokens are dropped, its requests fail, and cache and queue are gone. It is not started again, or off, before that
-// end.
+// The iterations that an engine launched before it fails or is stopped count to their end as GPU time. Their tokens are
+// dropped, the requests fail, and the cache and the queue are lost. The replica is off, or starts again, only after
+// that end.
 type Lifecycle struct {
-	// Groups are the sizes of groups of consecutive replicas, such as the data-parallel ranks of a deployment, that are
-	// one replica here: they start, fail and end together, and Scalers count them as one. Nil is one each.
+	// Groups are the sizes of groups of consecutive replicas, such as the data-parallel ranks of a deployment, that
+	// start, fail and stop together; Scalers count a group as one replica. Nil is one each.
 	Groups []int
-	// Renew makes the engine of replica i anew, for another life: like that of the fleet, with a scheduler that is not
-	// in use.
+	// Renew makes a new configuration for replica i when it starts again: that of the fleet, with a scheduler that is
+	// not in use.
 	Renew func(i int) engine.Config
-	// ColdStart is how long it takes from the decision to start a replica until it is ready. Seed is that of its draws:
-	// the k-th start of a replica takes the same time whatever else happens.
+	// ColdStart is the time from the decision to start a replica until it is ready. Seed seeds its draws: the k-th
+	// start of a replica always takes the same time.
 	ColdStart workload.Delay
 	Seed      uint64
-	// Grace is how long a replica that drains may take; then the requests that it still has fail. 0 is no limit.
+	// Grace is the longest time that a replica may drain. Then its remaining requests fail. 0 is no limit.
 	Grace clock.Duration
-	// Probe is the period of the health checks, from 0 on, by which routers learn that a replica has failed, or is
-	// ready; 0 is at once. Until then they send requests there, which fail. That one drains they know at once.
+	// Probe is the period of the health checks, from 0 on, by which routers learn that a replica has failed or is
+	// ready; 0 is at once. Until then they send requests to it, which fail. Routers know at once that a replica drains.
 	Probe clock.Duration
-	// RouterQueue is how many requests wait at the router, first come, first served, while no replica takes them;
-	// others are rejected as [event.NotReady]. 0 is any number, less than 0 none.
+	// RouterQueue is how many requests may wait at the router, in order of arrival, while no replica takes them. More
+	// are rejected as [event.NotReady]. 0 is no limit; a negative number rejects all.
 	RouterQueue int
-	// Failures happen at their instants.
+	// Failures are the planned failures.
 	Failures []Failure
-	// Scalers decide how many replicas there are.
+	// Scalers are the autoscalers.
 	Scalers []Scaler
 }
 
-// FailureKind is what happens to a replica.
+// FailureKind is a kind of failure of a replica.
 type FailureKind uint8
 
 // The kinds of failure.
 const (
-	// Crash ends the replica at once. After For it starts again.
+	// Crash stops the replica at once. It starts again after For.
 	Crash FailureKind = iota
-	// Drain takes the replica out of service; when it has drained it stays off for For and starts again.
+	// Drain takes the replica out of service. When it has drained it stays off for For and starts again.
 	Drain
-	// Slow makes its iterations that are composed in the next For take Permille thousandths of their usual time.
+	// Slow multiplies the time of iterations that are composed in the next For by Permille thousandths.
 	Slow
-	// LinkLoss cuts it off from the routers for For. Requests that are sent to it fail. It goes on with those that it
-	// has; what it says reaches their clients when the link is back, and what they say reaches it then.
+	// LinkLoss disconnects the replica from the routers and clients for For. Requests that are sent to it fail. It
+	// continues with those that it has; messages in both directions arrive when the link is back.
 	LinkLoss
-	// Restart drains and starts again the replicas from Replica to Last, one after the other: the next one when the one
-	// before is ready. Those that are not ready are passed over.
+	// Restart drains and restarts the replicas from Replica to Last one after the other, each when the one before is
+	// ready. It skips replicas that are not ready.
 	Restart
 )
 
@@ -66,33 +66,32 @@ func (k FailureKind) String() string {
 	return [...]string{"crash", "drain", "slow", "link", "restart"}[k]
 }
 
-// Failure is something that happens to a replica. Crashes and drains of a replica that is not there have no effect.
+// Failure is a planned failure of a replica. Crashes and drains of a replica that is not running have no effect.
 type Failure struct {
 	Kind FailureKind
 	At   clock.Time
-	// Engine is its number, or that of one of its group, and Last that of the last one that a Restart concerns.
+	// Replica is the replica's number, or that of a member of its group. Last is the last one of a Restart.
 	Replica, Last int
-	// For is how long it lasts; 0 is without end, which slowdown and link loss do not allow.
+	// For is how long it lasts. 0 is without end, which slowdown and link loss do not allow.
 	For clock.Duration
-	// Permille is the factor of step times that Slow sets, in thousandths.
+	// Permille is the factor of step times of Slow, in thousandths.
 	Permille int64
 }
 
-// Scaler keeps the number of some replicas as a policy wants it. It starts off ones from the lowest number on. It
-// removes first those that are not ready, then others, of each the one with the highest number, and lets it drain.
+// Scaler sets the number of running replicas as a policy wants it. It starts replicas from the lowest number on. It
+// removes first those that are not ready, then others, from the highest number on, and lets them drain.
 type Scaler struct {
 	Policy autoscale.Policy
-	// First and Last are the numbers of the replicas that there may be, whole groups, Least and Most how many.
+	// First and Last are the range of replicas, whole groups. Least and Most limit how many of them run.
 	First, Last, Least, Most int
 	// Initial is how many are ready at 0.
 	Initial int
-	// Metric is what is scraped, every Scrape from Phase on, and kept for Keep. Requests held at the router count as
-	// waiting.
+	// Metric is read every Scrape from Phase on, and kept for Keep. Requests that wait at the router count as waiting.
 	Metric              autoscale.Metric
 	Scrape, Phase, Keep clock.Duration
 }
 
-// leaders are, by replica, the first ones of the groups that live together.
+// leaders returns, by replica, the first replica of its group.
 func (l *Lifecycle) leaders(n int) (lead []int32, err error) {
 	for _, size := range l.Groups {
 		first := int32(len(lead))
@@ -112,7 +111,7 @@ func (l *Lifecycle) leaders(n int) (lead []int32, err error) {
 	return lead, nil
 }
 
-// groupSize is the number of replicas that live together with the first one of them.
+// groupSize is the number of replicas in the group whose first replica is given.
 func groupSize(lead []int32, first int) int {
 	size := 0
 	for first+size < len(lead) && int(lead[first+size]) == first {
@@ -121,8 +120,8 @@ func groupSize(lead []int32, first int) int {
 	return size
 }
 
-// lifecycle is what an engine keeps of its replicas' lives. Those that live together have one life, which is that of
-// the first one: where a replica is spoken of below, it is all of those.
+// lifecycle is the state of all replicas and what is planned for them. A group has one state, that of its first
+// replica: "replica i" below is the whole group.
 type lifecycle struct {
 	*Lifecycle
 	*fleet
@@ -130,30 +129,30 @@ type lifecycle struct {
 	sim      *Simulation
 	lead     []int32         // by replica
 	of       []replicaStatus // by replica
-	planned  pq.Queue[int32] // by instant, and kind and index; see control
-	held     []int32         // requests at the router, in pending
+	planned  pq.Queue[int32] // by instant, kind and index; see runPlanned
+	held     []int32         // requests at the router, by their numbers in the front end
 	starts   *workload.RNG
 	rollouts []rollout
 	scaling  []scaling
 }
 
-// replicaStatus is that of one replica.
+// replicaStatus is the state of one replica.
 type replicaStatus struct {
 	state    event.State
-	instance int32 // of it; what was planned for an earlier one is void
+	instance int32 // counts its engines; plans for an earlier one are void
 	starts   uint64
-	wanted   bool // it is to be there
-	failed   bool // it failed for good
+	wanted   bool // it shall run
+	failed   bool // it failed and does not start again
 	listed   bool // routers send requests there
 	back     clock.Duration
-	// rollout is 1 more than the number of the rollout that waits for it.
+	// rollout is 1 + the number of the rollout that waits for it.
 	rollout int
 }
 
-// rollout is a rolling restart: the replicas next…last are to come.
+// rollout is a rolling restart: the replicas next…last are still to restart.
 type rollout struct{ next, last int }
 
-// live lets the replicas of a fleet have lives.
+// initLifecycle enables start, stop and failure of replicas.
 func (e *Simulation) initLifecycle(f *Fleet) {
 	l := &lifecycle{Lifecycle: f.Lifecycle, fleet: &e.fleet, routing: &e.routing, sim: e,
 		of: make([]replicaStatus, len(f.Replicas)), starts: workload.NewRNG(f.Lifecycle.Seed, "cold start")}
@@ -186,19 +185,19 @@ func (e *Simulation) initLifecycle(f *Fleet) {
 	}
 }
 
-// after is the number of the next replica that does not live together with replica i, the first one of its group.
+// after is the first replica of the group that follows the group of replica i.
 func (l *lifecycle) after(i int) int { return i + groupSize(l.lead, i) }
 
-// group is all that live together with replica i.
+// group returns the replicas of the group of replica i.
 func (l *lifecycle) group(i int) []*Replica {
 	first := int(l.lead[i])
 	return l.replicas[first:l.after(first)]
 }
 
-// ErrStranded means that requests wait at the router, and no replica will come to take them.
-var ErrStranded = errors.New("sim: requests wait at the router, and no replica will take them")
+// ErrStranded means that requests wait at the router and no replica will become ready.
+var ErrStranded = errors.New("sim: requests wait at the router, and no replica will become ready")
 
-// enter puts replica i into a state.
+// setState sets the state of replica i and reports it.
 func (l *lifecycle) setState(i int, s event.State) {
 	l.of[i].state = s
 	for _, r := range l.group(i) {
@@ -215,7 +214,7 @@ func (l *lifecycle) begin(i int) {
 	l.plan(l.now.Add(l.ColdStart.Sample(l.starts)), plannedReady, i, life.instance)
 }
 
-// renew gives replica i, which has ended, engines that have seen nothing.
+// renew gives replica i, which has stopped, new engines.
 func (l *lifecycle) renew(i int) {
 	group := l.group(i)
 	locked := group[0].Group() != nil
@@ -230,12 +229,12 @@ func (l *lifecycle) renew(i int) {
 	}
 }
 
-// renewOne gives one of those that live together a new engine.
+// renewOne gives one member of a group a new engine.
 func (l *lifecycle) renewOne(i int) {
 	cfg, old := l.Renew(i), l.replicas[i]
 	fault := cfg.Validate()
 	if fault != nil {
-		fault, cfg = fmt.Errorf("sim: replica %d, made again: %w", i, fault), *old.Config()
+		fault, cfg = fmt.Errorf("sim: new engine of replica %d: %w", i, fault), *old.Config()
 	}
 	r := l.sim.newReplica(cfg, i, old.own, old.Engine)
 	r.Fail(fault)
@@ -246,7 +245,7 @@ func (l *lifecycle) renewOne(i int) {
 	}
 }
 
-// drain lets replica i, which is ready, end. If it is still wanted it starts again after back.
+// drain takes replica i, which is ready, out of service. If it is still wanted it starts again after back.
 func (l *lifecycle) drain(i int, back clock.Duration) {
 	life := &l.of[i]
 	life.back = back
@@ -263,7 +262,7 @@ func (l *lifecycle) drain(i int, back clock.Duration) {
 	}
 }
 
-// allDrained reports whether nothing is left to do for replica i, which drains.
+// allDrained reports whether replica i, which drains, has nothing left to do.
 func (l *lifecycle) allDrained(i int) bool {
 	for _, r := range l.group(i) {
 		if !r.Drained() {
@@ -273,7 +272,7 @@ func (l *lifecycle) allDrained(i int) bool {
 	return true
 }
 
-// drained lets replica i, which has nothing left to do, go off when its GPU has ended what it was given.
+// drained stops replica i, which has nothing left to do. It is off when its GPU has finished its iterations.
 func (l *lifecycle) drained(i int) {
 	for _, r := range l.group(i) {
 		r.Stop(l.now)
@@ -285,7 +284,7 @@ func (l *lifecycle) drained(i int) {
 	l.plan(max(l.now, l.idleFrom(i)), plannedOff, i, life.instance)
 }
 
-// off is when replica i has ended, and its GPU too. If it is still wanted it starts again.
+// off sets replica i to off. If it is still wanted it starts again.
 func (l *lifecycle) off(i int) {
 	life := &l.of[i]
 	l.setState(i, event.Off)
@@ -299,7 +298,7 @@ func (l *lifecycle) off(i int) {
 	}
 }
 
-// idleFrom is when none of the GPUs of replica i has anything more to do.
+// idleFrom is the instant from which on all GPUs of replica i are idle.
 func (l *lifecycle) idleFrom(i int) (at clock.Time) {
 	for _, r := range l.group(i) {
 		at = max(at, r.IdleFrom())
@@ -307,12 +306,12 @@ func (l *lifecycle) idleFrom(i int) (at clock.Time) {
 	return at
 }
 
-// reachable reports whether requests can be sent to replica i, which may be any one.
+// reachable reports whether requests can be sent to replica i, which need not be the first of its group.
 func (l *lifecycle) reachable(i int) bool {
 	return l.of[l.lead[i]].state == event.Ready && !l.replicas[i].LinkLost(l.now)
 }
 
-// notice is when replica i can be reached, or cannot any more: the routers learn it at the next health check.
+// probe tells the routers whether replica i can be reached, at the next health check.
 func (l *lifecycle) probe(i int) {
 	if every := l.Probe; every > 0 {
 		if late := clock.Duration(l.now) % every; late > 0 {
@@ -323,7 +322,7 @@ func (l *lifecycle) probe(i int) {
 	l.setListed(i, l.reachable(i))
 }
 
-// list says whether the routers send requests to replica i.
+// setListed sets whether the routers send requests to replica i.
 func (l *lifecycle) setListed(i int, listed bool) {
 	life := &l.of[i]
 	if life.listed == listed {
@@ -337,7 +336,7 @@ func (l *lifecycle) setListed(i int, listed bool) {
 	}
 }
 
-// rollOn lets the rollout that waits for a replica go on, if there is one.
+// rollOn continues the rollout that waits for a replica, if there is one.
 func (l *lifecycle) rollOn(life *replicaStatus) {
 	if k := life.rollout - 1; k >= 0 {
 		life.rollout = 0

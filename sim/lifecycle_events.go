@@ -8,28 +8,28 @@ import (
 	"clifftop/sim/event"
 )
 
-// What is planned for replicas. At one instant, before anything else, it happens by kind in the order of the constants,
+// Planned events of replicas. At one instant they come before all other events, ordered by kind as the constants are,
 // and then by number.
 
 const (
-	plannedOff      = iota // a replica that has ended is off
-	plannedBegin           // it starts again
-	plannedReady           // it has started
-	plannedRestored        // its link is back
-	plannedUsual           // it is no longer slow
-	plannedFailure         // by number of the failure
-	plannedKill            // its time to drain is over
+	plannedOff      = iota // a replica that has stopped is off
+	plannedBegin           // a replica starts again
+	plannedReady           // a replica has started
+	plannedRestored        // a link is back
+	plannedUsual           // a replica is no longer slow
+	plannedFailure         // a failure, by its number
+	plannedKill            // the grace period of a draining replica is over
 	plannedProbe           // a health check
-	plannedScrape          // of an autoscaler's metric, by number of the scaler
-	plannedScale           // an autoscaler's turn
+	plannedScrape          // a scrape of an autoscaler's metric, by number of the scaler
+	plannedScale           // a decision of an autoscaler
 )
 
-// plan plans something of a kind for a replica, scaler or failure, which is void in a later life.
+// plan adds an event for a replica, scaler or failure. It is void if the replica has another engine by then.
 func (l *lifecycle) plan(at clock.Time, kind, i int, replicaLife int32) {
 	l.planned.Push(pq.Item[int32]{Key: int64(at), Tie: int64(kind)<<32 | int64(i), Value: replicaLife})
 }
 
-// control does what is planned next.
+// runPlanned handles the next planned event.
 func (l *lifecycle) runPlanned() (err error) {
 	x := l.planned.Pop()
 	kind, i := int(x.Tie>>32), int(uint32(x.Tie))
@@ -62,7 +62,7 @@ func (l *lifecycle) runPlanned() (err error) {
 	case plannedScale:
 		err = l.scale(&l.scaling[i], i)
 	}
-	for _, r := range l.replicas { // it may have touched any of them
+	for _, r := range l.replicas { // it may have changed any of them
 		l.sync(r)
 		err = cmp.Or(err, r.Fault())
 	}
@@ -70,7 +70,7 @@ func (l *lifecycle) runPlanned() (err error) {
 	return err
 }
 
-// happens lets a failure happen.
+// applyFailure starts a failure.
 func (l *lifecycle) applyFailure(f *Failure) {
 	i := int(l.lead[f.Replica])
 	life := &l.of[i]
@@ -100,8 +100,8 @@ func (l *lifecycle) applyFailure(f *Failure) {
 	}
 }
 
-// heldInVain reports whether requests at the router have waited for a day, by the instant at, in which nothing but
-// autoscalers took its turn, and that nothing else is planned: what they have not brought by then they never will.
+// heldInVain reports whether requests at the router have waited for a day, up to the instant at, in which only
+// autoscalers acted, and nothing else is planned. No replica will become ready then.
 func (l *lifecycle) heldInVain(at clock.Time) bool {
 	return l.levels.Held > 0 && at.Sub(l.sim.stirred) > clock.Day &&
 		!l.planned.Contains(func(x *pq.Item[int32]) bool {
@@ -109,7 +109,7 @@ func (l *lifecycle) heldInVain(at clock.Time) bool {
 		})
 }
 
-// onlyPlannedLeft reports whether nothing will happen but what is planned, and no request waits for that.
+// onlyPlannedLeft reports whether only planned events remain, and no request waits for them.
 func (e *Simulation) onlyPlannedLeft() bool {
 	if e.levels.System > 0 || e.frontEnd.due.Len() > 0 || e.transfers.Awaited() > 0 {
 		return false

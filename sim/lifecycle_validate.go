@@ -5,10 +5,10 @@ import (
 	"clifftop/sim/engine"
 )
 
-// validate reports what is wrong with the lives of a fleet.
+// validate reports what is wrong with the lifecycle of a fleet.
 func (l *Lifecycle) validate(f *Fleet) error {
 	found := new(faults.List)
-	found.Check(l.Renew != nil, "lifecycle: nothing makes an engine again")
+	found.Check(l.Renew != nil, "lifecycle: Renew is missing")
 	found.Check(l.Grace >= 0 && l.Probe >= 0, "lifecycle: a grace of %v or a probe of %v is negative", l.Grace, l.Probe)
 	lead, err := l.leaders(len(f.Replicas))
 	if err != nil {
@@ -23,20 +23,20 @@ func (l *Lifecycle) validate(f *Fleet) error {
 	return found.Err()
 }
 
-// validateTogether reports replicas that live together and must not, or that do not and must.
+// validateTogether reports lockstep groups that do not share a lifecycle, and prefill and decode replicas that do.
 func (f *Fleet) validateTogether(lead []int32, found *faults.List) {
 	n, first := len(lead), 0
 	for _, ranks := range f.Lockstep {
 		found.Check(ranks < 2 || first+ranks > n || groupSize(lead, first) == ranks,
-			"lifecycle: replicas %d to %d are in lock step, and do not live together", first, first+ranks-1)
+			"lifecycle: replicas %d to %d are in lock step, but not in one group of the lifecycle", first, first+ranks-1)
 		first += ranks
 	}
 	d := f.Disaggregation
 	found.Check(d == nil || d.Prefills < 0 || d.Prefills >= n || int(lead[d.Prefills]) == d.Prefills,
-		"lifecycle: replicas for prompts live together with replicas for answers")
+		"lifecycle: a group has both prefill and decode replicas")
 }
 
-// validateFailure reports what is wrong with failure i, or does not go with one before it.
+// validateFailure reports what is wrong with failure i, or conflicts with an earlier one.
 func (l *Lifecycle) validateFailure(i int, lead []int32, found *faults.List) {
 	x, n := &l.Failures[i], len(lead)
 	found.Check(x.Replica >= 0 && x.Replica < n, "failure %d: there is no replica %d of %d", i, x.Replica, n)
@@ -59,12 +59,12 @@ func (l *Lifecycle) validateFailure(i int, lead []int32, found *faults.List) {
 	}
 }
 
-// alike reports whether two replicas, of which there may be none of those numbers, live together.
+// alike reports whether two replicas are in one group. Numbers outside the fleet are allowed.
 func alike(lead []int32, a, b int) bool {
 	return a == b || min(a, b) >= 0 && max(a, b) < len(lead) && lead[a] == lead[b]
 }
 
-// validateScalers reports what is wrong with the scalers, of which a replica has one at most.
+// validateScalers reports what is wrong with the scalers. A replica may have only one.
 func (l *Lifecycle) validateScalers(f *Fleet, lead []int32, found *faults.List) {
 	scaled := make([]bool, len(lead))
 	for i := range l.Scalers {
@@ -97,7 +97,7 @@ func (s *Scaler) validate(i int, f *Fleet, lead []int32, found *faults.List) {
 		s.Initial, count)
 	d := f.Disaggregation
 	found.Check(d == nil || s.Last < d.Prefills || s.First >= d.Prefills,
-		"scaler %d: replicas %d to %d are for prompts and for answers", i, s.First, s.Last)
+		"scaler %d: replicas %d to %d are for both prefill and decode", i, s.First, s.Last)
 	found.Check(s.Scrape > 0 && s.Phase >= 0 && s.Keep >= 0, "scaler %d: a scrape every %v from %v on is not allowed",
 		i, s.Scrape, s.Phase)
 	found.Add(s.Policy.Validate(s.Least))

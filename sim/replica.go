@@ -8,7 +8,7 @@ import (
 	"clifftop/sim/sched"
 )
 
-// Numbers of no replica, no sequence, and no place among the pending requests.
+// No replica, no sequence, and no place among the pending requests.
 const (
 	noReplica  = int32(-1)
 	noSeq      = int32(sched.None)
@@ -19,12 +19,11 @@ const (
 type Replica struct {
 	*engine.Engine
 	own     *event.Fanout // the observers of this replica alone, or nil
-	told    event.Levels  // its levels as those of the fleet count them
-	leaving bool          // it takes no more requests, and ends when it has none
+	told    event.Levels  // its levels at the last update of the fleet
+	leaving bool          // it drains
 }
 
-// newReplica makes replica i, with an observer of its own if that is not nil. before is the engine in whose place it
-// comes, if any.
+// newReplica makes replica i. own is its own observer, or nil; before is the engine that it replaces, or nil.
 func (e *Simulation) newReplica(cfg engine.Config, i int, own *event.Fanout, before *engine.Engine) *Replica {
 	if e.detailed || e.caches.watched {
 		cfg.MaxSpan = 1
@@ -40,8 +39,7 @@ func (e *Simulation) newReplica(cfg engine.Config, i int, own *event.Fanout, bef
 	return r
 }
 
-// metrics are the replica's gauges of an instant, as of just before the instant until, which is not past the next
-// boundary.
+// metrics are the replica's gauges just before the instant until, which is not past the next boundary.
 func (r *Replica) metrics(at, until clock.Time) route.Metrics {
 	l := r.Levels()
 	return route.Metrics{

@@ -6,16 +6,15 @@ import (
 	"clifftop/workload"
 )
 
-// Requests at the router while no replica takes them.
+// The queue of requests at the router while no replica takes them.
 
-// unreachable reports whether requests that are sent to a replica fail: that routers know it as ready does not say
-// that it is.
+// unreachable reports whether requests that are sent to a replica fail. A router may list it all the same.
 func (e *Simulation) unreachable(to int32) bool {
 	return e.lifecycle != nil && !e.lifecycle.reachable(int(to))
 }
 
-// undeliverable deals with a request that the router cannot deliver: to a replica that cannot be reached it fails, and
-// where there is none it waits or is rejected. ref is its place in pending, if it has one.
+// undeliverable handles a request that the router cannot deliver. If a replica was chosen, which cannot be reached, the
+// request fails; if there is none, it waits or is rejected. ref is its number in the front end, or notPending.
 func (e *Simulation) undeliverable(r *workload.Request, to, ref int32) {
 	most := e.lifecycle.RouterQueue
 	rejects := most < 0 || most > 0 && e.levels.Held >= most

@@ -75,7 +75,7 @@ func someFits(among []*Replica, r *workload.Request) bool {
 	return false
 }
 
-// route chooses the replica that serves r, which some replica can; none if those do not take requests.
+// route chooses the replica that serves r. It returns noReplica if no listed replica can serve it.
 func (t *routing) route(r *workload.Request) int32 {
 	if len(t.ready) == 0 {
 		return noReplica
@@ -111,7 +111,7 @@ func (t *routing) route(r *workload.Request) int32 {
 	return by.choices[by.rule.Route(by, r)]
 }
 
-// of is the router of a request among those that take the requests in turn.
+// of is the router of a request: the routers take the requests in turn.
 func of(routers []*router, r *workload.Request) *router {
 	return routers[int(uint64(r.ID)%uint64(len(routers)))]
 }
@@ -158,7 +158,7 @@ func (t *routing) noteBegan(r *workload.Request, at int32) {
 	}
 }
 
-// setReady says whether requests are sent to consecutive replicas.
+// setReady adds consecutive replicas to those that requests are sent to, or removes them.
 func (t *routing) setReady(replicas []*Replica, ready bool) {
 	t.generation++
 	k, _ := slices.BinarySearch(t.ready, int32(replicas[0].Index()))
@@ -186,33 +186,32 @@ func (t *routing) cacheReset(i int) {
 	}
 }
 
-// scrapeUpTo takes the last scrape that is due before the instant at: nothing has happened since the one before it
-// that would not be known at its own instant.
+// scrapeUpTo takes the last scrape that is due before the instant at. Nothing has changed since the scrape before it.
 func (t *routing) scrapeUpTo(at clock.Time) {
 	last := clock.Time(int64(at-1) / int64(t.period) * int64(t.period))
 	for i, r := range t.fleet.replicas {
-		t.heard[i] = r.metrics(last, last+1) // what happens at an instant comes before its scrape
+		t.heard[i] = r.metrics(last, last+1) // events at the instant of a scrape come before it
 	}
 	t.scrape = last.Add(t.period)
 	t.scrapes++
 }
 
-// takeAlike reports whether two engines surely can serve the same requests.
+// takeAlike reports whether two engines can serve the same requests, as far as that is certain.
 func takeAlike(a, b *engine.Config) bool {
 	return a.MaxModelLen == b.MaxModelLen && a.MaxTokens == b.MaxTokens && a.BlockSize == b.BlockSize &&
 		a.UsableBlocks() == b.UsableBlocks() && a.Window == b.Window && a.AsyncScheduling == b.AsyncScheduling &&
 		!a.Speculative.On() && !b.Speculative.On()
 }
 
-// router is a routing rule and what it knows: the [route.View] of a fleet.
+// router is a routing rule with what it may see: the [route.View] of a fleet.
 type router struct {
 	*routing
 	rule route.Bound
 	own  []sentTo // by replica
-	// choices are the replicas that can serve the request at hand.
+	// choices are the replicas that can serve the current request.
 	choices []int32
-	// held are the leading blocks of its prompt, of asked tokens each, that can be found, by replica. asked is 0 before
-	// the first question.
+	// held are the leading blocks of its prompt that are cached, by replica. A block has asked tokens, 0 before the
+	// first look-up.
 	asked int32
 	path  []uint64 // their keys
 	held  []int32

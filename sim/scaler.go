@@ -8,7 +8,7 @@ import (
 	"clifftop/sim/event"
 )
 
-// scaling is a scaler at work.
+// scaling is a scaler with the history of its metric.
 type scaling struct {
 	*Scaler
 	load *autoscale.History
@@ -53,7 +53,7 @@ func (r *Replica) gauge(m autoscale.Metric, at clock.Time) float64 {
 	return m.Of(autoscale.Gauges{Waiting: x.Waiting, Running: x.Running, KVUsage: x.KVUsage()})
 }
 
-// scale is a turn of a policy.
+// scale lets a policy decide and starts or removes replicas.
 func (l *lifecycle) scale(s *scaling, k int) error {
 	state := autoscale.State{Now: l.now, Least: s.Least, Load: s.load}
 	for i := s.First; i <= s.Last; i = l.after(i) {
@@ -66,7 +66,7 @@ func (l *lifecycle) scale(s *scaling, k int) error {
 	}
 	wants, next := s.Policy.Turn(&state)
 	if next <= l.now {
-		return fmt.Errorf("sim: at %v: policy %T wants to be asked again at %v", l.now, s.Policy, next)
+		return fmt.Errorf("sim: at %v: policy %T returned %v as the next instant to decide, which is not later", l.now, s.Policy, next)
 	}
 	l.plan(next, plannedScale, k, 0)
 	wants = min(max(wants, s.Least), s.Most)
@@ -81,7 +81,7 @@ func (l *lifecycle) scale(s *scaling, k int) error {
 	return nil
 }
 
-// addOne starts the first replica that is off and can be started, if there is one.
+// addOne starts the first replica that is off and may start, if there is one.
 func (l *lifecycle) addOne(s *scaling) bool {
 	for i := s.First; i <= s.Last; i = l.after(i) {
 		if life := &l.of[i]; life.state == event.Off && !life.wanted && !life.failed {
@@ -93,7 +93,7 @@ func (l *lifecycle) addOne(s *scaling) bool {
 	return false
 }
 
-// removeOne removes a replica that is wanted.
+// removeOne removes a running or starting replica.
 func (l *lifecycle) removeOne(s *scaling) {
 	last := -1
 	for i := s.First; i <= s.Last; i = l.after(i) {
@@ -113,7 +113,7 @@ func (l *lifecycle) removeOne(s *scaling) {
 	case event.Down:
 		life.instance++
 		l.plan(max(l.now, l.idleFrom(last)), plannedOff, last, life.instance)
-	case event.Off: // it was to start again
+	case event.Off: // it was waiting to start again
 		life.instance++
 		l.rollOn(life)
 	}

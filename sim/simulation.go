@@ -1,10 +1,9 @@
-// Package sim is the simulator proper: an event loop over a replica of a serving engine, fed by a
-// [clifftop/workload.Source] and watched by [clifftop/sim/event] observers.
+// Package sim is the simulator: an event loop over a fleet of serving engines. A [clifftop/workload.Source] sends
+// requests, and [clifftop/sim/event] observers get what happens. Start reading at [Simulation].
 //
-// It is deterministic and single-threaded, and does no I/O. Its time is integer, so that results are
-// equal to the last bit whatever the platform, the observer, or the number of iterations taken at
-// once. Package [clifftop/sim/simtest] holds a plain per-sequence stepper that gives the same
-// results slowly.
+// It is deterministic and single-threaded, and does no I/O. Its time is an integer, so that results are equal to the
+// last bit on every platform, with any observer and any length of spans. Package [clifftop/sim/simtest] has a plain
+// engine that visits every sequence and gives the same results slowly.
 package sim
 
 import (
@@ -20,9 +19,9 @@ import (
 
 // Simulation runs one scenario.
 //
-// At one instant events happen in this order: what is planned for replicas, departures of clients and their aborts,
-// arrivals, requests that reach an engine's queue, transfers of KV, the replicas' boundaries. Events of one kind go by
-// request ID, boundaries by replica.
+// Events of one instant happen in this order: planned events of replicas, departures of clients and their aborts,
+// arrivals, requests that reach an engine's queue, KV transfers, boundaries of replicas. Events of one kind are ordered
+// by request ID, boundaries by replica.
 type Simulation struct {
 	fleet
 	routing
@@ -45,8 +44,8 @@ type Simulation struct {
 	transfers engine.Transfers
 }
 
-// New returns an engine of one replica that is ready to run. The configuration is validated; its scheduler must
-// not be in use by another engine.
+// New returns a simulation of one replica. It validates the configuration, whose scheduler must not be in use by
+// another engine.
 func New(cfg engine.Config, src workload.Source, observers ...event.Observer) (*Simulation, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -54,8 +53,8 @@ func New(cfg engine.Config, src workload.Source, observers ...event.Observer) (*
 	return newSimulation(Fleet{Replicas: []engine.Config{cfg}}, src, event.Join(observers...)), nil
 }
 
-// NewFleet returns an engine of many replicas that is ready to run. The configuration is validated; schedulers and
-// routers must not be in use elsewhere.
+// NewFleet returns a simulation of many replicas. It validates the configuration, whose schedulers and routers must not
+// be in use by another simulation.
 func NewFleet(f Fleet, src workload.Source, observers ...event.Observer) (*Simulation, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
@@ -82,25 +81,24 @@ func newSimulation(f Fleet, src workload.Source, obs *event.Fanout) *Simulation 
 	return e
 }
 
-// Now is the instant up to which the run has come.
+// Now is the current instant of the simulation.
 func (e *Simulation) Now() clock.Time { return e.now }
 
 // InSystem is the number of requests that were sent and have not ended.
 func (e *Simulation) InSystem() int { return e.levels.System }
 
-// Links tells what the links have carried so far: by replica those of its connector, Links and then Tiers, and after
-// all those of a [Disaggregation], by replica.
+// Links returns what the links have carried so far: by replica those of its connector, first Links and then Tiers, and
+// after all of them those of a [Disaggregation], by replica.
 func (e *Simulation) Links() []engine.LinkUse { return e.transfers.Use(e.now) }
 
-// ErrStuck means that requests wait while nothing runs, and nothing will change that.
-var ErrStuck = errors.New("sim: requests wait that the policy never admits")
+// ErrStuck means that requests wait, nothing runs, and no event will change that.
+var ErrStuck = errors.New("sim: deadlock: the policy can never admit the waiting requests")
 
-// ctxEvery is the number of events between looks at the context.
+// ctxEvery is the number of events between checks of the context.
 const ctxEvery = 1 << 12
 
-// Run runs until the source is exhausted and the system empty, the horizon is reached, or ctx is done;
-// in the last case it returns the context's error, and what was observed up to then is
-// valid.
+// Run runs until the source is exhausted and the system is empty, the horizon is reached, or ctx is done. In the last
+// case it returns the context's error; what was observed up to then is valid.
 func (e *Simulation) Run(ctx context.Context) error {
 	for n := 0; ; n++ {
 		if n%ctxEvery == 0 && ctx.Err() != nil {
@@ -118,17 +116,17 @@ func (e *Simulation) Run(ctx context.Context) error {
 	}
 }
 
-// Kinds of events, in the order in which they happen at one instant.
+// Kinds of events, in their order at one instant.
 const (
-	eventPlanned   = iota // for a replica
-	eventDeparture        // of a client, or its abort
-	eventArrival          // of a request
+	eventPlanned   = iota // a planned event of a replica
+	eventDeparture        // a client leaves, or its abort arrives
+	eventArrival          // a request is sent
 	eventQueueing         // a request reaches the router or a queue
-	eventTransfer         // of KV
+	eventTransfer         // a KV transfer ends, or a link changes
 	eventBoundary         // of a replica
 )
 
-// upcoming is the next event, and the replica whose boundary comes next. Its instant is Never where there is none.
+// upcoming returns the next event and the replica with the next boundary. Its instant is Never if there is none.
 func (e *Simulation) upcoming() (at clock.Time, kind int, r *Replica) {
 	at, r = e.boundaryNext()
 	kind = eventBoundary
@@ -151,7 +149,7 @@ func (e *Simulation) upcoming() (at clock.Time, kind int, r *Replica) {
 	return at, kind, r
 }
 
-// event handles the next event. done means that there was none.
+// event handles the next event. done means that there is none.
 func (e *Simulation) event() (done bool, err error) {
 	at, kind, r := e.upcoming()
 	if kind != eventPlanned {
@@ -212,7 +210,7 @@ func (e *Simulation) event() (done bool, err error) {
 	return false, err
 }
 
-// syncTouched brings the fleet up to date with the replica that the event at hand has changed, if any.
+// syncTouched updates the fleet after the replica changed that the current event concerns, if any.
 func (e *Simulation) syncTouched() {
 	p := e.changed
 	if p == nil {
@@ -228,13 +226,13 @@ func (e *Simulation) syncTouched() {
 	e.changed = nil
 }
 
-// quiet reports whether no request is here or will come.
+// quiet reports whether no request is in the system or will come.
 func (e *Simulation) quiet() bool {
 	_, more := e.src.Peek()
 	return e.levels.System == 0 && !more
 }
 
-// dueNow reports whether a request arrives or reaches a queue at this very instant.
+// dueNow reports whether a request arrives or reaches a queue at the current instant.
 func (e *Simulation) dueNow() bool {
 	if e.frontEnd.next() <= e.now {
 		return true
@@ -243,7 +241,7 @@ func (e *Simulation) dueNow() bool {
 	return ok && at <= e.now
 }
 
-// end is when nothing will happen any more.
+// end checks the final state when no event is left.
 func (e *Simulation) end() (done bool, err error) {
 	switch {
 	case e.levels.Held > 0:
@@ -259,13 +257,14 @@ func (e *Simulation) end() (done bool, err error) {
 			return false, r.Broken("nothing is left to do, but %+v and %d blocks are in use", e.levels, r.Used())
 		}
 	}
-	if s := e.disaggregated; s != nil && len(s.answers)+len(s.first) > 0 {
-		return false, fmt.Errorf("sim: broken invariant at %v: nothing is left to do, but %d prompts are being computed and %d answers expected", e.now, len(s.answers), len(s.first))
+	if s := e.disaggregated; s != nil && len(s.outputs)+len(s.first) > 0 {
+		return false, fmt.Errorf("sim: broken invariant at %v: nothing is left to do, but %d prefills and %d handovers remain",
+			e.now, len(s.outputs), len(s.first))
 	}
 	return true, e.transfers.Check(e.now)
 }
 
-// stop commits what has begun by the instant at, so that the observer knows it.
+// stop commits what has begun by the instant at, so that observers get it.
 func (e *Simulation) stop(at clock.Time) {
 	e.now = at
 	for _, r := range e.replicas {

@@ -2,7 +2,7 @@ package sim
 
 import "clifftop/sim/clock"
 
-// A tournament finds the least of as many instants as there are replicas; of equal ones the first.
+// A tournament finds the earliest of the replicas' instants; of equal ones the first replica's.
 type tournament struct {
 	at   []clock.Time
 	wins []int32 // wins[1] is the winner; node k has the children 2k and 2k+1, and leaves follow the nodes
@@ -25,7 +25,7 @@ func newTournament(n int) tournament {
 	return t
 }
 
-// play decides the match of node k.
+// play updates node k.
 func (t *tournament) play(k int) {
 	a, b := t.wins[2*k], t.wins[2*k+1]
 	if t.at[b] < t.at[a] {
@@ -34,7 +34,7 @@ func (t *tournament) play(k int) {
 	t.wins[k] = a
 }
 
-// set gives replica i its instant.
+// set sets the instant of replica i.
 func (t *tournament) set(i int, at clock.Time) {
 	if t.at[i] == at {
 		return
@@ -45,7 +45,7 @@ func (t *tournament) set(i int, at clock.Time) {
 	}
 }
 
-// min is the least instant, and the replica that it belongs to.
+// min returns the earliest instant and its replica.
 func (t *tournament) min() (clock.Time, int) {
 	i := t.wins[1]
 	return t.at[i], int(i)

@@ -2,10 +2,10 @@ package sim
 
 import "clifftop/workload"
 
-// Warm puts into the prefix cache, before the run, what an earlier request left there: its prompt and all of its answer
-// but the last token, as if it had been served alone. It costs no time and is in no count. The cache has the room that
-// it has: what was used least recently goes. Without a prefix cache, or a replica that is ready, nothing happens. The
-// request's ID is none of the run's.
+// Warm fills the prefix cache before the run with what an earlier request left there: its prompt and all of its output
+// but the last token, as if it had been served alone. It takes no time and is not counted. If the cache is full, the
+// least recently used blocks are evicted. Without a prefix cache, or a ready replica, it does nothing. The request's ID
+// must not occur in the run.
 func (e *Simulation) Warm(q *workload.Request) {
 	if !e.fits(q) {
 		return
@@ -16,7 +16,7 @@ func (e *Simulation) Warm(q *workload.Request) {
 	}
 	if e.routers != nil {
 		t := e.routerTo(q, to)
-		t.rule.Ended(t, int(to), q) // otherwise a router that counts requests itself would take it for outstanding
+		t.rule.Ended(t, int(to), q) // a router that counts requests itself must not count it as outstanding
 	}
 	e.replicas[to].Warm(q)
 }
