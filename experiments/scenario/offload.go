@@ -40,7 +40,7 @@ type OffloadTier struct {
 	// Latency is added to the transfer time of a load.
 	Latency *unit.Duration `json:"latency,omitempty"`
 	// Eviction is the eviction policy: lru (least recently used, the default) or arc (adaptive replacement).
-	Eviction *string `json:"eviction,omitempty" one:"lru arc"`
+	Eviction *evictionName `json:"eviction,omitempty"`
 	// Write says what is stored: through, the default, stores what requests compute; back stores what the KV cache
 	// or the previous tier evicts.
 	Write *string `json:"write,omitempty" one:"through back"`
@@ -49,10 +49,25 @@ type OffloadTier struct {
 	Persistent *bool `json:"persistent,omitempty"`
 }
 
+// evictionName is the name of an eviction policy.
+type evictionName string
+
+// Names implements [yamldoc.Named].
+func (evictionName) Names() (names []string) {
+	for _, e := range kv.Evictions() {
+		names = append(names, e.String())
+	}
+	return names
+}
+
 func (*OffloadTier) Variants() (string, map[string]yamldoc.VariantKeys) {
 	keys := yamldoc.VariantKeys{Required: []string{"name", "size", "bandwidth"},
 		Optional: []string{"latency", "write", "persistent"}}
-	return "eviction", map[string]yamldoc.VariantKeys{"": keys, "lru": keys, "arc": keys}
+	variants := map[string]yamldoc.VariantKeys{"": keys}
+	for _, name := range evictionName("").Names() {
+		variants[name] = keys
+	}
+	return "eviction", variants
 }
 
 // offload connects the KV pool with the tiers.
@@ -160,8 +175,10 @@ func (t *OffloadTier) tier(chunk float64) engine.Tier {
 	if t.Latency != nil {
 		x.Latency = t.Latency.Clock()
 	}
-	if optional.Value(t.Eviction) == "arc" {
-		x.Eviction = kv.ARC
+	for _, e := range kv.Evictions() {
+		if e.String() == string(optional.Value(t.Eviction)) {
+			x.Eviction = e
+		}
 	}
 	return x
 }

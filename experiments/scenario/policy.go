@@ -10,20 +10,26 @@ import (
 // for one, and the memory for its activations is set aside.
 const wholePromptTokens = 16_384
 
-// victim is the rule for whom to preempt.
+// victimName is auto, or the name of a rule that picks the sequence to preempt.
+type victimName string
+
+// Names implements [yamldoc.Named].
+func (victimName) Names() []string {
+	names := []string{"auto"}
+	for _, v := range sched.Victims() {
+		names = append(names, v.String())
+	}
+	return names
+}
+
+// victim is the rule that picks the sequence to preempt.
 func (e *Engine) victim() sched.Victim {
-	switch e.Victim {
-	case "least-urgent":
+	if e.Victim == "auto" && e.SchedulingPolicy == "priority" {
 		return sched.LeastUrgent
-	case "most-remaining":
-		return sched.MostRemaining
-	case "least-progress":
-		return sched.LeastProgress
-	case "longest":
-		return sched.Longest
-	case "auto":
-		if e.SchedulingPolicy == "priority" {
-			return sched.LeastUrgent
+	}
+	for _, v := range sched.Victims() {
+		if v.String() == string(e.Victim) {
+			return v
 		}
 	}
 	return sched.LastAdmitted

@@ -117,7 +117,7 @@ type Engine struct {
 	Admission string `json:"admission" one:"auto first-chunk full-prompt full-length"`
 	// Victim is the running sequence that policy vllm preempts; auto is last-admitted, or least-urgent with
 	// scheduling_policy priority.
-	Victim string `json:"victim" one:"auto last-admitted least-urgent most-remaining least-progress longest"`
+	Victim victimName `json:"victim"`
 	// PreemptionThreshold is the least difference in urgency, in units of the order, at which policy preemptive
 	// replaces a running request by a waiting one.
 	PreemptionThreshold int `json:"preemption_threshold" range:"[0,1000000000]"`

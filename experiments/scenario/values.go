@@ -123,7 +123,7 @@ func Choices(key string) []string {
 		for i := range t.NumField() {
 			f := t.Field(i)
 			if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {
-				t, words, found = f.Type, strings.Fields(f.Tag.Get("one")), true
+				t, words, found = f.Type, yamldoc.NamesOf(f.Type, f.Tag), true
 				break
 			}
 		}

@@ -53,7 +53,7 @@ func TestTierEvictions(t *testing.T) {
 // TestTierTruth compares tiers with plain ones.
 func TestTierTruth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rule := rapid.SampledFrom([]kv.Eviction{kv.LRU, kv.ARC}).Draw(t, "rule")
+		rule := rapid.SampledFrom(kv.Evictions()).Draw(t, "rule")
 		capacity := rapid.IntRange(1, 8).Draw(t, "capacity")
 		tier, plain := kv.NewTier(capacity, rule), &naive.Tier{Capacity: capacity, Rule: rule}
 		for range rapid.IntRange(1, 200).Draw(t, "accesses") {

@@ -14,6 +14,16 @@ const (
 	Longest                     // the one with the most known tokens, which frees the most blocks
 )
 
+// Victims lists the rules.
+func Victims() []Victim {
+	return []Victim{LastAdmitted, LeastUrgent, MostRemaining, LeastProgress, Longest}
+}
+
+// String is the rule as scenarios name it.
+func (rule Victim) String() string {
+	return [...]string{"last-admitted", "least-urgent", "most-remaining", "least-progress", "longest"}[rule]
+}
+
 // Of is the sequence that the rule picks from the running batch of v, which is not empty.
 func (rule Victim) Of(v View) Seq {
 	victim := v.Last()

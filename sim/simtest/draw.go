@@ -90,7 +90,7 @@ func (d drawer) connector(c *engine.Config, step clock.Duration) {
 		for range d.between("tiers", 1, 3) {
 			p.Tiers = append(p.Tiers, engine.Tier{
 				Name: fmt.Sprint("tier ", len(p.Tiers)), Chunks: d.one("chunks", 1, 3, 10, 40, 1000),
-				Eviction:       kv.Eviction(d.of("eviction", 2)),
+				Eviction:       kv.Eviction(d.of("eviction", len(kv.Evictions()))),
 				BytesPerSecond: bandwidth("bandwidth"), Latency: latency(),
 				WriteBack:  d.once("write back", 2) && (p.ChunkBlocks < 2 || len(p.Tiers) > 0),
 				Persistent: d.once("persistent", 2),

@@ -395,6 +395,9 @@ func fieldsOf(t reflect.Type) (fields []reflect.StructField) {
 
 // NamesOf are the names that a text of a type and with a tag may be; none if it may be anything.
 func NamesOf(t reflect.Type, tag reflect.StructTag) []string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
 	if x, ok := reflect.Zero(t).Interface().(Named); ok {
 		return x.Names()
 	}
