@@ -38,7 +38,7 @@ func chat(caching bool) engine.Config {
 	}
 }
 
-// BenchmarkIteration is the cost of an iteration that is stepped singly: 64 users ask for long answers.
+// BenchmarkIteration is the cost of an iteration that is stepped singly: 64 users request long outputs.
 func BenchmarkIteration(b *testing.B) {
 	src, err := workload.New(workload.Spec{
 		Arrivals: []workload.Phase{{Process: "closed", Users: 64}},

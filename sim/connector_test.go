@@ -18,8 +18,8 @@ import (
 
 const ms = clock.Time(clock.Millisecond)
 
-// decodeConfig is a replica that is sent requests whose KV is elsewhere: iterations of 10 ms, and a link of so many
-// bytes per second.
+// decodeConfig is a replica that is sent requests whose KV is on another replica: iterations of 10 ms, and a link of so
+// many bytes per second.
 func decodeConfig(bandwidth int64, handoff func(*workload.Request) engine.Handoff) engine.Config {
 	return engine.Config{
 		Scheduler:  new(sched.VLLM),
@@ -63,8 +63,8 @@ func recordOf(t *testing.T, recorder *simtest.StepRecorder, id int64) *event.Rec
 	return nil
 }
 
-// TestLoadIsSeenAtIterations: the prompt of 1000 tokens, 128 KiB each, was computed elsewhere, and the request comes at
-// 101 ms. The replica decodes somebody's answer in iterations that end at 95, 105, 115 ms.
+// TestLoadIsSeenAtIterations: the prompt of 1000 tokens, 128 KiB each, was computed by another replica, and the request
+// comes at 101 ms. The replica decodes another request in iterations that end at 95, 105, 115 ms.
 func TestLoadIsSeenAtIterations(t *testing.T) {
 	for _, c := range []struct {
 		bandwidth int64
@@ -124,8 +124,8 @@ func TestIdleReplicaSeesLoadsAtOnce(t *testing.T) {
 	}
 }
 
-// TestPullLimit: a pool of 1000 blocks pulls no prefill while 5 % of it, 50 blocks, are taken by those who are loaded
-// or loading and do not run.
+// TestPullLimit: a pool of 1000 blocks pulls no prefill while 5 % of it, 50 blocks, are held by requests that are
+// loaded or loading and do not run.
 func TestPullLimit(t *testing.T) {
 	for _, c := range []struct {
 		percent int
@@ -183,7 +183,7 @@ func TestFailedLoad(t *testing.T) {
 	}
 }
 
-// TestFailedLoadFails: with that policy a request ends when it comes out that its KV is lost, and its client, who tries
+// TestFailedLoadFails: with that policy a request ends when its KV turns out to be lost, and its client, which tries
 // once more, is served by what is computed here. The blocks are free for the others.
 func TestFailedLoadFails(t *testing.T) {
 	recorder := bothWays(t, func() engine.Config {
@@ -231,7 +231,7 @@ func TestClientLeavesWhileLoading(t *testing.T) {
 	}
 }
 
-// TestValidateConnector tells what a connector does not go with.
+// TestValidateConnector checks what cannot be combined with a connector.
 func TestValidateConnector(t *testing.T) {
 	tier := engine.Tier{Name: "host", Chunks: 10, BytesPerSecond: 1}
 	for _, c := range []struct {

@@ -16,7 +16,7 @@ import (
 	"clifftop/workload"
 )
 
-// runDisaggregated gives the replicas of a fleet lives, runs it, and returns what became of it.
+// runDisaggregated runs a fleet with a lifecycle and returns its log.
 func runDisaggregated(t *testing.T, f sim.Fleet, lifecycle sim.Lifecycle, list []workload.Request) *lifecycleLog {
 	t.Helper()
 	again := slices.Clone(f.Replicas)
@@ -86,7 +86,7 @@ func TestDisaggregatedLifecycle(t *testing.T) {
 			""},
 	} {
 		f := splitFleet(1, 1, 25e9)
-		f.Disaggregation.MinTokens = 100 // so that the other request goes to the replica that answers
+		f.Disaggregation.MinTokens = 100 // so that the other request goes to the decode replica
 		l := sim.Lifecycle{Failures: []sim.Failure{c.failure}}
 		if c.change != nil {
 			c.change(&f, &l)
@@ -133,7 +133,7 @@ func TestLeaseEndsWithReader(t *testing.T) {
 }
 
 // TestNoPrefillReplica: requests wait for the replica that computes prompts while it is down or, with a limit of the
-// backlog, are served by the one that answers alone. Those that were handed over wait for one that answers.
+// backlog, are served by the decode replica alone. Requests that were handed over wait for a decode replica.
 func TestNoPrefillReplica(t *testing.T) {
 	for _, c := range []struct {
 		backlog int64
@@ -154,7 +154,7 @@ func TestNoPrefillReplica(t *testing.T) {
 	}
 }
 
-// loadLog writes down what a scaler is told once a second, and wants what there is.
+// loadLog is a policy that logs the load once a second and keeps the number of replicas.
 type loadLog struct{ loads []float64 }
 
 func (*loadLog) Validate(int) error { return nil }
@@ -165,8 +165,8 @@ func (l *loadLog) Turn(s *autoscale.State) (int, clock.Time) {
 	return s.Wanted, s.Now.Add(clock.Second)
 }
 
-// TestScalersOfPrefillAndDecode has three requests wait for the replica for prompts, which is down up to 3500 ms, and
-// then for the one for answers, down from 3 to 6 s: each scaler is told of those that its replicas could take.
+// TestScalersOfPrefillAndDecode has three requests wait for the prefill replica, which is down up to 3500 ms, and
+// then for the decode replica, down from 3 to 6 s: each scaler counts the requests that its replicas could take.
 func TestScalersOfPrefillAndDecode(t *testing.T) {
 	prompts, answers := new(loadLog), new(loadLog)
 	scaler := func(i int, p *loadLog) sim.Scaler {
@@ -189,7 +189,7 @@ func TestScalersOfPrefillAndDecode(t *testing.T) {
 	}
 }
 
-// TestGroupsOfOneKind refuses a scaler for replicas of both kinds, and a life that they share.
+// TestGroupsOfOneKind rejects a scaler for replicas of both kinds, and a group of both.
 func TestGroupsOfOneKind(t *testing.T) {
 	for want, lifecycle := range map[string]*sim.Lifecycle{
 		"scaler 0: replicas 0 to 1 are for both prefill and decode": {Scalers: []sim.Scaler{{Policy: schedule{1},

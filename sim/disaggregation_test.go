@@ -29,7 +29,7 @@ func (phases) Span(b *model.Batch) (first, slope int64, n int) {
 	return 10e12, 0, 1 << 20
 }
 
-// splitFleet is so many replicas that compute prompts and so many that answer, with links of so many bytes per second.
+// splitFleet is a fleet of prefill and decode replicas, with links of so many bytes per second.
 func splitFleet(prefills, decodes int, bandwidth int64) sim.Fleet {
 	f := sim.Fleet{
 		Routers: []route.Router{new(route.RoundRobin)},
@@ -84,7 +84,7 @@ func TestDisaggregated(t *testing.T) {
 		bandwidth, first int64
 	}{{25e9, 125}, {11e9, 135}} {
 		f := splitFleet(1, 1, c.bandwidth)
-		f.Disaggregation.MinTokens = 100 // so that the other request goes to the replica that answers
+		f.Disaggregation.MinTokens = 100 // so that the other request goes to the decode replica
 		rec := runFleet(t, f, []workload.Request{
 			{InputTokens: 1000, OutputTokens: 3},
 			{Arrival: 5 * ms, InputTokens: 1, OutputTokens: 30},
@@ -157,7 +157,7 @@ func TestDisaggregatedBackPressure(t *testing.T) {
 	}
 }
 
-// TestDisaggregationLosesNothing sends more than there is room for, with clients who leave at all times.
+// TestDisaggregationLosesNothing sends more requests than fit, with clients that leave at any time.
 func TestDisaggregationLosesNothing(t *testing.T) {
 	for _, lease := range []clock.Duration{0, 400 * clock.Millisecond} {
 		var list []workload.Request
@@ -223,7 +223,7 @@ func TestDisaggregationRepeats(t *testing.T) {
 	}
 }
 
-// TestValidateDisaggregation tells what does not go.
+// TestValidateDisaggregation checks configurations that are rejected.
 func TestValidateDisaggregation(t *testing.T) {
 	for _, change := range []func(f *sim.Fleet){
 		func(f *sim.Fleet) { f.Disaggregation.Prefills = 0 },

@@ -14,7 +14,7 @@ import (
 	"clifftop/workload"
 )
 
-// endLogger tells what becomes of each request.
+// endLogger prints how each request ends.
 type endLogger struct{ quiet }
 
 func (n *endLogger) Finished(rec *event.Record) {

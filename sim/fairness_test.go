@@ -26,9 +26,9 @@ func (y *served) Finished(rec *event.Record) {
 	}
 }
 
-// TestVTCEqualises has two clients who always wait, one with short requests and many of them, one with long ones:
-// under VTC they are served the same, within the bound of the theory, which is twice what a full batch can
-// hold; under first come, first served they are not.
+// TestVTCEqualises has two clients that always have waiting requests, one with short requests and many of them, one
+// with long ones: under VTC they are served the same, within the bound of the theory, which is twice what a full batch
+// can hold; under first come, first served they are not.
 func TestVTCEqualises(t *testing.T) {
 	var list []workload.Request
 	for i := range 3000 { // all at once

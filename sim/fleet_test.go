@@ -13,7 +13,7 @@ import (
 	"clifftop/workload"
 )
 
-// TestFleetTruth demands that each replica of a fleet does what the naive engine does with the same requests.
+// TestFleetTruth checks that each replica of a fleet does what the naive engine does with the same requests.
 func TestFleetTruth(t *testing.T) {
 	for _, p := range simtest.Policies() {
 		t.Run(p.Name, func(t *testing.T) {
@@ -23,7 +23,7 @@ func TestFleetTruth(t *testing.T) {
 	}
 }
 
-// TestRoutersTruth demands the same with every router, on policies with the caches that routers may look into.
+// TestRoutersTruth checks the same with every router, on policies with the caches that routers may query.
 func TestRoutersTruth(t *testing.T) {
 	for _, p := range simtest.Policies() {
 		if p.Name != "vllm" && p.Name != "sglang" {
@@ -38,7 +38,8 @@ func TestRoutersTruth(t *testing.T) {
 	}
 }
 
-// TestLifecycleTruth demands that each life of a replica that fails, drains or is scaled is that of the naive engine.
+// TestLifecycleTruth checks that each engine of a replica that fails, drains or is scaled does what the naive engine
+// does.
 func TestLifecycleTruth(t *testing.T) {
 	for _, p := range simtest.Policies() {
 		t.Run(p.Name, func(t *testing.T) {
@@ -54,7 +55,7 @@ func TestLifecycleTruth(t *testing.T) {
 	}
 }
 
-// TestLifecycleTiersTruth demands the same of engines with tiers: those that persist are found as they were left,
+// TestLifecycleTiersTruth checks the same for engines with tiers: those that persist are found as they were left,
 // others are empty again.
 func TestLifecycleTiersTruth(t *testing.T) {
 	simtest.VerifyTierLifecycle(t, simtest.Policies()[0], func(route.Identity) route.Router {
@@ -62,19 +63,19 @@ func TestLifecycleTiersTruth(t *testing.T) {
 	})
 }
 
-// TestLifecyclePipelinesTruth demands the same of engines with pipeline stages, all of which end together.
+// TestLifecyclePipelinesTruth checks the same for engines with pipeline stages, which all stop together.
 func TestLifecyclePipelinesTruth(t *testing.T) {
 	simtest.VerifyPipelineLifecycle(t, simtest.Policies()[0], func(route.Identity) route.Router {
 		return new(route.RoundRobin)
 	})
 }
 
-// TestLifecycleLockstepTruth demands that groups of ranks in lock step fail, drain and are scaled as one.
+// TestLifecycleLockstepTruth checks that groups of ranks in lock step fail, drain and are scaled as one.
 func TestLifecycleLockstepTruth(t *testing.T) {
 	simtest.VerifyLockstepLifecycle(t, simtest.Policies()[0], func() route.Router { return new(route.RoundRobin) })
 }
 
-// TestDisaggregatedTruth demands the same where some replicas compute prompts for others, over one network.
+// TestDisaggregatedTruth checks the same with disaggregated prefill and decode, over one network.
 func TestDisaggregatedTruth(t *testing.T) {
 	simtest.VerifyDisaggregated(t, simtest.Policies()[0])
 }

@@ -95,8 +95,8 @@ func TestTheoryFleet(t *testing.T) {
 	}
 }
 
-// A router that goes by what queues were two seconds ago sends all that arrive between two looks to one server, and
-// does worse than one that goes by nothing. Counting what it has sent since repairs that, unless many routers do so,
+// A router that uses queue lengths that are two seconds old sends all that arrive between two looks to one server, and
+// does worse than one that uses no signal. Counting what it has sent since repairs that, unless many routers do so,
 // each by itself.
 func TestHerd(t *testing.T) {
 	const requests = 10_000
@@ -195,8 +195,8 @@ func (h *cacheHits) Finished(rec *event.Record) {
 	h.served[rec.Replica]++
 }
 
-// Routers that go by prefixes find more of them in the caches than turns do, where no cache can hold them all, and
-// those that also go by loads leave no replica idle.
+// Routers that use prefixes find more of them in the caches than round robin does, where no cache can hold them all,
+// and those that also use loads leave no replica idle.
 func TestPrefixRoutersHit(t *testing.T) {
 	const replicas = 4
 	rate := func(router route.Router) float64 {
@@ -230,7 +230,7 @@ func TestPrefixRoutersHit(t *testing.T) {
 	byPrefix.By, byPrefix.PrefixTokens = route.ByPrefix, 512
 	llmd, precise, dynamo, approximate := route.NewLLMD(), route.NewLLMD(), route.NewDynamo(), route.NewDynamo()
 	precise.Precise, approximate.Approximate = true, true
-	dynamo.OverlapWeight, approximate.OverlapWeight = 4, 4 // long prompts, short answers
+	dynamo.OverlapWeight, approximate.OverlapWeight = 4, 4 // long prompts, short outputs
 	bounded := route.NewPrefix()
 	bounded.MaxBlocks = 1000
 	for _, r := range []route.Router{

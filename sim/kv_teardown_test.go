@@ -59,7 +59,7 @@ func TestTiersPersist(t *testing.T) {
 		{true, sim.Crash, 19 * ms, 16, "0 19ms down, 0 100ms starting, 0 100ms ready"},
 		{true, sim.Crash, 20 * ms, 32, "0 20ms down, 0 100ms starting, 0 100ms ready"},
 		{false, sim.Crash, 50 * ms, 0, "0 50ms down, 0 100ms starting, 0 100ms ready"},
-		// It ends its answer at 20 ms, and is not off before both blocks have come.
+		// Its output ends at 20 ms, and it is not off before both blocks are copied.
 		{true, sim.Drain, 12 * ms, 32, "0 12ms draining, 0 20ms off, 0 100ms starting, 0 100ms ready"},
 		{false, sim.Drain, 12 * ms, 0, "0 12ms draining, 0 20ms off, 0 100ms starting, 0 100ms ready"},
 	} {
@@ -80,7 +80,7 @@ func TestTiersPersist(t *testing.T) {
 	}
 }
 
-// TestDrainWaitsForCopies: an answer of three blocks is copied when it ends, at 490 ms. A tier that persists has them
+// TestDrainWaitsForCopies: an output of three blocks is copied when it ends, at 490 ms. A tier that persists has them
 // 15 ms later, when the drain ends.
 func TestDrainWaitsForCopies(t *testing.T) {
 	for persistent, off := range map[bool]string{true: "0 505ms off", false: "0 490ms off"} {

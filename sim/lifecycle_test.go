@@ -40,7 +40,7 @@ func (d *lifecycleLog) ReplicaState(at clock.Time, i int, s event.State) {
 	d.states = append(d.states, fmt.Sprintf("%d %v %v", i, at.Sub(0), s))
 }
 
-// runLifecycle runs requests, each sent at an instant with a prompt of one token, on replicas with lives.
+// runLifecycle runs requests, each sent at an instant with a prompt of one token, on replicas with a lifecycle.
 func runLifecycle(t *testing.T, replicas int, lifecycle sim.Lifecycle, requests ...workload.Request) *lifecycleLog {
 	t.Helper()
 	d, err := tryLifecycle(replicas, lifecycle, requests...)
@@ -227,7 +227,7 @@ func TestTooSlow(t *testing.T) {
 	}
 }
 
-// TestStranded is an error where nobody will ever come.
+// TestStranded expects an error when no replica will become ready.
 func TestStranded(t *testing.T) {
 	_, err := tryLifecycle(1, sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(5 * milli)}}},
 		asks(0, 5), asks(20*milli, 1))
@@ -374,7 +374,7 @@ func TestRanksShareLifecycle(t *testing.T) {
 	}
 }
 
-// TestValidateLifecycle refuses lives that cannot be.
+// TestValidateLifecycle checks lifecycles that are rejected.
 func TestValidateLifecycle(t *testing.T) {
 	for want, lifecycle := range map[string]sim.Lifecycle{
 		"failure 0: there is no replica 2 of 2": {Failures: []sim.Failure{{Replica: 2}}},

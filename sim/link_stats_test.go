@@ -15,7 +15,7 @@ import (
 	"clifftop/workload"
 )
 
-// linkStats sums up what an observer is told of transfers.
+// linkStats sums what an observer gets of transfers.
 type linkStats struct {
 	quiet
 	moved  map[[2]int]int64 // bytes to and from a tier, by replica and tier
@@ -82,8 +82,8 @@ func drawTraffic(t *rapid.T) (f sim.Fleet, list []workload.Request) {
 }
 
 // TestBytesAreConserved draws fleets that compute prompts apart and keep KV in tiers: on every link bytes sent are
-// received, dropped or on their way, whatever is lost or given up; what leaves the replicas for prompts comes to those
-// that answer; and what links carried is what requests and tiers were told of.
+// received, dropped or on their way, whatever is lost or aborted; what leaves the prefill replicas arrives at the
+// decode replicas; and what links carried is what requests and tiers report.
 func TestBytesAreConserved(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {

@@ -15,7 +15,7 @@ import (
 	"clifftop/workload"
 )
 
-// TestLockstepTruth demands that ranks iterate together, whatever the policy, and as the naive engine does.
+// TestLockstepTruth checks that ranks iterate together with every policy, as the naive engine does.
 func TestLockstepTruth(t *testing.T) {
 	for _, p := range simtest.Policies() {
 		t.Run(p.Name, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestLockstepPrefillStallsOthers(t *testing.T) {
 	}
 }
 
-// After the last real step of a wave, dummies go on until the ranks agree that nobody has work.
+// After the last real step of a wave, dummies continue until the ranks agree that no rank has work.
 func TestLockstepDummies(t *testing.T) {
 	for _, c := range []struct{ output, steps int }{{45, 64}, {64, 64}, {1, 32}, {65, 96}} {
 		ranks := lockstepped(t, []workload.Request{{InputTokens: 10, OutputTokens: int32(c.output)}})

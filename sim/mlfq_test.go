@@ -29,8 +29,8 @@ func byLength(y *trial) (short, long, worst float64) {
 	return stay(records[:len(records)/2]), stay(records[len(records)*9/10:]), worst
 }
 
-// TestMLFQ: at high load, short answers end far sooner under skip-join MLFQ than in order of arrival, without
-// anybody knowing that they are short. The longest pay for it, but nobody starves: with a starvation time the
+// TestMLFQ: at high load, short outputs end far sooner under skip-join MLFQ than in order of arrival, without
+// the engine knowing that they are short. The longest take longer, but none starves: with a starvation time the
 // worst stay is shorter than without.
 func TestMLFQ(t *testing.T) {
 	load := workload.Spec{

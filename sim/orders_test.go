@@ -43,7 +43,8 @@ func orders(t *rapid.T) sched.Order {
 	return order
 }
 
-// compareRuns demands that the naive engine and the real one, at several lengths of spans, tell the same of a case.
+// compareRuns checks that the naive engine and the real one, at several lengths of spans, give the same recording of a
+// case.
 func compareRuns(t *rapid.T, c *simtest.Case, cfg func() engine.Config) *simtest.StepRecorder {
 	reference := new(simtest.StepRecorder)
 	if err := naive.Run(cfg(), c.Source(), reference); err != nil {
@@ -70,8 +71,8 @@ func runWith(c *simtest.Case, cfg engine.Config, obs event.Observer, maxSpan int
 	return e.Run(context.Background())
 }
 
-// TestOrders demands that the naive engine and the real one tell the same story whatever the order of the
-// queue, and whoever is the victim of a preemption.
+// TestOrders checks that the naive engine and the real one give the same recordings with every order of the
+// queue and every choice of a preemption's victim.
 func TestOrders(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {

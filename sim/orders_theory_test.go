@@ -8,7 +8,7 @@ import (
 	"clifftop/sim/sched"
 )
 
-// byAnswer is a single server with one seat, lengths in milliseconds, under an order by the answer's length.
+// byAnswer is a single server with one seat, lengths in milliseconds, under an order by the output's length.
 func byAnswer(order func(z sched.Size) sched.Order, z sched.Size, policy func() sched.Scheduler) func() engine.Config {
 	return func() engine.Config {
 		cfg := server(1, 1e-3, 0)
@@ -26,10 +26,10 @@ func preemptive() sched.Scheduler {
 	return &sched.Preemptive{VLLM: sched.VLLM{Victim: sched.LeastUrgent}}
 }
 
-// M/M/1 at ρ = 0.8, shortest job first: who needs x waits λE[S²]/2(1-ρ(x))², where ρ(x) is the load of those who
-// need at most x (Phipps). Shortest remaining processing time by Schrage and Miller: who needs x stays
+// M/M/1 at ρ = 0.8, shortest job first: a job of size x waits λE[S²]/2(1-ρ(x))², where ρ(x) is the load of jobs that
+// need at most x (Phipps). Shortest remaining processing time by Schrage and Miller: a job of size x stays
 // λ(∫₀ˣt²f + x²(1-F(x)))/2(1-ρ(x))² + ∫₀ˣdt/(1-ρ(t)). A preempted request computes its tokens again, which costs
-// nothing here. Under SRPT an arrival waits for half a token of who runs.
+// nothing here. Under SRPT an arrival waits for half a token of the running one.
 func TestTheoryShortestFirst(t *testing.T) {
 	const lambda, dx = 0.8, 1e-4
 	var waitSJF, staySRPT, squares, slowed float64
@@ -48,7 +48,7 @@ func TestTheoryShortestFirst(t *testing.T) {
 	within(t, "W of SRPT", ys, meanResidence, staySRPT, 1e-3)
 }
 
-// The worse the answer's length is predicted, the longer shortest job first keeps requests waiting, from the
+// The worse the output's length is predicted, the longer shortest job first keeps requests waiting, from the
 // oracle's time to that of first come, first served, which is 4.
 func TestPredictionErrorCosts(t *testing.T) {
 	last := 0.0

@@ -23,7 +23,7 @@ import (
 // trial is what clients and the engine saw of a run.
 type trial struct {
 	simtest.Recorder
-	rate        float64 // answer tokens per second
+	rate        float64 // output tokens per second
 	ttft        float64 // mean, seconds
 	gap99       float64 // 99th percentile of inter-token gaps, seconds
 	preemptions int
@@ -87,7 +87,7 @@ func gpu(policy sched.Scheduler, seqs, budget, blocks int) engine.Config {
 	}
 }
 
-// burst is requests that all come at once, with prompts of 200 tokens and answers of 200 in the mean.
+// burst is requests that all come at once, with prompts of 200 tokens and outputs of 200 in the mean.
 func burst(requests int64) workload.Spec {
 	return workload.Spec{
 		Arrivals: []workload.Phase{{Process: "all-at-once"}},
@@ -96,7 +96,7 @@ func burst(requests int64) workload.Spec {
 }
 
 // TestThroughputAtSaturation: a batch that waits for its longest row gives less than one that is refilled at every
-// iteration, room that is reserved gives less than room that is taken as needed, and holes less than pages.
+// iteration, reserved room gives less than room that is taken as needed, and a contiguous pool less than pages.
 func TestThroughputAtSaturation(t *testing.T) {
 	const seqs, budget, blocks = 96, 8192, 1200
 	for seed := range uint64(3) {
@@ -133,8 +133,8 @@ func arriving(rate float64, requests int64) workload.Spec {
 	}
 }
 
-// TestPrefillFirst, C4: with prompts first, and whole, nobody has their first token sooner, and nobody waits longer for
-// the next.
+// TestPrefillFirst, C4: the policy that schedules whole prompts first has the earliest first tokens and the longest
+// gaps after them.
 func TestPrefillFirst(t *testing.T) {
 	for seed := range uint64(3) {
 		first := try(t, gpu(&sched.VLLMV0{Watermark: 0.01}, 256, 8192, 10_000), arriving(9, 600), seed)
@@ -176,7 +176,7 @@ func TestChunkSize(t *testing.T) {
 
 // TestOversubscription: where the pool holds far fewer than want in, preemption with recomputation loses throughput,
 // the more so the more users there are; room that is reserved on admission does not. The model is larger here, so that
-// a prompt costs more than its answer.
+// a prompt costs more than its output.
 func TestOversubscription(t *testing.T) {
 	rate := func(policy func() sched.Scheduler, budget int, users int32) (mean float64) {
 		load := closed(users, workload.Delay{Distribution: "exponential", Mean: 20 * clock.Second}, fixed(250), 400)
@@ -311,9 +311,9 @@ func saturated(requests int, output workload.LengthsSpec) workload.Spec {
 	}
 }
 
-// The longest of B exponential answers is H_B = 1 + 1/2 + … + 1/B times as long as the mean, so that a static batch of
+// The longest of B exponential outputs is H_B = 1 + 1/2 + … + 1/B times as long as the mean, so that a static batch of
 // B uses 1/H_B of its rows, and a batch that is refilled is H_B times faster. It empties slowly in the end: for
-// H_B-1 times a mean answer.
+// H_B-1 times a mean output.
 func TestTheoryStaticBatch(t *testing.T) {
 	for rows, exact := range map[int]float64{8: 0.368, 32: 0.246, 64: 0.211, 128: 0.184} {
 		batches := 30 + 400/rows
@@ -340,7 +340,7 @@ func TestTheoryStaticBatch(t *testing.T) {
 	}
 }
 
-// Bulk service: batches of up to B answers of equal length D serve B/D at full load, exactly, and are stable below it.
+// Bulk service: batches of up to B outputs of equal length D serve B/D at full load, exactly, and are stable below it.
 // Batches that are refilled are no faster then.
 func TestTheoryBulkService(t *testing.T) {
 	const rows, steps = 8, 500

@@ -19,7 +19,7 @@ func drafting(p engine.Speculative) engine.Config {
 	return cfg
 }
 
-// perIteration is the mean number of tokens that an iteration of decoding brings.
+// perIteration is the mean number of tokens that a decode iteration produces.
 func perIteration(t *testing.T, p engine.Speculative) (tokens, accepted, drafts float64) {
 	t.Helper()
 	requests := make([]workload.Request, 50)
@@ -45,7 +45,7 @@ func perIteration(t *testing.T, p engine.Speculative) (tokens, accepted, drafts 
 	return tokens / n, accepted, drafts
 }
 
-// TestTheorySpeculative demands (1-a^(K+1))/(1-a) tokens in an iteration where drafts are accepted with probability a
+// TestTheorySpeculative expects (1-a^(K+1))/(1-a) tokens in an iteration where drafts are accepted with probability a
 // each, and the sum of the products of the probabilities where they differ by place.
 func TestTheorySpeculative(t *testing.T) {
 	for _, c := range []struct {
@@ -72,7 +72,7 @@ func TestTheorySpeculative(t *testing.T) {
 	}
 }
 
-// TestNGramMatchProbability demands that a lookup finds drafts as often as it is said to.
+// TestNGramMatchProbability checks that a lookup finds drafts as often as configured.
 func TestNGramMatchProbability(t *testing.T) {
 	tokens, accepted, drafts := perIteration(t,
 		engine.Speculative{Tokens: 3, Method: engine.NGram, Acceptance: []float64{0.5}, Match: 0.25, Seed: 1})
@@ -84,7 +84,7 @@ func TestNGramMatchProbability(t *testing.T) {
 	}
 }
 
-// TestSpeculativeIsChecked tells what speculative decoding does not go with.
+// TestSpeculativeIsChecked checks what cannot be combined with speculative decoding.
 func TestSpeculativeIsChecked(t *testing.T) {
 	for want, change := range map[string]func(c *engine.Config){
 		"async_scheduling: the next iteration cannot be composed": func(c *engine.Config) { c.AsyncScheduling = true },

@@ -50,7 +50,7 @@ func exponential(mean float64) workload.LengthsSpec {
 	return workload.LengthsSpec{Distribution: "gamma", Mean: mean, CV: 1}
 }
 
-// totals adds up what the anchors speak of, over requests that arrive after the warm-up.
+// totals sums what the tests compare, over requests that arrive after the warm-up.
 type totals struct {
 	quiet
 	warmup                clock.Time
@@ -141,7 +141,7 @@ func runSeeds(t *testing.T, run func(seed uint64) (*totals, error)) []*totals {
 	return out
 }
 
-// within demands that the exact value lies in the 99 % confidence interval of the replications' mean,
+// within checks that the exact value lies in the 99 % confidence interval of the replications' mean,
 // widened by the bias of the step length, which must be under a quarter of the interval.
 func within(t *testing.T, what string, ys []*totals, value func(*totals) float64, exact, bias float64) {
 	t.Helper()

@@ -6,8 +6,8 @@ import (
 	"clifftop/sim/simtest"
 )
 
-// TestTruth demands that the naive stepper, the engine stepped singly and the engine at full length tell
-// the same story, token for token, whatever the policy.
+// TestTruth checks that the naive engine, the engine without spans and the engine with spans of full length give
+// the same results, token for token, with every policy.
 func TestTruth(t *testing.T) {
 	for _, p := range simtest.Policies() {
 		t.Run(p.Name, func(t *testing.T) {

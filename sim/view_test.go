@@ -8,8 +8,8 @@ import (
 	"clifftop/sim/simtest"
 )
 
-// randomPolicy is a policy that uses every verb at random. Whatever it is told goes into its choices, so that a
-// wrong answer shows as a different run.
+// randomPolicy is a policy that uses every operation of the view at random. All that the view returns goes into its
+// choices, so that a wrong answer shows as a different run.
 type randomPolicy struct {
 	seed    uint64
 	window  int64 // decode steps for which it keeps a decision to do nothing but decode
@@ -245,7 +245,7 @@ func (p *randomPolicy) admitAt(v sched.View, place int) bool {
 	return true
 }
 
-// progress sees to it that somebody is given something.
+// progress ensures that some sequence is given a token.
 func (p *randomPolicy) progress(v sched.View) {
 	for p.given == 0 {
 		s := v.First()
@@ -267,12 +267,12 @@ func (p *randomPolicy) progress(v sched.View) {
 	}
 }
 
-// TestView demands that the naive stepper and the engine tell the same story of policies that use all verbs, with
-// all features of the engine.
+// TestView checks that the naive engine and the engine give the same recordings for policies that use all operations,
+// with all features of the engine.
 func TestView(t *testing.T) {
-	t.Run("chaos", func(t *testing.T) { simtest.Verify(t, simtest.FuzzPolicy) })
-	t.Run("fickle", func(t *testing.T) {
-		simtest.Verify(t, simtest.Policy{Name: "fickle", New: func(k *simtest.Knobs) sched.Scheduler {
+	t.Run("fuzz", func(t *testing.T) { simtest.Verify(t, simtest.FuzzPolicy) })
+	t.Run("random", func(t *testing.T) {
+		simtest.Verify(t, simtest.Policy{Name: "random", New: func(k *simtest.Knobs) sched.Scheduler {
 			return &randomPolicy{
 				seed:    uint64(k.Int("seed", 1, 1, 1<<30)),
 				window:  int64(k.Int("window", 10, 1, 40)),

@@ -79,9 +79,8 @@ func (c Case) String() string {
 // Draw makes a random case of vLLM's scheduler.
 func Draw(t *rapid.T) Case { return Policies()[0].Draw(t) }
 
-// Draw makes a random case of the policy. Pools are often too small for the requests, so that a good part of
-// the cases preempt; cases stay small, so that many can be run. Features of the engine that the
-// policy refuses are taken back.
+// Draw makes a random case of the policy. Pools are often too small for the requests, so that many cases preempt. Cases
+// are small, so that many can be run. Engine features that the policy rejects are removed.
 func (p Policy) Draw(t *rapid.T) Case {
 	d := drawer{t}
 	c := Case{policy: p, knobs: &Knobs{drawn: &d}, config: d.config()}
@@ -110,7 +109,7 @@ func (c *Case) step() clock.Duration {
 	return max(1, clock.Duration(femtos/clock.FemtosPerPico))
 }
 
-// DrawTiers makes a random case with tiers beyond the pool, and texts that come back.
+// DrawTiers makes a random case with tiers, and texts that recur.
 func (p Policy) DrawTiers(t *rapid.T) Case {
 	c := p.Draw(t)
 	d := drawer{t}
@@ -138,7 +137,7 @@ func (p Policy) DrawTiers(t *rapid.T) Case {
 	return c
 }
 
-// relaxConfig changes the engine so that the policy accepts it, as little as possible.
+// relaxConfig changes the engine as little as possible until the policy accepts it.
 func (c *Case) relaxConfig() error {
 	changes := []func(cfg *engine.Config){
 		func(cfg *engine.Config) { cfg.AsyncScheduling = false },
@@ -156,7 +155,7 @@ func (c *Case) relaxConfig() error {
 		},
 	}
 	drawn := c.config
-	for range 2 { // a change may be needed only as long as another is made
+	for range 2 { // one change may make another one unnecessary
 		for without, needed := range changes {
 			changes[without] = func(*engine.Config) {}
 			if c.change(drawn, changes) != nil {
@@ -167,7 +166,7 @@ func (c *Case) relaxConfig() error {
 	return c.change(drawn, changes)
 }
 
-// longest is the longest sequence, prompt and answer, that is asked for.
+// longest is the longest sequence of the case, prompt and output.
 func (c *Case) longest() (tokens int32) {
 	for i := range c.requests {
 		r := &c.requests[i]
@@ -176,7 +175,7 @@ func (c *Case) longest() (tokens int32) {
 	return tokens
 }
 
-// change is the drawn engine with some changes, and what the policy has against it.
+// change is the drawn engine with some changes, and the policy's error for it.
 func (c *Case) change(drawn engine.Config, changes []func(*engine.Config)) error {
 	c.config = drawn
 	for _, change := range changes {

@@ -12,11 +12,10 @@ import (
 	"clifftop/workload"
 )
 
-// CheckRecording asserts what holds in every run of the engine described by cfg, from the first request to the
-// last: that time is monotone and iterations follow each other without a lost femtosecond; that
-// every request ends once, with instants in order; that tokens, gaps, preemptions and integrals of
-// levels agree between iterations and records; that limits are kept, and that the engine never
-// idles while somebody waits.
+// CheckRecording asserts what holds in every run of the engine described by cfg, from the first request to the last:
+// time is monotone, and iterations follow each other without a lost femtosecond; every request ends once, with instants
+// in order; tokens, gaps, preemptions and integrals of levels agree between iterations and records; limits are kept;
+// and the engine never idles while it could schedule a request.
 func CheckRecording(cfg *engine.Config, t *Recorder) error {
 	t.settle()
 	c := checker{cfg: cfg, t: t}
@@ -100,7 +99,7 @@ func (c *checker) iterations() {
 		len(c.t.Iterations))
 }
 
-// step compares an iteration in detail with its sum.
+// step compares an iteration in detail with its totals.
 func (c *checker) step(i int, s Step, it Iteration) {
 	tokens, drafts, produced, emits := int32(0), int32(0), int32(0), 0
 	for _, sh := range s.Scheduled {
@@ -228,7 +227,7 @@ func (c *checker) tokens() {
 			started++
 		}
 		switch {
-		case rec.LastToken != clock.Never: // served, be there still a client or not
+		case rec.LastToken != clock.Never: // served, whether or not its client has left
 			firstToLast += rec.LastToken.Sub(rec.FirstToken)
 			misses += int(rec.Request.InputTokens - rec.CachedTokens - rec.LoadedTokens - rec.PulledTokens)
 			later += int(rec.LaterCachedTokens)
@@ -248,7 +247,7 @@ func (c *checker) tokens() {
 	c.want(started <= opened && opened <= started+dropped, "gaps: %d of %d tokens of %d sequences", gaps, produced,
 		started)
 	if cancelled == 0 {
-		c.want(dropped <= unforeseen, "tokens: %d dropped, but nobody left and %d answers ended unforeseen", dropped,
+		c.want(dropped <= unforeseen, "tokens: %d dropped, but no client left and %d outputs ended unpredicted", dropped,
 			unforeseen)
 		c.want(dropped > 0 || inSpans == firstToLast, "gaps: they sum to %d, but from first to last tokens it is %d",
 			inSpans, firstToLast)
@@ -261,7 +260,7 @@ func (c *checker) tokens() {
 			c.want(computed == misses+recomputed+decodes+dropped+rejected,
 				"tokens: %d computed, prompts miss %d, %d recomputed, %d decoded, %d rejected", computed, misses,
 				recomputed, decodes, rejected)
-			c.want(decoded == decodes+dropped, "tokens: %d decoded, but answers need %d and %d were dropped", decoded,
+			c.want(decoded == decodes+dropped, "tokens: %d decoded, but outputs need %d and %d were dropped", decoded,
 				decodes, dropped)
 		}
 	}
@@ -276,7 +275,7 @@ func (c *checker) levels() {
 		c.want(l.Decoding >= 0 && l.Decoding <= l.Running && l.Running <= c.cfg.MaxNumSeqs && l.Waiting >= 0 &&
 			l.Running+l.Waiting <= l.System,
 			"levels at %v: %+v", ch.At, l)
-		c.want(l.Waiting > 0 || l.Blocked == sched.NotBlocked, "levels at %v: blocked by %v, but nobody waits", ch.At,
+		c.want(l.Waiting > 0 || l.Blocked == sched.NotBlocked, "levels at %v: blocked by %v, but no request waits", ch.At,
 			l.Blocked)
 		c.want(c.cfg.MaxQueuedRequests == 0 || l.Waiting+l.Running <= c.cfg.MaxQueuedRequests,
 			"levels at %v: %+v, but %d are allowed",
@@ -319,10 +318,10 @@ func (w *timeSum) between(from, to clock.Time) {
 	}
 }
 
-// idle checks that nobody waits or runs while no iteration does.
+// idle checks that no request waits or runs while no iteration does.
 func (c *checker) idle() {
 	if c.cfg.Connector != nil {
-		return // who waits for KV, or for the blocks that it comes to, may leave the engine idle
+		return // requests that wait for KV, or for blocks that a load will free, may leave the engine idle
 	}
 	next := 0
 	busyUntil := clock.Time(0)
@@ -346,7 +345,7 @@ func (c *checker) idle() {
 	}
 }
 
-// departure checks when and why the client of a request left, or that it had no reason to.
+// departure checks when and why the client of a request left, or that it had no reason to leave.
 func (c *checker) departure(rec *event.Record) {
 	r, client := &rec.Request, workload.Client{}
 	if r.Client != nil {
@@ -362,7 +361,7 @@ func (c *checker) departure(rec *event.Record) {
 	case event.Failed:
 		started, complete = min(started, rec.Released), rec.Released
 	}
-	atOnce := rec.Refusal == event.NeverFits && rec.Released == r.Arrival // before anything can be settled
+	atOnce := rec.Refusal == event.NeverFits && rec.Released == r.Arrival // before a departure can be certain
 	missed := func(after clock.Duration, at clock.Time) bool { return after > 0 && settled(after) <= at && !atOnce }
 	if !rec.Ending.GaveUp() {
 		c.want(rec.Left == clock.Never && !missed(client.FirstTimeout, started) && !missed(client.Timeout, complete) &&
@@ -389,13 +388,13 @@ func (c *checker) departure(rec *event.Record) {
 	case rec.Queued != clock.Never:
 		lost := c.cfg.Connector != nil && c.cfg.Connector.FailLost // and its KV may have been before
 		ok = ok && (lost || !client.Silent && rec.Released >= told)
-	default: // refused, or found gone in the front end
+	default: // rejected, or its client had left in the front end
 		ok = ok && (client.Silent || rec.Released <= told)
 	}
 	c.want(ok, "request %d: %v with client %+v and record %+v", r.ID, rec.Ending, client, rec)
 }
 
-// checkEnded asserts that sources were told of each record on a recording once, and rightly.
+// checkEnded asserts that the source was told of each record once, and correctly.
 func checkEnded(cfg *engine.Config, t *Recorder, ended []Ended) error {
 	c := checker{cfg: cfg, t: t}
 	byID := make(map[int64]Ended)

@@ -8,8 +8,8 @@ import (
 	"clifftop/sim/simtest/naive"
 )
 
-// pipeline checks that iterations pass the stages of a pipeline one after the other, in order, and that no stage works
-// longer than the pipeline does.
+// pipeline checks that iterations pass the stages of a pipeline one after the other and in order, and that the stages
+// together work no longer than the iterations last.
 func (c *checker) pipeline() {
 	if c.cfg.Stages <= 1 {
 		return
@@ -39,7 +39,7 @@ func (c *checker) pipeline() {
 	c.want(worked.Cmp(whole.Uint128) <= 0, "the stages work for %v fs of %v", worked, whole)
 }
 
-// passages writes the passages of an iteration down, one after the other, and adds them up.
+// passages formats the passages of an iteration in order, and adds up their times.
 func passages(s *event.Span) (text string, femtos int64) {
 	for _, p := range s.Passages {
 		text += fmt.Sprintf(passageForm, int64(p.Enter), p.Remainder, p.Femtos)
@@ -48,7 +48,7 @@ func passages(s *event.Span) (text string, femtos int64) {
 	return text, femtos
 }
 
-// passageForm is that of an instant, a remainder and a length.
+// passageForm is the format of an instant, a remainder and a length.
 const passageForm = "(%d %d %d)"
 
 // parsePassages reads what passages has written.

@@ -38,8 +38,8 @@ func (d drawer) clientSpec() workload.ClientSpec {
 	return s
 }
 
-// TestClients demands that clients meet the same whether iterations are taken one by one, at full length, or by the
-// naive engine, and that what they ask for over all is the same.
+// TestClients checks that clients get the same results with and without spans and from the naive engine, and that their
+// requests and further attempts are the same.
 func TestClients(t *testing.T) {
 	again := 0
 	for _, p := range Policies() {

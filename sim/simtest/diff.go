@@ -56,8 +56,8 @@ func (t *Recorder) blurred(other *Recorder) []Iteration {
 	return list
 }
 
-// flatArrival and flatRecord are equal where their requests are, though not in one place, since each run may make
-// clients of its own.
+// flatArrival and flatRecord are equal if their requests have equal content: each run may have its own copies of the
+// clients.
 type (
 	flatArrival struct {
 		Arrival

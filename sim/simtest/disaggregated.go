@@ -16,10 +16,10 @@ import (
 	"clifftop/sim/simtest/naive"
 )
 
-// VerifyDisaggregated runs a policy on random fleets in which some replicas compute prompts for others, and that are
-// there for ever or crash, drain, are slow, lose their link and are scaled. It demands that no request is lost,
-// whatever clients do; and where clients stay, that every life of every replica is that of the naive engine, with
-// leases and loads that end as those of others say, and all transfers on one network.
+// VerifyDisaggregated runs a policy on random fleets with disaggregated prefill and decode, whose replicas are always
+// ready, or crash, drain, are slow, lose their link and are scaled. It checks that no request is lost. If no client
+// leaves, it also checks that every engine of every replica does what the naive engine does, with consistent leases and
+// loads, and all transfers on one network.
 func VerifyDisaggregated(t testing.TB, p Policy) {
 	t.Helper()
 	seen := make(map[string]int)
@@ -28,7 +28,7 @@ func VerifyDisaggregated(t testing.TB, p Policy) {
 		c := p.DrawTiers(t)
 		f := d.disaggregated(&c)
 		alone := !d.once("clients react", 4)
-		if alone { // what a replica does must not change what its clients ask for
+		if alone { // what a replica does must not change the requests of its clients
 			c.users, c.retries = 0, Retries{}
 			for i := range c.requests {
 				c.requests[i].Client = nil
@@ -44,7 +44,7 @@ func VerifyDisaggregated(t testing.TB, p Policy) {
 			cfg.Scheduler = c.Config().Scheduler
 			return cfg
 		}
-		if d.once("lives", 4) {
+		if d.once("lifecycle", 4) {
 			f.Lifecycle = nil
 		} else {
 			f.Lifecycle.Renew = config
@@ -94,7 +94,7 @@ func VerifyDisaggregated(t testing.TB, p Policy) {
 	t.Log(seen)
 }
 
-// divided draws the replicas of a fleet that divide the work of a case, and their lives.
+// disaggregated draws a fleet with disaggregated prefill and decode for a case, and its lifecycle.
 func (d drawer) disaggregated(c *Case) (f sim.Fleet) {
 	step := c.step()
 	some := func(name string, most int) clock.Duration {
@@ -128,7 +128,7 @@ func (d drawer) disaggregated(c *Case) (f sim.Fleet) {
 	}
 	f.Disaggregation, f.Lifecycle = x, d.lifecycle(prefills+decodes, nil, step)
 	for i := range f.Lifecycle.Failures {
-		// somebody has to be left to answer
+		// one replica must remain to decode
 		if k := &f.Lifecycle.Failures[i]; k.Replica == prefills && k.Kind <= sim.Drain {
 			k.For++
 		}
@@ -145,7 +145,7 @@ func (d drawer) disaggregated(c *Case) (f sim.Fleet) {
 	return f
 }
 
-// disaggregatedRecorder is a recording of a fleet that divides work, with its routers.
+// disaggregatedRecorder is a recording of a disaggregated fleet, with its routers.
 type disaggregatedRecorder struct {
 	*lifecycleRecorder
 	prompts, answers *recordingRouter
@@ -155,29 +155,29 @@ func newRecordingRouter() *recordingRouter {
 	return &recordingRouter{Bound: route.Bind(new(route.RoundRobin)), sent: make(map[int64]clock.Time)}
 }
 
-// compare describes how the lives of replicas differ from those of naive engines that are sent the same.
+// compare describes how the engines of replicas differ from naive engines that get the same requests.
 func (w *disaggregatedRecorder) compare(f *sim.Fleet, src *Requests, config func(int) engine.Config,
 	seen map[string]int) string {
 	d := naive.NewDisaggregated(*f.Disaggregation)
 	tiers := make([][]*naive.Tier, len(f.Replicas))
 	for i := range f.Replicas {
 		tiers[i] = make([]*naive.Tier, len(f.Replicas[i].Connector.Tiers))
-		for _, l := range w.lives[i] {
+		for _, l := range w.instances[i] {
 			w.addInstance(d, f, i, l)
 		}
 	}
 	d.Released = w.unservedHandovers(d.Prefills)
 	recorders := make(map[*naive.Instance]*StepRecorder)
 	begin := func(p *naive.Instance) {
-		life := naive.Lifetime{Crash: clock.Never, Tiers: tiers[p.Replica]}
+		lifetime := naive.Lifetime{Crash: clock.Never, Tiers: tiers[p.Replica]}
 		if f.Lifecycle != nil {
-			life.Slow = slowdowns(f.Lifecycle, p.Replica)
+			lifetime.Slow = slowdowns(f.Lifecycle, p.Replica)
 		}
-		l := w.lives[p.Replica][slices.Index(d.Instances[p.Replica], p)]
+		l := w.instances[p.Replica][slices.Index(d.Instances[p.Replica], p)]
 		list := newReplay(l.recording.Arrivals, src)
 		list.sent = w.sentTo(p)
 		recorders[p] = new(StepRecorder)
-		p.Start(config(p.Replica), list.list, list, recorders[p], life)
+		p.Start(config(p.Replica), list.list, list, recorders[p], lifetime)
 	}
 	if err := d.Run(begin); err != nil {
 		return err.Error()
@@ -185,9 +185,9 @@ func (w *disaggregatedRecorder) compare(f *sim.Fleet, src *Requests, config func
 	for i := range d.Instances {
 		dark := f.Lifecycle != nil && losesLink(f.Lifecycle, i)
 		for k, p := range d.Instances[i] {
-			l := w.lives[i][k]
+			l := w.instances[i][k]
 			if !p.Begun() {
-				return fmt.Sprintf("life %d of replica %d has not begun", k, i)
+				return fmt.Sprintf("engine %d of replica %d has not started", k, i)
 			}
 			recorder := &recorders[p].Recorder
 			for k := range recorder.Arrivals {
@@ -196,10 +196,10 @@ func (w *disaggregatedRecorder) compare(f *sim.Fleet, src *Requests, config func
 				}
 			}
 			if diff := l.diff(recorder, i, dark); diff != "" {
-				return fmt.Sprintf("life %d of replica %d of %d, naive and in the fleet: %s", k, i, len(d.Instances), diff)
+				return fmt.Sprintf("engine %d of replica %d of %d, naive and in the fleet: %s", k, i, len(d.Instances), diff)
 			}
 			if len(l.recording.Iterations) > 0 {
-				seen[fmt.Sprintf("lives %d that served", min(k, 2))]++
+				seen[fmt.Sprintf("engines %d that served", min(k, 2))]++
 			}
 			seen["cut off"] += p.Cut
 		}
@@ -207,7 +207,7 @@ func (w *disaggregatedRecorder) compare(f *sim.Fleet, src *Requests, config func
 	return ""
 }
 
-// addInstance adds a life to the naive fleet, and removes from its recording what its engine never saw.
+// addInstance adds an engine to the naive fleet, and removes from its recording what the naive engine never saw.
 func (w *disaggregatedRecorder) addInstance(d *naive.Disaggregated, f *sim.Fleet, i int, l *instance) {
 	ends := l.crash
 	if f.Lifecycle != nil && f.Lifecycle.Grace > 0 && l.drain != clock.Never {
@@ -233,19 +233,19 @@ func (w *disaggregatedRecorder) sentTo(p *naive.Instance) map[int64]clock.Time {
 	return w.answers.sent
 }
 
-// unreachable says that a replica cannot be reached at an instant, though it is there.
-func unreachable(lives *sim.Lifecycle, replica int, at clock.Time) bool {
-	return lives != nil && slices.ContainsFunc(lives.Failures, func(f sim.Failure) bool {
+// unreachable reports whether a replica that runs cannot be reached at an instant.
+func unreachable(lifecycle *sim.Lifecycle, replica int, at clock.Time) bool {
+	return lifecycle != nil && slices.ContainsFunc(lifecycle.Failures, func(f sim.Failure) bool {
 		return f.Kind == sim.LinkLoss && f.Replica == replica && f.At <= at && at < f.At.Add(f.For)
 	})
 }
 
-// unservedHandovers are the requests that were handed over and that no replica has for an answer, and when they ended.
+// unservedHandovers are the requests that were handed over and never reached a decode replica, and when they ended.
 func (w *disaggregatedRecorder) unservedHandovers(prefills int) map[int64]clock.Time {
 	ends := make(map[int64]clock.Time)
 	served := make(map[int64]bool)
-	for _, lives := range w.lives[prefills:] {
-		for _, l := range lives {
+	for _, instances := range w.instances[prefills:] {
+		for _, l := range instances {
 			for _, a := range l.recording.Arrivals {
 				served[a.Request.ID] = true
 			}

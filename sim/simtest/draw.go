@@ -72,7 +72,7 @@ func (d drawer) config() (c engine.Config) {
 	return c
 }
 
-// connector draws where KV lies elsewhere.
+// connector draws a KV connector.
 func (d drawer) connector(c *engine.Config, step clock.Duration) {
 	c.HostBlocks, c.HostFemtosPerBlock, c.Radix, c.Contiguous, c.Speculative = 0, 0, false, false, engine.Speculative{}
 	c.PrefixCaching = c.PrefixCaching || d.once("cached", 2)

@@ -56,7 +56,7 @@ func (d drawer) retries(step clock.Duration) Retries {
 	}
 }
 
-// loop closes the loop: but for the first ones, requests are sent after an answer.
+// loop makes a closed loop: all requests but the first ones are sent after a response.
 func (d drawer) loop(c *Case, step clock.Duration) {
 	c.users = 1 + d.of("users", len(c.requests))
 	for i := c.users; i < len(c.requests); i++ {
@@ -97,7 +97,7 @@ func (w *writer) request() (r workload.Request) {
 		r.InputTokens = max(1, int32(w.longIn-k))
 		w.own(&r, workload.Segment{ID: workload.SegmentID("prefix"), Tokens: r.InputTokens/2 + 1},
 			workload.Segment{ID: workload.SegmentID(fmt.Sprint("prompt ", k)), Tokens: r.InputTokens})
-	default: // a turn of a conversation; it may be sent before the previous answer is complete
+	default: // a turn of a conversation; it may be sent before the previous response is complete
 		k := w.of("session", len(w.session))
 		s := &w.session[k]
 		added := w.length("said", w.longIn)
@@ -117,7 +117,7 @@ func (w *writer) own(r *workload.Request, s ...workload.Segment) {
 	r.Content = &workload.Content{Segments: s}
 }
 
-// length draws a length: often 1, a multiple of the block size, or one beside it.
+// length draws a length: often 1, a multiple of the block size, or one next to it.
 func (w *writer) length(name string, longest int) int32 {
 	n := int32(w.of(name, longest)) + 1
 	switch w.of("rounding", 6) {

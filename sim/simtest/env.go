@@ -20,44 +20,43 @@ import (
 // Runner runs an engine until the source is exhausted and the system has drained. [naive.Run] is one.
 type Runner func(cfg engine.Config, src workload.Source, obs event.Observer) error
 
-// Env runs scenario files, in which a policy is described by what it schedules. Use it with
-// [datadriven.RunTest] and its method Handle. Iterations have a constant length, so that instants can be
-// told in steps. These are the commands:
+// Env runs scenario files, in which a policy is described by what it schedules. Use it with [datadriven.RunTest] and
+// its method Handle. Iterations have a constant length, so that instants can be given in steps. These are the commands:
 //
 //	config policy=vllm blocks=101 budget=64
 //	    Begins a scenario. Arguments, with defaults: policy (vllm) and its knobs, as listed at [Policies];
 //	    order (fcfs) and its knobs, as listed at [Orders];
 //	    blocks (0, unlimited; it counts the null block), budget (8192), seqs (16), max-model-len (8192, or the
-//	    budget if the policy asks for that), block-size (16), max-tokens (0, what clients declare);
-//	    spec (0, drafts for each decoding sequence), method (ngram; eagle, mtp, draft) and accept=(3, 1, 0), how many of
-//	    them are accepted in the successive iterations of a request, none after that;
+//	    budget if the policy requires that), block-size (16), max-tokens (0, what clients declare);
+//	    spec (0, drafts for each decoding sequence), method (ngram; eagle, mtp, draft) and accept=(3, 1, 0), how
+//	    many of them are accepted in the successive iterations of a request, none after that;
 //	    host-blocks (0), max-queued and max-queued-tokens (0, no limits); caching, radix, contiguous,
-//	    append-unkeyed, async (flags); stages (1, of a pipeline; an iteration takes an equal part of its time in each, or with
-//	    weights=(1, 3) such parts) and hop (0, from one stage to the next); retries (0, how often a client tries again after a timeout or where the server is
-//	    busy) and backoff (0, how long it waits before).
+//	    append-unkeyed, async (flags); stages (1, of a pipeline; an iteration takes an equal part of its time
+//	    in each, or with weights=(1, 3) such parts) and hop (0, from one stage to the next); retries (0, how
+//	    often a client tries again after a timeout or a rejection) and backoff (0, how long it waits before).
 //	    Times: step (10ms, the length of an iteration), row and token (0, added for each sequence or chunk
 //	    and for each token of a chunk), swap (0, for each block moved), cpu and cpu-per-sequence (0), frontend,
 //	    stream, network-in and network-out (0, delays).
 //	request A prompt=100 out=3
-//	    Adds a request, which has a name. Further arguments: at=2 (sent when step 2 begins, if the engine
-//	    never idled before) or at=11ms; leaves=65ms (the instant at which the client gives up, if its answer is not complete),
-//	    first-by=30ms (likewise, if there is no first token) and cancels=40ms (likewise, as the user loses interest);
-//	    silent (the server is not told); priority=5; user=3; class=2;
-//	    content=(system:96, @B:20) (names and lengths of the leading segments; @B is the answer of
+//	    Adds a request with a name. Further arguments: at=2 (sent when step 2 begins, if the engine never
+//	    idled before) or at=11ms; leaves=65ms (the client's timeout for the whole output), first-by=30ms (its
+//	    timeout for the first token) and cancels=40ms (the user cancels if the output is not complete);
+//	    silent (the server gets no abort); priority=5; user=3; class=2;
+//	    content=(system:96, @B:20) (names and lengths of the leading segments; @B is the output of
 //	    request B, which needs a session); session=1 (turns are counted).
 //	run
-//	    Prints a row for each step; like rows are drawn together. A×3 has produced three tokens. A token that its client did not wait
-//	    for, or that comes after the end of an answer, stands in parentheses. Columns are left out where
-//	    they are empty throughout. Held are running sequences that are given nothing.
+//	    Prints a row for each step; equal rows are merged. A×3 has produced three tokens. A token in
+//	    parentheses came after its client had left, or after the end of the output. Empty columns are left
+//	    out. Held are running sequences that are given no token.
 //	    Free blocks are those after the step and what ended with it; with async or stages, those after
 //	    scheduling it. With the argument times the beginnings and ends of steps are added, in milliseconds.
 //	requests
-//	    Prints how the requests ended in the last run. Tokens are told by the step that produced them. The second attempt
-//	    of request A is called A′.
+//	    Prints how the requests ended in the last run. A token is given by the step that produced it. The
+//	    second attempt of request A is called A′.
 type Env struct {
 	// Run runs the scenarios.
 	Run Runner
-	// Policies are known beside those of package sched.
+	// Policies are known in addition to those of package sched.
 	Policies []Policy
 
 	policy    Policy
@@ -276,7 +275,7 @@ func (a *arguments) fault(format string, args ...any) {
 	a.faults = append(a.faults, fmt.Errorf(format, args...))
 }
 
-// err is what was wrong, including arguments that nobody asked for.
+// err returns what was wrong, including unknown arguments.
 func (a *arguments) err() error {
 	for _, arg := range a.list {
 		a.fault("unknown argument %s", arg.String())

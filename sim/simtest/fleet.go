@@ -15,9 +15,9 @@ import (
 	"clifftop/workload"
 )
 
-// VerifyFleet runs a policy on random fleets behind routers, and demands that each replica does with the requests that
-// it was sent what the naive engine does with them alone, token for token; that a fleet of one is that one; and that
-// all of it is the same when every replica is stepped singly, whatever the routers looked at.
+// VerifyFleet runs a policy on random fleets behind routers. It checks that each replica does with its requests what
+// the naive engine does, that a fleet of one does what an engine alone does, and that all results are equal without
+// spans, whatever the routers query.
 func VerifyFleet(t testing.TB, p Policy, router func(id route.Identity) route.Router) {
 	t.Helper()
 	seen := make(map[string]int)
@@ -60,7 +60,7 @@ func VerifyFleet(t testing.TB, p Policy, router func(id route.Identity) route.Ro
 				t.Fatalf("fleet of one: %s\n%v", d, c)
 			}
 			if !slices.Equal(src.Ended, told) {
-				t.Fatalf("fleet of one: clients are told %v, naive %v\n%v", src.Ended, told, c)
+				t.Fatalf("fleet of one: clients get %v, naive %v\n%v", src.Ended, told, c)
 			}
 		}
 		if n := len(obs.Records); n != len(c.requests) && c.retries == (Retries{}) {

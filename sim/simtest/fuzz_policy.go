@@ -7,10 +7,10 @@ import (
 	"clifftop/sim/sched"
 )
 
-// FuzzPolicy is a policy that does anything that a policy may do. What it does depends on the answers to everything
-// that it may ask, so that an engine that answers otherwise than the naive one behaves otherwise.
-// After so many disruptions it only makes sure that every request is served.
-var FuzzPolicy = Policy{"chaos", func(k *Knobs) sched.Scheduler {
+// FuzzPolicy is a policy that does at random all that a policy may do. What it does depends on the results of all
+// queries of the view, so that a difference between an engine and the naive one changes the run. After a number of
+// preemptions it only makes sure that every request is served.
+var FuzzPolicy = Policy{"fuzz", func(k *Knobs) sched.Scheduler {
 	return &fuzzPolicy{seed: uint64(k.Int("seed", 1, 1, 1<<30)), left: k.Int("disruptions", 20, 0, 60),
 		calmness: k.Int("calmness", 2, 1, 4)}
 }}
@@ -28,10 +28,10 @@ type fuzzPolicy struct {
 // Validate implements [sched.Scheduler].
 func (c *fuzzPolicy) Validate(l sched.Limits) error {
 	if l.Speculative {
-		return fmt.Errorf("chaos: no drafts")
+		return fmt.Errorf("fuzz: no drafts")
 	}
 	if c.limits = l; l.Contiguous && l.NumGPUBlocks == 0 {
-		return fmt.Errorf("chaos: no pool to be contiguous in")
+		return fmt.Errorf("fuzz: a contiguous pool needs a limit")
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (c *fuzzPolicy) Schedule(v sched.View) {
 	}
 }
 
-// query asks everything that may be asked, and folds the answers.
+// query calls all queries of the view and hashes the results.
 func (c *fuzzPolicy) query(v sched.View) uint64 {
 	d := hasher{c.seed}
 	d.add(int64(v.Now()), int64(v.Budget()), int64(v.Seats()), int64(v.RunningLen()), int64(v.Decoding()), v.Context(),
@@ -123,7 +123,7 @@ func (c *fuzzPolicy) visible(v sched.View) int {
 	return min(v.WaitingLen(), 3)
 }
 
-// preemptSome takes somebody out of the batch now and then.
+// preemptSome preempts sequences now and then.
 func (c *fuzzPolicy) preemptSome(v sched.View) {
 	for c.left > 0 && v.RunningLen() > 0 && c.rand.IntN(5) == 0 {
 		c.left--
@@ -178,7 +178,7 @@ func (c *fuzzPolicy) prefill(v sched.View) {
 	}
 }
 
-// admit lets in some of the queue.
+// admit admits some requests of the queue.
 func (c *fuzzPolicy) admit(v sched.View) {
 	for c.rand.IntN(4) > 0 {
 		most := c.visible(v)
@@ -203,7 +203,7 @@ func (c *fuzzPolicy) admit(v sched.View) {
 // tryAdmit admits the i-th request with n tokens, if there is room for it.
 func (c *fuzzPolicy) tryAdmit(v sched.View, i int, n int32) bool {
 	w, _ := v.Waiting(i)
-	whole := w.Prompt + w.MaxTokens - 1 // the last token of an answer is not computed
+	whole := w.Prompt + w.MaxTokens - 1 // the last output token is not computed
 	need, free := w.Cached+w.Computed+n, v.FreeBlocks()
 	if c.limits.Contiguous {
 		need, free = whole, v.LargestFree()
@@ -221,7 +221,7 @@ func (c *fuzzPolicy) tryAdmit(v sched.View, i int, n int32) bool {
 	return true
 }
 
-// forceProgress gives tokens to somebody, at whatever cost. Nobody has been given any.
+// forceProgress gives tokens to a sequence, and preempts others if necessary. No sequence has been given any.
 func (c *fuzzPolicy) forceProgress(v sched.View) {
 	for s := v.First(); s != sched.None && v.Budget() > 0; s = v.Next(s) {
 		n := min(v.Missing(s), v.Budget())

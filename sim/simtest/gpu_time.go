@@ -8,7 +8,7 @@ import (
 // gpuTime checks that the GPU time of iterations, shared out by tokens, is that of the requests, by what it was spent
 // on.
 func (c *checker) gpuTime() {
-	var in, of event.GPUTime // iterations, requests; those of iterations hold answers in Prefill
+	var in, of event.GPUTime // of iterations and of requests; those of iterations hold decodes in Prefill
 	var lost, lostOf int
 	sharers, carry := int64(0), int64(0)
 	for i, it := range c.t.Iterations {

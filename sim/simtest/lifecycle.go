@@ -19,9 +19,9 @@ import (
 	"clifftop/workload"
 )
 
-// VerifyLifecycle runs a policy on random fleets whose replicas crash, drain, are slow, lose their link, and come and
-// go as an autoscaler pleases. It demands that each life of a replica is that of the naive engine with the requests
-// that it was sent, up to its end, and begins anew; and that no request is lost, whatever clients do.
+// VerifyLifecycle runs a policy on random fleets whose replicas crash, drain, are slow, lose their link, and are scaled
+// at random. It checks that each engine of a replica does what a new naive engine does with the same requests until it
+// stops, and that no request is lost.
 func VerifyLifecycle(t testing.TB, p Policy, router func(route.Identity) route.Router) {
 	t.Helper()
 	verifyLifecycle(t, p.Draw, router)
@@ -50,17 +50,17 @@ func verifyLifecycle(t testing.TB, draw func(*rapid.T) Case, router func(route.I
 		if alone { // what a replica does must not change what its clients ask for
 			c.users, c.retries, c.config.NetworkIn = 0, Retries{}, 0
 		}
-		lives := d.lifecycle(replicas, d.together(replicas), c.step())
-		lives.Renew = func(int) engine.Config {
+		lifecycle := d.lifecycle(replicas, d.together(replicas), c.step())
+		lifecycle.Renew = func(int) engine.Config {
 			cfg := c.Config()
 			cfg.Check = true
 			return cfg
 		}
 		spy := &recordingRouter{Bound: route.Bind(router(route.Identity{Seed: 5, Of: 1})),
 			sent: make(map[int64]clock.Time)}
-		f := sim.Fleet{Routers: []route.Router{spy}, Lifecycle: lives}
+		f := sim.Fleet{Routers: []route.Router{spy}, Lifecycle: lifecycle}
 		for range replicas {
-			f.Replicas = append(f.Replicas, lives.Renew(0))
+			f.Replicas = append(f.Replicas, lifecycle.Renew(0))
 			f.Replicas[len(f.Replicas)-1].MaxSpan = rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "max span")
 		}
 		src, obs := c.Source(), newLifecycleRecorder(replicas)
@@ -68,7 +68,7 @@ func verifyLifecycle(t testing.TB, draw func(*rapid.T) Case, router func(route.I
 		if err == nil {
 			err = e.Run(context.Background())
 		}
-		describe := func() string { return fmt.Sprintf("%d replicas, %+v\n%v", replicas, *lives, c) }
+		describe := func() string { return fmt.Sprintf("%d replicas, %+v\n%v", replicas, *lifecycle, c) }
 		if err != nil {
 			t.Fatalf("%v\n%v", err, describe())
 		}
@@ -79,17 +79,17 @@ func verifyLifecycle(t testing.TB, draw func(*rapid.T) Case, router func(route.I
 		if !alone {
 			return
 		}
-		for i := range obs.lives {
+		for i := range obs.instances {
 			var tiers []*naive.Tier
 			if c.config.Connector != nil {
 				tiers = make([]*naive.Tier, len(c.config.Connector.Tiers))
 			}
-			for k, l := range obs.lives[i] {
-				if d := l.compare(&c, i, lives, src, spy.sent, tiers); d != "" {
-					t.Fatalf("life %d of replica %d, alone and in the fleet: %s\n%v", k, i, d, describe())
+			for k, l := range obs.instances[i] {
+				if d := l.compare(&c, i, lifecycle, src, spy.sent, tiers); d != "" {
+					t.Fatalf("engine %d of replica %d, alone and in the fleet: %s\n%v", k, i, d, describe())
 				}
 				if len(l.recording.Records) > 0 {
-					seen[fmt.Sprintf("lives %d that served", min(k, 2))]++
+					seen[fmt.Sprintf("engines %d that served", min(k, 2))]++
 				}
 				for _, tier := range tiers {
 					if tier != nil {
@@ -103,7 +103,7 @@ func verifyLifecycle(t testing.TB, draw func(*rapid.T) Case, router func(route.I
 	t.Log(seen)
 }
 
-// together draws groups of replicas that live together, or none.
+// together draws groups of replicas that share a lifecycle, or none.
 func (d drawer) together(replicas int) (sizes []int) {
 	if d.once("each alone", 2) {
 		return nil
@@ -114,7 +114,7 @@ func (d drawer) together(replicas int) (sizes []int) {
 	return sizes
 }
 
-// lives draws what happens to replicas, of which some may live together, in steps of so long.
+// lifecycle draws failures and scalers of replicas, some of which may be in groups. step is their unit of time.
 func (d drawer) lifecycle(replicas int, together []int, step clock.Duration) *sim.Lifecycle {
 	var lead []int // by replica: the first one of its group
 	for _, n := range together {
@@ -154,7 +154,7 @@ func (d drawer) lifecycle(replicas int, together []int, step clock.Duration) *si
 		case sim.Restart:
 			f.Last = f.Replica + d.of("last", replicas-f.Replica)
 		default:
-			if lead[f.Replica] == 0 { // somebody has to be left
+			if lead[f.Replica] == 0 { // one replica must remain
 				f.For++
 			}
 		}
@@ -206,7 +206,7 @@ func (s *recordingRouter) Route(v route.View, r *workload.Request) int {
 }
 
 // checkConserved asserts that every request that was sent has ended once, that its source was told of it once, and that
-// nobody is left.
+// none is left.
 func checkConserved(t *Recorder, src *Requests) error {
 	c := checker{t: t}
 	open := make(map[int64]bool)
@@ -228,8 +228,8 @@ func checkConserved(t *Recorder, src *Requests) error {
 		e := told[rec.Request.ID]
 		c.want(e.How == rec.Ending && e.Again == rec.Again &&
 			(rec.Outcome == event.Failed) == (rec.Ending == workload.Disconnected),
-			"request %d: told %+v, record %+v", rec.Request.ID, e, rec)
-		c.want(e.How == workload.Answered || e.Tokens <= rec.Tokens, "request %d: told %+v, record %+v", rec.Request.ID,
+			"request %d: source got %+v, record %+v", rec.Request.ID, e, rec)
+		c.want(e.How == workload.Answered || e.Tokens <= rec.Tokens, "request %d: source got %+v, record %+v", rec.Request.ID,
 			e, rec)
 		delivered += int(rec.Tokens)
 	}
@@ -248,14 +248,14 @@ func checkConserved(t *Recorder, src *Requests) error {
 	return errors.Join(c.faults...)
 }
 
-// lifecycleRecorder is a recording of a fleet, with one of each life of each replica.
+// lifecycleRecorder is a recording of a fleet, with a recording of each engine of each replica.
 type lifecycleRecorder struct {
 	Recorder
-	at    []*currentInstance
-	lives [][]*instance
+	at        []*currentInstance
+	instances [][]*instance
 }
 
-// instance is one life of a replica.
+// instance is one engine of a replica, between a start and a stop.
 type instance struct {
 	recording Recorder
 	begins    clock.Time
@@ -264,7 +264,7 @@ type instance struct {
 	crash     clock.Time
 }
 
-// currentInstance is the recording of the life at hand, or of none.
+// currentInstance is the recorder of the current engine, or nil.
 type currentInstance struct{ *Recorder }
 
 var (
@@ -273,7 +273,7 @@ var (
 )
 
 func newLifecycleRecorder(replicas int) *lifecycleRecorder {
-	t := &lifecycleRecorder{lives: make([][]*instance, replicas)}
+	t := &lifecycleRecorder{instances: make([][]*instance, replicas)}
 	for i := range replicas {
 		t.at = append(t.at, new(currentInstance))
 		t.begin(i)
@@ -283,7 +283,7 @@ func newLifecycleRecorder(replicas int) *lifecycleRecorder {
 
 func (t *lifecycleRecorder) begin(i int) *instance {
 	l := &instance{drain: clock.Never, crash: clock.Never}
-	t.lives[i] = append(t.lives[i], l)
+	t.instances[i] = append(t.instances[i], l)
 	t.at[i].Recorder = &l.recording
 	return l
 }
@@ -293,7 +293,7 @@ func (t *lifecycleRecorder) OfReplica(i int) event.Observer { return t.at[i] }
 
 // ReplicaState implements [event.LifecycleObserver].
 func (t *lifecycleRecorder) ReplicaState(at clock.Time, i int, s event.State) {
-	l := t.lives[i][len(t.lives[i])-1]
+	l := t.instances[i][len(t.instances[i])-1]
 	switch s {
 	case event.Starting:
 		l := t.begin(i)
@@ -315,17 +315,17 @@ func (t *lifecycleRecorder) ReplicaState(at clock.Time, i int, s event.State) {
 	t.at[i].Recorder = new(Recorder) // what is sent there now fails
 }
 
-// compare describes how a life differs from that of the naive engine, which is sent the same requests when the
-// router sent them, and finds in tiers that persist what the lives before have left there.
-func (l *instance) compare(c *Case, replica int, lives *sim.Lifecycle, src *Requests, sent map[int64]clock.Time,
+// compare describes how an engine differs from the naive engine, which gets the same requests at the instants when the
+// router sent them, and finds in persistent tiers what the engines before have left there.
+func (l *instance) compare(c *Case, replica int, lifecycle *sim.Lifecycle, src *Requests, sent map[int64]clock.Time,
 	tiers []*naive.Tier) string {
-	if l.drain != clock.Never && lives.Grace > 0 {
-		l.crash = min(l.crash, l.drain.Add(lives.Grace))
+	if l.drain != clock.Never && lifecycle.Grace > 0 {
+		l.crash = min(l.crash, l.drain.Add(lifecycle.Grace))
 	}
-	life, dark := naive.Lifetime{Crash: l.crash, Tiers: tiers, Slow: slowdowns(lives, replica)},
-		losesLink(lives, replica)
+	lifetime, dark := naive.Lifetime{Crash: l.crash, Tiers: tiers, Slow: slowdowns(lifecycle, replica)},
+		losesLink(lifecycle, replica)
 	if dark && slices.ContainsFunc(c.requests, func(r workload.Request) bool { return r.Client != nil }) {
-		return "" // clients who would have stayed leave
+		return "" // clients that would have stayed leave
 	}
 	unsent := make(map[int64]bool) // what failed on the way
 	for i := range l.recording.Records {
@@ -341,33 +341,33 @@ func (l *instance) compare(c *Case, replica int, lives *sim.Lifecycle, src *Requ
 	})
 	again, alone := newReplay(l.recording.Arrivals, src), new(StepRecorder)
 	again.sent = sent
-	if err := naive.RunLifetime(c.Config(), again, alone, life); err != nil {
+	if err := naive.RunLifetime(c.Config(), again, alone, lifetime); err != nil {
 		return err.Error()
 	}
 	return l.diff(&alone.Recorder, replica, dark)
 }
 
-// slowdowns is when a replica is slow.
-func slowdowns(lives *sim.Lifecycle, replica int) (list []naive.Slowdown) {
-	for _, f := range lives.Failures {
-		if f.Kind == sim.Slow && concerns(lives, &f, replica) {
+// slowdowns are the times at which a replica is slow.
+func slowdowns(lifecycle *sim.Lifecycle, replica int) (list []naive.Slowdown) {
+	for _, f := range lifecycle.Failures {
+		if f.Kind == sim.Slow && concerns(lifecycle, &f, replica) {
 			list = append(list, naive.Slowdown{From: f.At, To: f.At.Add(f.For), Permille: f.Permille})
 		}
 	}
 	return list
 }
 
-// losesLink says that a replica loses its link at some time.
-func losesLink(lives *sim.Lifecycle, replica int) bool {
-	return slices.ContainsFunc(lives.Failures, func(f sim.Failure) bool {
-		return f.Kind == sim.LinkLoss && concerns(lives, &f, replica)
+// losesLink reports whether a replica loses its link at some time.
+func losesLink(lifecycle *sim.Lifecycle, replica int) bool {
+	return slices.ContainsFunc(lifecycle.Failures, func(f sim.Failure) bool {
+		return f.Kind == sim.LinkLoss && concerns(lifecycle, &f, replica)
 	})
 }
 
-// concerns says that a failure is of a replica, or of one that lives together with it.
-func concerns(lives *sim.Lifecycle, f *sim.Failure, replica int) bool {
+// concerns reports whether a failure is of a replica or of another one in its group.
+func concerns(lifecycle *sim.Lifecycle, f *sim.Failure, replica int) bool {
 	first := 0
-	for _, n := range lives.Groups {
+	for _, n := range lifecycle.Groups {
 		if first <= min(f.Replica, replica) && max(f.Replica, replica) < first+n {
 			return true
 		}
@@ -376,7 +376,7 @@ func concerns(lives *sim.Lifecycle, f *sim.Failure, replica int) bool {
 	return f.Replica == replica
 }
 
-// diff describes how a life differs from that of an engine alone. A lost link delays what clients see.
+// diff describes how an engine differs from an engine alone. A lost link delays what clients see.
 func (l *instance) diff(alone *Recorder, replica int, dark bool) string {
 	for k := range alone.Moves {
 		alone.Moves[k].Replica = replica

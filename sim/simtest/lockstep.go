@@ -16,9 +16,9 @@ import (
 	"clifftop/workload"
 )
 
-// VerifyLockstep runs a policy on random groups of ranks that iterate in lock step. It demands that all ranks
-// have iterations of the same beginnings and ends; that these do not depend on how many are taken at once; and that
-// ranks which are sent the same do what the naive engine does, as long as they have work.
+// VerifyLockstep runs a policy on random groups of ranks that iterate in lock step. It checks that the iterations of
+// all ranks begin and end together, with and without spans, and that ranks that get the same requests do what the naive
+// engine does, as long as they have work.
 func VerifyLockstep(t testing.TB, p Policy, router func() route.Router) {
 	t.Helper()
 	seen := make(map[string]int)
@@ -80,7 +80,7 @@ func VerifyLockstep(t testing.TB, p Policy, router func() route.Router) {
 	t.Log(seen)
 }
 
-// together makes all requests of a case reach the queue at once, from clients who stay.
+// together makes all requests of a case reach the queue at once, from clients that stay.
 func (c *Case) together() {
 	c.users, c.retries = 0, Retries{}
 	c.config.NetworkIn, c.config.Frontend, c.config.FrontendPerToken = 0, 0, 0
@@ -128,7 +128,7 @@ func withoutDummies(list []Iteration) []Iteration {
 	return some
 }
 
-// newCopies sends each request once for each of n ranks, or for one of them alone, with IDs that tell the rank.
+// newCopies sends each request once for each of n ranks, or for one of them alone; the ID gives the rank.
 func newCopies(list []workload.Request, n, alone int) *replay {
 	p := new(replay)
 	for i, r := range list {
@@ -141,16 +141,15 @@ func newCopies(list []workload.Request, n, alone int) *replay {
 	return p
 }
 
-// byID routes by what a request's ID leaves when divided by the number of ranks.
+// byID routes by request ID modulo the number of ranks.
 type byID int
 
 // Route implements [route.Router].
 func (n byID) Route(_ route.View, r *workload.Request) int { return int(r.ID % int64(n)) }
 
 // VerifyLockstepLifecycle runs a policy on random groups of ranks that iterate in lock step and crash, drain, are slow,
-// lose their link and are scaled together. It demands that no request is lost; that the ranks of a group have
-// iterations of the same beginnings and ends over all their lives; and that these do not depend on how many are taken
-// at once.
+// lose their link and are scaled together. It checks that no request is lost, and that the iterations of the ranks of a
+// group always begin and end together, with and without spans.
 func VerifyLockstepLifecycle(t testing.TB, p Policy, router func() route.Router) {
 	t.Helper()
 	seen := make(map[string]int)
@@ -160,13 +159,13 @@ func VerifyLockstepLifecycle(t testing.TB, p Policy, router func() route.Router)
 		d := drawer{t}
 		ranks := slices.Repeat([]int{d.between("ranks", 2, 3)}, d.between("groups", 1, 3))
 		alone := !d.once("clients react", 4)
-		if alone { // what one group does must not change what is asked of another at the same instant
+		if alone { // what one group does must not change the requests of another at the same instant
 			c.users, c.retries, c.config.NetworkIn = 0, Retries{}, 0
 		}
-		lives := d.lifecycle(len(ranks)*ranks[0], ranks, c.step())
+		lifecycle := d.lifecycle(len(ranks)*ranks[0], ranks, c.step())
 		var first []Recorder
 		for _, maxSpan := range []int{1, 3, 0} {
-			obs := c.lockstepLifecycle(t, *lives, maxSpan, router())
+			obs := c.lockstepLifecycle(t, *lifecycle, maxSpan, router())
 			if first == nil {
 				first = obs.parts
 				count(seen, &obs.Recorder)
@@ -174,7 +173,7 @@ func VerifyLockstepLifecycle(t testing.TB, p Policy, router func() route.Router)
 			for i := range first {
 				if d := Diff(&first[i], &obs.parts[i]); alone && d != "" {
 					t.Fatalf("rank %d stepped singly and in spans of %d: %s\n%v of %d\n%+v\n%v", i, maxSpan, d, ranks,
-						ranks[0], lives, c)
+						ranks[0], lifecycle, c)
 				}
 			}
 		}
@@ -182,29 +181,29 @@ func VerifyLockstepLifecycle(t testing.TB, p Policy, router func() route.Router)
 			a, b := first[i/ranks[0]*ranks[0]].Iterations, first[i].Iterations
 			if !slices.EqualFunc(a, b, func(x, y Iteration) bool { return x.Start == y.Start && x.End == y.End }) {
 				t.Fatalf("rank %d does not iterate with its group: %d and %d iterations\n%v\n%+v\n%v", i, len(a),
-					len(b), ranks, lives, c)
+					len(b), ranks, lifecycle, c)
 			}
 		}
 	})
 	t.Log(seen)
 }
 
-// lockstepLifecycle runs a case on groups of ranks with lives.
-func (c *Case) lockstepLifecycle(t *rapid.T, lives sim.Lifecycle, maxSpan int, router route.Router) *fleetRecorder {
-	lives.Renew = func(int) engine.Config {
+// lockstepLifecycle runs a case on groups of ranks with a lifecycle.
+func (c *Case) lockstepLifecycle(t *rapid.T, lifecycle sim.Lifecycle, maxSpan int, router route.Router) *fleetRecorder {
+	lifecycle.Renew = func(int) engine.Config {
 		cfg := c.Config()
 		cfg.Check, cfg.MaxSpan = true, maxSpan
 		return cfg
 	}
-	lives.Scalers = slices.Clone(lives.Scalers)
-	for i := range lives.Scalers {
-		mood := *lives.Scalers[i].Policy.(*randomAutoscaler)
-		lives.Scalers[i].Policy = &mood
+	lifecycle.Scalers = slices.Clone(lifecycle.Scalers)
+	for i := range lifecycle.Scalers {
+		mood := *lifecycle.Scalers[i].Policy.(*randomAutoscaler)
+		lifecycle.Scalers[i].Policy = &mood
 	}
-	f := sim.Fleet{Lockstep: lives.Groups, Routers: []route.Router{router}, Lifecycle: &lives}
-	for _, ranks := range lives.Groups {
+	f := sim.Fleet{Lockstep: lifecycle.Groups, Routers: []route.Router{router}, Lifecycle: &lifecycle}
+	for _, ranks := range lifecycle.Groups {
 		for range ranks {
-			f.Replicas = append(f.Replicas, lives.Renew(0))
+			f.Replicas = append(f.Replicas, lifecycle.Renew(0))
 		}
 	}
 	src, obs := c.Source(), &fleetRecorder{parts: make([]Recorder, len(f.Replicas))}
@@ -216,13 +215,13 @@ func (c *Case) lockstepLifecycle(t *rapid.T, lives sim.Lifecycle, maxSpan int, r
 		err = checkConserved(&obs.Recorder, src)
 	}
 	if err != nil {
-		t.Fatalf("spans of %d: %v\n%+v\n%v", maxSpan, err, lives, c)
+		t.Fatalf("spans of %d: %v\n%+v\n%v", maxSpan, err, lifecycle, c)
 	}
 	return obs
 }
 
-// DrawPipeline makes a random case with two pipeline stages or more, some of them longer than others. What does not go
-// with them is left out.
+// DrawPipeline makes a random case with two or more pipeline stages of different lengths. Features that pipelines do
+// not support are left out.
 func (p Policy) DrawPipeline(t *rapid.T) Case {
 	c := p.Draw(t)
 	d := drawer{t}
@@ -233,7 +232,7 @@ func (p Policy) DrawPipeline(t *rapid.T) Case {
 	if _, fair := cfg.Order.(sched.Fair); fair {
 		cfg.Order = sched.ByPriority{}
 	}
-	if d.once("narrow", 2) && !c.wholePrompts() { // so that decoding sequences are often left out, behind prefills
+	if d.once("narrow", 2) && !c.wholePrompts() { // decoding sequences are then often left out, behind prefills
 		cfg.MaxNumBatchedTokens = cfg.MaxNumSeqs + d.of("spare budget", 3)
 	}
 	if d.once("even", 2) {
@@ -250,13 +249,13 @@ func (p Policy) DrawPipeline(t *rapid.T) Case {
 	return c
 }
 
-// wholePrompts reports whether the policy never divides a prompt.
+// wholePrompts reports whether the policy never splits a prompt.
 func (c *Case) wholePrompts() bool {
 	v, ok := c.policy.New(c.knobs).(*sched.VLLM)
 	return ok && v.DisableChunkedPrefill
 }
 
-// pipelined changes a policy that may go with a pipeline so that it does.
+// pipelined changes a policy so that it supports a pipeline, if it can.
 func pipelined(s sched.Scheduler) {
 	if v, ok := s.(*sched.VLLM); ok {
 		if v.Swap = false; v.Admission == sched.FullLength {

@@ -189,8 +189,8 @@ func TestNaiveInvariants(t *testing.T) {
 	}
 }
 
-// TestReservationNeverPreempts: a policy that takes or counts the blocks of the longest answers on admission never has
-// to take them away.
+// TestReservationNeverPreempts: a policy that takes or counts the blocks of the longest outputs on admission never
+// preempts.
 func TestReservationNeverPreempts(t *testing.T) {
 	for _, p := range Policies() {
 		if !slices.Contains([]string{"orca", "static", "tgi", "trtllm"}, p.Name) {

@@ -11,12 +11,12 @@ import (
 // give the knobs as arguments of the config command, random cases draw them.
 type Policy struct {
 	Name string
-	// New makes a scheduler. It asks for every knob, in the same order each time.
+	// New makes a scheduler. It reads all knobs, always in the same order.
 	New func(k *Knobs) sched.Scheduler
 }
 
-// Policies are the policies of package sched. Whoever writes one adds it here; then scenario files know it
-// and random cases verify it.
+// Policies are the policies of package sched. Add a new one here: scenario files then know it, and random cases verify
+// it.
 func Policies() []Policy {
 	return []Policy{
 		{"vllm", func(k *Knobs) sched.Scheduler {
@@ -86,7 +86,7 @@ func vllm(k *Knobs) sched.VLLM {
 	return p
 }
 
-// starvation is the longest of some times, random or given; 0 for none.
+// starvation is one of some times, random or given; 0 is none.
 func starvation(k *Knobs) (longest clock.Duration) {
 	for _, d := range k.Durations("starvation", clock.Picosecond, 20*clock.Microsecond, 100*clock.Microsecond,
 		100*clock.Millisecond, clock.Second) {
@@ -139,7 +139,7 @@ func knob[T any](k *Knobs, name string, read func(*arguments) T, draw func(*draw
 	return v
 }
 
-// Flag is a knob that is off unless it is named.
+// Flag is a knob that is off by default.
 func (k *Knobs) Flag(name string) bool {
 	return knob(k, name, func(a *arguments) bool { return a.flag(name) },
 		func(d *drawer) bool { return d.once(name, 3) })
@@ -181,7 +181,7 @@ func (k *Knobs) Choice(name string, values ...string) int {
 	}, func(d *drawer) int { return d.of(name, len(values)) })
 }
 
-// Durations is a knob that is some lengths of time, none by default; random ones are up to three of the others.
+// Durations is a knob with a list of times, empty by default; a random one has up to three of the others.
 func (k *Knobs) Durations(name string, others ...clock.Duration) []clock.Duration {
 	return knob(k, name, func(a *arguments) (list []clock.Duration) {
 		for _, text := range a.values(name) {

@@ -10,9 +10,9 @@ import (
 	"clifftop/workload"
 )
 
-// Recorder is an observer that writes down a run in a form in which equal runs are equal, whatever the
-// lengths of their spans and the order of reports. The zero Tape is ready for one run. The lists are in
-// their final form after [Diff] or [CheckRecording]. The content of requests is left out.
+// Recorder is an observer that records a run so that recordings of equal runs are equal, for all lengths of spans and
+// orders of reports. The zero Recorder is ready for one run. The lists are in their final form after [Diff] or
+// [CheckRecording]. The content of requests is left out.
 type Recorder struct {
 	// Cut, if positive, asks for an edge at each multiple of it.
 	Cut clock.Duration
@@ -21,7 +21,7 @@ type Recorder struct {
 	Arrivals []Arrival
 	// Changes are those of the levels, with the last value of each instant.
 	Changes []LevelChange
-	// Iterations are the spans, taken apart.
+	// Iterations are the iterations of all spans.
 	Iterations []Iteration
 	// BlockFemtos and EmptyFemtos are the sums of those of the spans.
 	BlockFemtos, EmptyFemtos clock.Uint128
@@ -31,8 +31,8 @@ type Recorder struct {
 	Preemptions []clock.Time
 	// Drops are the numbers of tokens dropped, by instant.
 	Drops []Drop
-	// Moves are the KV blocks that began to move to and from tiers, summed over an instant and in the order of Move,
-	// and Links the changes of which tiers' links were busy, with the last of each instant.
+	// Moves are the KV blocks that began to move to and from tiers, summed by instant and sorted by Move. Links are the
+	// changes of busy links of tiers, the last one of each instant.
 	Moves []Move
 	Links []LinkChange
 	// Records are the requests ended, by instant and ID.
@@ -46,7 +46,7 @@ type Recorder struct {
 // StepRecorder is a [Recorder] that wants every iteration in detail.
 type StepRecorder struct{ Recorder }
 
-// The events on a recording.
+// The events of a recording.
 type (
 	// Arrival is a call of [event.Observer.Arrived].
 	Arrival struct {
@@ -96,8 +96,9 @@ type Iteration struct {
 	PaddedContext                   int64
 	SwappedBlocks                   int
 	SwapFemtos, HostFemtos          int64
-	UsedBlocks, EmptyBlocks         int // -1 if not told: within a span
-	// Passages are those through the stages of a pipeline, in words, and Worked is their sum, in femtoseconds.
+	UsedBlocks, EmptyBlocks         int // -1 if unknown: within a span
+	// Passages are the formatted passages through the stages of a pipeline, and Worked is the sum of their times, in
+	// femtoseconds.
 	Passages string
 	Worked   int64
 }
@@ -220,8 +221,8 @@ func (t *StepRecorder) Step(s *event.Step) {
 		s.FreeBlocks})
 }
 
-// settleLinks leaves the last change of each instant and link, if it is one. How long copies go on when all else has
-// ended is left out.
+// settleLinks keeps the last change of each instant and link, if it is one. It drops what happens after all requests
+// have ended.
 func (t *Recorder) settleLinks() {
 	end := t.lastRelease()
 	if n := len(t.Iterations); n > 0 {
@@ -266,7 +267,7 @@ func (t *Recorder) fault(format string, args ...any) {
 	t.faults = append(t.faults, fmt.Sprintf(format, args...))
 }
 
-// settle brings the lists into their final form.
+// settle sorts the lists and merges events of one instant.
 func (t *Recorder) settle() {
 	slices.SortFunc(t.Gapped, func(a, b Gap) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Gap, b.Gap)) })
 	slices.Sort(t.Preemptions)

@@ -8,14 +8,14 @@ import (
 	"clifftop/workload"
 )
 
-// Requests is a source of given requests, in an open or a closed loop, whose clients may try again. It notes when
+// Requests is a source of given requests, in an open or a closed loop, whose clients may try again. It records when
 // they were done.
 type Requests struct {
 	list    []workload.Request // those given, and further attempts
 	origin  []int              // which of those given each is an attempt of
 	given   int
 	users   int   // of a closed loop
-	next    []int // indices of the requests that will be sent for sure, by arrival and index
+	next    []int // indices of the requests that are certain to be sent, by arrival and index
 	sent    []int // indices of the requests sent, by ID
 	retries Retries
 	// Ended are the calls of Done, in their order.
@@ -29,16 +29,16 @@ type Ended struct {
 	Again bool
 }
 
-// Retries says when clients try again: after timeouts, refusals and lost connections, at most so many times, so long
-// after they knew.
+// Retries says when clients try again after timeouts, rejections and lost connections: how often, and how long after
+// the end.
 type Retries struct {
 	Most  int32
 	Delay clock.Duration
-	// Scatter makes each delay a part of Delay of its own.
+	// Scatter draws each delay as a different fraction of Delay.
 	Scatter bool
 }
 
-// again says how long after it ended a client sends r once more; ok is false if it does not.
+// again returns how long after its end a client sends r once more; ok is false if it does not.
 func (p *Retries) again(r *workload.Request, how workload.Ending) (delay clock.Duration, ok bool) {
 	switch how {
 	case workload.TimedOutFirst, workload.TimedOut, workload.RefusedBusy, workload.Disconnected:
@@ -63,9 +63,9 @@ var _ workload.Source = (*Requests)(nil)
 // that order.
 func NewRequests(list []workload.Request) *Requests { return NewClosedLoop(list, len(list)) }
 
-// NewClosedLoop is a source of a copy of the list for so many users, who take turns. The first request of
-// each user is sent at its Arrival, every other so long as its Arrival says after the user's
-// previous request was done. Requests are numbered anew in the order in which they are sent.
+// NewClosedLoop is a source of a copy of the list for a number of users, who take turns. The first request of each user
+// is sent at its Arrival. For all others Arrival is the time after the end of the user's previous request. Requests are
+// renumbered in the order in which they are sent.
 func NewClosedLoop(list []workload.Request, users int) *Requests {
 	r := &Requests{list: slices.Clone(list), given: len(list), users: users}
 	for i := range list {
@@ -77,7 +77,7 @@ func NewClosedLoop(list []workload.Request, users int) *Requests {
 	return r
 }
 
-// Retry lets clients try again.
+// Retry makes clients try again.
 func (r *Requests) Retry(p Retries) *Requests {
 	r.retries = p
 	for i := range r.list {

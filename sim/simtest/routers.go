@@ -11,8 +11,8 @@ type Router struct {
 	New  func(id route.Identity) route.Router
 }
 
-// Routers are the routers of package route, and variants of them that take another way. Their memories are small and
-// their thresholds low, so that short runs meet them. Whoever writes one adds it here; then random fleets verify it.
+// Routers are the routers of package route, with variants that take other branches. Their memories are small and their
+// thresholds low, so that short runs reach them. Add a new one here: random fleets then verify it.
 func Routers() []Router {
 	return []Router{
 		{"round-robin", func(route.Identity) route.Router { return new(route.RoundRobin) }},

@@ -106,7 +106,7 @@ func (p *scripted) admit(v sched.View, id int64, n int32) sched.Seq {
 	}
 }
 
-// goOn does what there is to do.
+// goOn schedules what fits.
 func (p *scripted) goOn(v sched.View) {
 	v.DecodeFirst()
 	for s := v.NextPrefill(sched.None); s != sched.None; s = v.NextPrefill(s) {

@@ -92,7 +92,7 @@ func newTableBuilder(e *Env) *tableBuilder {
 	return k
 }
 
-// row tells of a step.
+// row formats a step.
 func (k *tableBuilder) row(i int) (r row) {
 	e, s := k.env, &k.env.recording.Steps[i]
 	begins := e.recording.Iterations[i].Start
@@ -157,7 +157,7 @@ func (k *tableBuilder) row(i int) (r row) {
 	return r
 }
 
-// padding tells of what an iteration computes for nobody.
+// padding formats the padding of an iteration.
 func padding(it *Iteration) string {
 	var list []string
 	if it.PaddedRows > 0 {
@@ -169,8 +169,8 @@ func padding(it *Iteration) string {
 	return strings.Join(list, " ")
 }
 
-// free is the number of free blocks after a step and what finishes in it. It cannot be told if sequences share
-// blocks, or hold more than what they have computed takes, unless all finish.
+// free is the number of free blocks after a step and what finishes in it. It is unknown if sequences share blocks, or
+// hold more than their computed tokens need, unless all finish.
 func (k *tableBuilder) free(i int) string {
 	cfg, s := &k.env.cfg, &k.env.recording.Steps[i]
 	if cfg.NumGPUBlocks == 0 {

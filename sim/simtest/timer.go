@@ -35,9 +35,9 @@ func (a Affine) Span(b *model.Batch) (first, slope int64, n int) {
 	return first, a.PerContext * int64(b.Decodes), 1 << 20
 }
 
-// Bumpy is a step timer with breakpoints: the context is divided into pieces of equal length, and
-// the length of an iteration is linear within a piece and jumps between them. The number of decodes is padded to a
-// multiple. A longer context can take less time.
+// Bumpy is a step timer with breakpoints: the context is split into pieces of equal length, and the time of an
+// iteration is linear within a piece and jumps between them. The number of decodes is padded to a multiple. A longer
+// context can take less time.
 type Bumpy struct {
 	Affine
 	// Piece is the number of tokens of context in a piece.
@@ -52,7 +52,7 @@ type Bumpy struct {
 type Bump struct {
 	Base       int64 // added to the length, femtoseconds
 	PerContext int64 // for each token of context beyond the beginning of the piece
-	Single     bool  // no promise is made for more than one iteration
+	Single     bool  // spans have one iteration
 }
 
 // Span implements [model.StepTimer].
@@ -71,7 +71,7 @@ func (t Bumpy) Span(b *model.Batch) (first, slope int64, n int) {
 	return first, (t.PerContext + bump.PerContext) * int64(b.Decodes), n
 }
 
-// Staged is a timer that divides a step by weights, one for each stage of a pipeline.
+// Staged is a timer that splits a step by weights, one for each stage of a pipeline.
 type Staged struct {
 	model.StepTimer
 	Weights []int64
@@ -96,7 +96,7 @@ func (t Staged) Stages(b *model.Batch, total int64, to []int64) (hop int64) {
 	return hop
 }
 
-// staged reads how a pipeline of so many stages divides the steps of a timer.
+// staged reads how a pipeline splits the steps of a timer.
 func staged(args *arguments, stages int, timer model.StepTimer, hop int64) model.StepTimer {
 	weights := args.values("weights")
 	if weights == nil && hop == 0 {

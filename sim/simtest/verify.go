@@ -15,15 +15,15 @@ import (
 	"clifftop/sim/simtest/naive"
 )
 
-// Verify runs a policy on random engines and loads. It demands that what holds in every run holds (see
-// [CheckRecording]); that every request is served in the end; and that the naive engine, the real one stepped singly,
-// at full length and in detail, and a second run of it, all tell the same story, token for token.
+// Verify runs a policy on random engines and loads. It checks what holds in every run (see [CheckRecording]); that
+// every request is served in the end; and that the naive engine, the real one without spans, with spans of full length
+// and in detail, and a second run of it all give equal results, token for token.
 func Verify(t testing.TB, p Policy) {
 	t.Helper()
 	verify(t, p.Draw)
 }
 
-// VerifyPipeline is [Verify] for engines with several pipeline stages, as far as the policy goes with them.
+// VerifyPipeline is [Verify] for engines with several pipeline stages, as far as the policy supports them.
 func VerifyPipeline(t testing.TB, p Policy) {
 	t.Helper()
 	verify(t, p.DrawPipeline)
@@ -36,7 +36,7 @@ func verify(t testing.TB, draw func(t *rapid.T) Case) {
 		c := draw(t)
 		reference, told := c.runNaive(t, nil)
 		count(seen, &reference.Recorder)
-		// Of a radix tree a look at the queue refreshes what it finds; and the witness knows V1 alone.
+		// A look at the queue refreshes a radix tree; and the vLLM reference only knows V1.
 		if v, ok := c.policy.New(c.knobs).(*sched.VLLM); ok && !c.config.Radix && c.config.Connector == nil &&
 			!v.Swap && v.Admission != sched.FullLength {
 			witness, _ := c.runNaive(t, naive.VLLMReference(v))
@@ -55,8 +55,7 @@ func verify(t testing.TB, draw func(t *rapid.T) Case) {
 	t.Log(seen)
 }
 
-// naive runs a case on the naive engine, and returns what clients were told. A scheduler may take the place
-// of the case's own.
+// runNaive runs a case on the naive engine, and returns what clients got. other, if not nil, replaces the scheduler.
 func (c *Case) runNaive(t *rapid.T, other sched.Scheduler) (*StepRecorder, []Ended) {
 	cfg, src, recorder := c.Config(), c.Source(), new(StepRecorder)
 	if other != nil {
@@ -74,7 +73,7 @@ func (c *Case) runNaive(t *rapid.T, other sched.Scheduler) (*StepRecorder, []End
 	return recorder, src.Ended
 }
 
-// compare runs a case on the real engine, and demands that it is the same as on the naive one.
+// compare runs a case on the real engine and compares it with the naive one.
 func (c *Case) compare(t *rapid.T, how string, naive *Recorder, told []Ended, obs event.Observer, recorder *Recorder,
 	maxSpan int) {
 	cfg, src := c.Config(), c.Source()
@@ -90,7 +89,7 @@ func (c *Case) compare(t *rapid.T, how string, naive *Recorder, told []Ended, ob
 	case d != "":
 		t.Fatalf("naive and %s differ: %s\n%v", how, d, c)
 	case !slices.Equal(src.Ended, told):
-		t.Fatalf("%s: clients are told %v, naive %v\n%v", how, src.Ended, told, c)
+		t.Fatalf("%s: clients get %v, naive %v\n%v", how, src.Ended, told, c)
 	}
 }
 
