@@ -55,7 +55,8 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 	it.expectTokens(i, s)
 	s.phase = prefilling
 	s.joinBatch, s.beforeJoin = math.MaxInt64, s.lastBatch
-	r.joinRunning(i)
+	r.running.join(i)
+	r.levels.Running++
 	it.grow(i, s, r.cfg.blocksFor(r.cfg.slots(s.computed+n)))
 	if s.swapped {
 		it.resume(i, s)

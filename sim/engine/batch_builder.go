@@ -53,7 +53,7 @@ func (it *batchBuilder) begin(number int64) {
 	if fair := it.r.queue.fair; fair != nil {
 		fair.begin(it.r.cohort.steps)
 		if len(fair.joining) > 0 {
-			fair.lift(it.r.clients)
+			fair.lift(it.r.running.clients)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"fmt"
-
 	"clifftop/sim/event"
 )
 
@@ -278,9 +276,4 @@ func (k *checker) checkEmpty() error {
 		return k.e.Broken("replica %d has failed, but %+v and %d blocks are in use", k.e.index, k.e.levels, k.e.space.Used())
 	}
 	return k.checkGPUTime()
-}
-
-// Broken makes the error of a broken invariant.
-func (r *Engine) Broken(format string, args ...any) error {
-	return fmt.Errorf("sim: broken invariant at %v: %w", r.now, fmt.Errorf(format, args...))
 }

@@ -46,6 +46,25 @@ type cohort struct {
 	seqs    *slab
 }
 
+// decoders is the sequences that decode: a cohort or, on a pipeline, several, of which one at a time is at hand.
+type decoders struct {
+	cohort  cohort
+	lagging int       // members that missed the last step of the others
+	groups  groups    // the last tokens of the others
+	pipe    *pipeline // the other cohorts, or nil
+
+	seqs    *slab
+	running *runningBatch
+	space   *space
+	gpu     *gpu
+	fair    *fairQueue // nil without fair queueing
+}
+
+// init connects the decoders with the parts of their engine.
+func (d *decoders) init(r *Engine) {
+	d.seqs, d.running, d.space, d.gpu, d.fair = &r.seqs, &r.running, &r.space, &r.gpu, r.queue.fair
+}
+
 // init makes an empty cohort of sequences of a slab. listed says that members of one residue are listed.
 func (c *cohort) init(seqs *slab, blockSize int32, listed bool) {
 	c.seqs = seqs

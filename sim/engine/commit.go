@@ -3,6 +3,7 @@ package engine
 import (
 	"clifftop/internal/pq"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // The planned iterations take place: the cohort advances, the last iterations are in flight, and sequences with their
@@ -18,7 +19,7 @@ func (r *Engine) commit() {
 		wait = p.Start.Sub(r.gpu.free)
 	}
 	each := r.gpu.shareOut(&p, it, &r.span)
-	r.report(p, r.space.Used()+r.released, wait)
+	r.reporter.report(r, p, r.space.Used()+r.released, wait)
 	r.released = 0
 	if p.N > 1 {
 		r.advance(&p)
@@ -49,7 +50,7 @@ func (r *Engine) commit() {
 	if r.cfg.Speculative.On() {
 		it.launched(f)
 	}
-	r.retire(f)
+	r.retire(f, it)
 	if r.detailed {
 		it.reportStep()
 	}
@@ -79,45 +80,44 @@ func (r *Engine) advance(p *clock.Progression) {
 
 // retire takes the members that issue their last token in flight f out of the cohort, and merges
 // them with the completed prefills that end there, in running order.
-func (r *Engine) retire(f *iteration) {
-	c := &r.cohort
+func (d *decoders) retire(f *iteration, it *batchBuilder) {
+	c := &d.cohort
 	for c.ends.Len() > 0 && c.ends.Top().Key <= c.steps {
 		e := c.ends.Pop()
-		s := r.seqs.at(e.Value)
-		if s.phase != decoding || s.serial != e.Tie || s.ends != e.Key || r.inOtherCohort(s) {
+		s := d.seqs.at(e.Value)
+		if s.phase != decoding || s.serial != e.Tie || s.ends != e.Key || d.inOtherCohort(s) {
 			continue
 		}
-		if !r.it.ordered && s.issued+int32(c.steps-s.joined) == s.output {
-			s.lastPlace = r.running.order.upTo(s.slot) + int32(len(f.finishes)-len(f.lasts))
+		if !it.ordered && s.issued+int32(c.steps-s.joined) == s.output {
+			s.lastPlace = d.running.order.upTo(s.slot) + int32(len(f.finishes)-len(f.lasts))
 		}
-		if r.endsUnpredicted(f, e.Value, s.issued+int32(c.steps-s.joined)) {
+		if f.endsUnpredicted(s, e.Value, s.issued+int32(c.steps-s.joined)) {
 			s.ends++
 			c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: e.Value})
 			f.finishes = append(f.finishes, e.Value)
 			continue
 		}
-		r.leaveCohort(e.Value)
+		d.leaveCohort(e.Value)
 		f.finishes = append(f.finishes, e.Value)
 	}
 	for _, i := range f.firsts {
-		s := r.seqs.at(i)
-		if r.endsUnpredicted(f, i, s.issued) || s.phase == finishing {
+		s := d.seqs.at(i)
+		if f.endsUnpredicted(s, i, s.issued) || s.phase == finishing {
 			f.finishes = append(f.finishes, i)
 		}
 	}
 	for _, i := range f.finishes {
-		s := r.seqs.at(i)
+		s := d.seqs.at(i)
 		s.lastBatch, s.lastEnd = f.number, f.end
 	}
-	if (r.it.slow || r.it.mixed) && len(f.firsts) > 0 || len(f.verified) > 0 {
-		r.seqs.sortBySerial(f.finishes)
+	if (it.slow || it.mixed) && len(f.firsts) > 0 || len(f.verified) > 0 {
+		d.seqs.sortBySerial(f.finishes)
 	}
 }
 
-// endsUnpredicted notes that flight f completes the answer of sequence i, which has issued so many tokens, if that
-// is so and the engine cannot know it before the token is there.
-func (r *Engine) endsUnpredicted(f *iteration, i, issued int32) bool {
-	s := r.seqs.at(i)
+// endsUnpredicted reports whether iteration f completes the output of s, sequence i, which has issued so many tokens,
+// without the engine knowing it before the token is there. Then it is one of the lasts of f.
+func (f *iteration) endsUnpredicted(s *sequence, i, issued int32) bool {
 	if s.slots == s.output || issued != s.output {
 		return false
 	}
@@ -125,16 +125,21 @@ func (r *Engine) endsUnpredicted(f *iteration, i, issued int32) bool {
 	return true
 }
 
-// What observers are told of the iterations that were committed.
+// reporter tells observers of the iterations that were committed.
+type reporter struct {
+	detailed bool // some observer wants every iteration sequence by sequence
+	span     event.Span
+	step     event.Step // scratch, as span
+}
 
 // report tells the observer of the iterations of p, in parts that do not cross its edges. used is the
 // number of blocks referenced in iteration 0; released ones are gone in iteration 1.
-func (r *Engine) report(p clock.Progression, used int, wait clock.Duration) {
-	it, c, s := &r.it, &r.cohort, &r.span
+func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.Duration) {
+	it, c, s := &r.it, &r.cohort, &o.span
 	step, context := c.steps, it.context
 	s.Replica = r.index
 	s.Wait, s.Decodes, s.Gaps, s.FirstTokens = wait, it.decodes, it.gaps, len(it.current.firsts)-it.resumed
-	s.PrefillTokens, s.RecomputedTokens, s.Shared = it.prefill, it.recomputed, r.batch.SharedTokens
+	s.PrefillTokens, s.RecomputedTokens, s.Shared = it.prefill, it.recomputed, r.gpu.batch.SharedTokens
 	s.PaddedRows, s.PaddedTokens, s.PaddedContext = it.padRows, it.padTokens, it.padContext
 	s.Drafts, s.Accepted, s.Discarded = it.drafts, it.accepted, it.discarded
 	s.SwappedBlocks, s.LostTokens = r.space.moved, it.lost

@@ -1,9 +1,6 @@
 package engine
 
 import (
-	"cmp"
-
-	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
@@ -19,73 +16,53 @@ import (
 // between may cut the promise at an iteration, never in one. What was promised is committed
 // when the boundary comes.
 type Engine struct {
-	cfg       Config
-	host      Host
-	obs       *event.Fanout
-	detailed  bool // some observer wants every iteration sequence by sequence
-	transfers *Transfers
-	index     int       // its number in the fleet
-	lock      *lockstep // those that it iterates in lock step with, or nil
-
-	depth   int       // iterations in flight of which a sequence may have a part
-	most    int       // iterations in flight
-	maxSpan int       // iterations that are taken at once
-	pipe    *pipeline // the stages that they pass, or nil where there is one
-
+	env
+	timeline
 	levels     event.Levels             // in the system are the requests that were sent here, which the fleet counts
 	uncomputed int64                    // prompt tokens of waiting and running requests that no iteration was given
 	late       map[int64]clock.Duration // how long requests that have not been admitted were held at the router
 	aborts     []int64                  // requests whose clients have left since the last boundary
 	link
+	retired bool // another engine has taken its place
 
 	queue   queue
 	seqs    slab
 	running runningBatch
+	decoders
 	space
 	*connector // to KV beyond the pool; nil where there is none
-	cohort     cohort
-	lagging    int    // decoding sequences that missed the last step of the others
-	groups     groups // the last tokens of the others
 	drafter    drafter
 
-	now      clock.Time
-	next     clock.Time // next boundary
-	answered bool       // requests have ended at the boundary, and the next iteration is not composed
-	retired  bool       // another engine has taken its place
-	fault    error
+	it batchBuilder
 	gpu
-	inFlight iterationRing
-
-	it       batchBuilder
-	ahead    clock.Progression // N iterations like the one composed; 0 when no span is planned
-	released int               // blocks freed since the span was planned
-	batch    model.Batch       // scratch, as the next two
-	span     event.Span
-	step     event.Step
+	reporter
 }
 
-// runningBatch is the sequences that run, in order of admission.
-type runningBatch struct {
-	first, last int32
-	size        int
-	serials     int64 // admissions so far
-	departures  int64 // times that a sequence left
-	order       streamOrder
-	slots       int32   // places in order that were given out
-	prefills    []int32 // sequences in prefill, in running order
-	speculating int     // sequences that decode with drafts
-	answers     int     // sequences whose output others may come to share
-	remaining   int64   // output tokens that the sequences may still be given, by what clients declared
-	longest     int32   // at least the most that one of them may
+// env is the simulation around an engine, and its place there.
+type env struct {
+	cfg       Config
+	host      Host
+	obs       *event.Fanout
+	transfers *Transfers
+	index     int // its number in the fleet
 }
+
+// Index is the number of the replica.
+func (v *env) Index() int { return v.index }
+
+// Config is the configuration, which must not be changed.
+func (v *env) Config() *Config { return &v.cfg }
+
+// Observers are told what happens in the engine.
+func (v *env) Observers() *event.Fanout { return v.obs }
 
 // New makes an engine of a valid configuration.
 func New(cfg Config, in Setup) *Engine {
 	r := &Engine{
-		gpu: gpu{lastComposed: -1}, cfg: cfg,
-		host: in.Host, obs: in.Observers, detailed: in.Observers.WantsSteps(), transfers: in.Transfers,
-		index: in.Index, depth: 1, next: clock.Never, maxSpan: cfg.MaxSpan,
+		env: env{cfg: cfg, host: in.Host, obs: in.Observers, transfers: in.Transfers, index: in.Index},
+		gpu: gpu{lastComposed: -1}, reporter: reporter{detailed: in.Observers.WantsSteps()},
 	}
+	r.timeline = timeline{env: &r.env, depth: 1, next: clock.Never, maxSpan: cfg.MaxSpan}
 	if cfg.AsyncScheduling && cfg.Stages <= 1 {
 		r.depth = 2
 	}
@@ -95,7 +72,7 @@ func New(cfg Config, in Setup) *Engine {
 	r.most = r.depth
 	r.space.init(r)
 	r.cohort.init(&r.seqs, cfg.BlockSize, r.space.caching || cfg.Window.Layers > 0)
-	r.running.first, r.running.last = int32(sched.None), int32(sched.None)
+	r.running.seqs, r.running.first, r.running.last = &r.seqs, none, none
 	r.it.init(r)
 	r.inFlight = iterationRing{ring: make([]iteration, max(cfg.Stages, 2)+1), cfg: &r.cfg, seqs: &r.seqs}
 	if cfg.Stages > 1 {
@@ -104,6 +81,7 @@ func New(cfg Config, in Setup) *Engine {
 	}
 	r.connector = newConnector(r, in.Before)
 	r.queue = newQueue(cfg.Order)
+	r.decoders.init(r)
 	r.drafter = newDrafter(cfg.Speculative)
 	if old := in.Before; old != nil {
 		old.retired = true
@@ -114,18 +92,6 @@ func New(cfg Config, in Setup) *Engine {
 	return r
 }
 
-// Index is the number of the replica.
-func (r *Engine) Index() int { return r.index }
-
-// Config is the configuration, which must not be changed.
-func (r *Engine) Config() *Config { return &r.cfg }
-
-// Observers are told what happens in the engine.
-func (r *Engine) Observers() *event.Fanout { return r.obs }
-
-// Next is the instant of the next boundary, or [clock.Never].
-func (r *Engine) Next() clock.Time { return r.next }
-
 // Levels are the numbers of requests by state. The fleet counts those in the system.
 func (r *Engine) Levels() *event.Levels { return &r.levels }
 
@@ -135,12 +101,6 @@ func (r *Engine) Blocked() sched.Cause { return r.it.blocked }
 // Uncomputed returns the number of prompt tokens, of waiting and running requests, that no iteration has computed or is
 // computing.
 func (r *Engine) Uncomputed() int64 { return r.uncomputed }
-
-// Fault is what went wrong in the engine, or nil.
-func (r *Engine) Fault() error { return r.fault }
-
-// Fail sets the fault of the engine, unless it has one.
-func (r *Engine) Fail(fault error) { r.fault = cmp.Or(r.fault, fault) }
 
 // Group is the engines with which this one iterates in lock step, itself included; nil if it iterates alone.
 func (r *Engine) Group() []*Engine {
@@ -262,14 +222,14 @@ func (r *Engine) compose() bool {
 	if !r.decide() {
 		return false
 	}
-	first, slope, n := r.pace()
+	first, slope, n := r.gpu.pace(r)
 	if r.pipe != nil {
 		first = r.pipe.pass(first)
 	}
 	if r.fault != nil {
 		return false
 	}
-	r.launch(first, slope, r.alike(n))
+	r.launch(first, slope, r.it.alike(n))
 	return true
 }
 
@@ -291,9 +251,9 @@ func (r *Engine) decide() bool {
 }
 
 // alike is how many iterations, of at most n, will be like the one composed.
-func (r *Engine) alike(n int) int {
-	if n > 1 && r.repeatable() {
-		return r.horizon(n)
+func (it *batchBuilder) alike(n int) int {
+	if n > 1 && it.repeatable() {
+		return it.horizon(n)
 	}
 	return 1
 }

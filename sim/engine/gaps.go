@@ -49,24 +49,24 @@ func (g groups) of(s *sequence) *group {
 
 // lastToken returns the number and end of the iteration that produced the last token of s, which decodes. The iteration
 // that is being composed does not count.
-func (r *Engine) lastToken(s *sequence) (number int64, end clock.Time) {
+func (d *decoders) lastToken(s *sequence) (number int64, end clock.Time) {
 	switch {
 	case s.lagging:
 		return s.lastBatch, s.lastEnd
-	case len(r.groups) > 0:
-		g := r.groups.of(s)
+	case len(d.groups) > 0:
+		g := d.groups.of(s)
 		return g.number, g.end
-	case r.pipe != nil:
-		return r.pipe.lastToken()
+	case d.pipe != nil:
+		return d.pipe.lastToken()
 	}
-	return r.gpu.batches, r.gpu.free
+	return d.gpu.batches, d.gpu.free
 }
 
 // leaveStep makes member s keep the iteration of its last token in its own fields.
-func (r *Engine) leaveStep(s *sequence) {
-	s.lastBatch, s.lastEnd = r.lastToken(s)
-	if !s.lagging && len(r.groups) > 0 {
-		r.groups.of(s).size--
+func (d *decoders) leaveStep(s *sequence) {
+	s.lastBatch, s.lastEnd = d.lastToken(s)
+	if !s.lagging && len(d.groups) > 0 {
+		d.groups.of(s).size--
 	}
 }
 

@@ -1,15 +1,17 @@
 package engine
 
 import (
+	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 )
 
 // gpu is the time of the GPU, and to which tokens it went.
 type gpu struct {
-	free      clock.Time // end of the last iteration
-	remainder int64      // femtoseconds past it
-	slowdown  int64      // thousandths of the usual step time; 0 as usual
+	free      clock.Time  // end of the last iteration
+	remainder int64       // femtoseconds past it
+	batch     model.Batch // scratch: the iteration composed
+	slowdown  int64       // thousandths of the usual step time; 0 as usual
 	// lastComposed is when the last iteration that was launched was composed, and composing when the one to come is.
 	lastComposed, composing clock.Time
 	batches                 int64 // iterations launched, or planned and committed

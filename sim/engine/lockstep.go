@@ -116,7 +116,7 @@ func (g *lockstep) compose() bool {
 // inLockstep is how many iterations, of at most n, will be like the one composed, which may be a dummy.
 func (g *lockstep) inLockstep(r *Engine, n int) int {
 	if r.it.decodes > 0 || len(r.it.chunks) > 0 {
-		return r.alike(n)
+		return r.it.alike(n)
 	}
 	if r.queue.len() > 0 || r.running.size > 0 || r.inFlight.n < r.depth-1 {
 		return 1
@@ -169,9 +169,9 @@ func (g *lockstep) paddedPace(r *Engine, most int) (l line, n int) {
 	it := &r.it
 	tokens := it.tokens()
 	if tokens > 0 {
-		l.first, l.slope, n = r.pace()
+		l.first, l.slope, n = r.gpu.pace(r)
 	} else {
-		b := &r.batch
+		b := &r.gpu.batch
 		*b = model.Batch{Decodes: 1, Context: 1}
 		l.first, _, _ = r.cfg.Timer.Span(b)
 		s := &r.span

@@ -165,18 +165,18 @@ func (p *pipeline) ending() bool {
 
 // inOtherCohort reports whether s, which decodes, has a token in flight, or was left out of the iteration that is being
 // launched.
-func (r *Engine) inOtherCohort(s *sequence) bool { return r.pipe != nil && s.berth != r.pipe.open }
+func (d *decoders) inOtherCohort(s *sequence) bool { return d.pipe != nil && s.berth != d.pipe.open }
 
 // cohortOf is the cohort of s, which decodes.
-func (r *Engine) cohortOf(s *sequence) *cohort {
-	if r.pipe == nil || s.berth == r.pipe.seat {
-		return &r.cohort
+func (d *decoders) cohortOf(s *sequence) *cohort {
+	if d.pipe == nil || s.berth == d.pipe.seat {
+		return &d.cohort
 	}
-	return &r.pipe.berths[s.berth].cohort
+	return &d.pipe.berths[s.berth].cohort
 }
 
 // steps is those of the cohort of s, which decodes.
-func (r *Engine) steps(s *sequence) int64 { return r.cohortOf(s).steps }
+func (d *decoders) steps(s *sequence) int64 { return d.cohortOf(s).steps }
 
 // whole is all cohorts as one, for checks.
 func (p *pipeline) whole() *cohort {
@@ -228,7 +228,7 @@ func (p *pipeline) pass(alone int64) int64 {
 	rows := r.it.decodes + len(r.it.chunks)
 	now := moment{at: r.now}
 	p.host = p.host.orLater(now).plus(int64(r.cfg.CPUStep+clock.Duration(rows)*r.cfg.CPUPerSequence) * clock.FemtosPerPico)
-	hop := model.DivideStages(r.cfg.Timer, &r.batch, alone, p.times)
+	hop := model.DivideStages(r.cfg.Timer, &r.gpu.batch, alone, p.times)
 	s := &r.span
 	s.Passages = s.Passages[:0]
 	at := p.host

@@ -9,51 +9,66 @@ import (
 
 const none = int32(sched.None)
 
-// joinRunning appends sequence i to the running batch.
-func (r *Engine) joinRunning(i int32) {
-	s := r.seqs.at(i)
-	r.running.serials++
-	s.serial = r.running.serials
-	if int(r.running.slots)+1 >= len(r.running.order.tree) {
-		r.renumber()
+// runningBatch is the sequences that run, in order of admission.
+type runningBatch struct {
+	seqs        *slab
+	first, last int32
+	size        int
+	serials     int64 // admissions so far
+	departures  int64 // times that a sequence left
+	order       streamOrder
+	slots       int32   // places in order that were given out
+	prefills    []int32 // sequences in prefill, in running order
+	speculating int     // sequences that decode with drafts
+	answers     int     // sequences whose output others may come to share
+	remaining   int64   // output tokens that the sequences may still be given, by what clients declared
+	longest     int32   // at least the most that one of them may
+}
+
+// join appends sequence i to the running batch.
+func (b *runningBatch) join(i int32) {
+	s := b.seqs.at(i)
+	b.serials++
+	s.serial = b.serials
+	if int(b.slots)+1 >= len(b.order.tree) {
+		b.renumber()
 	}
-	s.slot = r.running.slots
-	r.running.slots++
-	s.prev, s.next = r.running.last, none
-	if r.running.last == none {
-		r.running.first = i
+	s.slot = b.slots
+	b.slots++
+	s.prev, s.next = b.last, none
+	if b.last == none {
+		b.first = i
 	} else {
-		r.seqs.at(r.running.last).next = i
+		b.seqs.at(b.last).next = i
 	}
-	r.running.last = i
-	if r.running.size == 0 {
-		r.running.longest = 0
+	b.last = i
+	if b.size == 0 {
+		b.longest = 0
 	}
-	r.running.longest = max(r.running.longest, s.declared-s.issued)
-	r.running.remaining += int64(s.declared - s.issued)
-	r.running.size++
-	r.levels.Running++
+	b.longest = max(b.longest, s.declared-s.issued)
+	b.remaining += int64(s.declared - s.issued)
+	b.size++
 	if s.rec.Request.SharesAnswer() {
-		r.running.answers++
+		b.answers++
 	}
 }
 
 // clients goes through the clients of the running sequences.
-func (r *Engine) clients(yield func(client int32) bool) {
-	for i := r.running.first; i != none && yield(r.seqs.at(i).client); i = r.seqs.at(i).next {
+func (b *runningBatch) clients(yield func(client int32) bool) {
+	for i := b.first; i != none && yield(b.seqs.at(i).client); i = b.seqs.at(i).next {
 	}
 }
 
 // renumber gives the running sequences new slots from 0, keeping their order.
-func (r *Engine) renumber() {
-	r.running.order.reset(max(64, 4*r.running.size))
-	r.running.slots = 0
-	for i := r.running.first; i != none; i = r.seqs.at(i).next {
-		s := r.seqs.at(i)
-		s.slot = r.running.slots
-		r.running.slots++
+func (b *runningBatch) renumber() {
+	b.order.reset(max(64, 4*b.size))
+	b.slots = 0
+	for i := b.first; i != none; i = b.seqs.at(i).next {
+		s := b.seqs.at(i)
+		s.slot = b.slots
+		b.slots++
 		if s.phase == decoding {
-			r.running.order.add(s.slot, 1)
+			b.order.add(s.slot, 1)
 		}
 	}
 }
@@ -105,10 +120,10 @@ func (r *Engine) leaveRunning(i int32) {
 
 // joinCohort makes sequence i, which has computed all its known tokens, decode from the cohort's
 // next step on.
-func (r *Engine) joinCohort(i int32) {
-	s, c := r.seqs.at(i), &r.cohort
-	if r.pipe != nil {
-		s.berth = r.pipe.seat
+func (d *decoders) joinCohort(i int32) {
+	s, c := d.seqs.at(i), &d.cohort
+	if d.pipe != nil {
+		s.berth = d.pipe.seat
 	}
 	s.phase = decoding
 	s.joined = c.steps
@@ -119,38 +134,38 @@ func (r *Engine) joinCohort(i int32) {
 	c.size++
 	c.context += int64(s.target)
 	c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: i})
-	if r.queue.fair != nil {
-		r.queue.fair.joins(s)
+	if d.fair != nil {
+		d.fair.joins(s)
 	}
-	r.running.order.add(s.slot, 1)
-	r.space.enterSchedule(i)
+	d.running.order.add(s.slot, 1)
+	d.space.enterSchedule(i)
 }
 
 // leaveCohort takes sequence i out; from then on its own counters hold.
-func (r *Engine) leaveCohort(i int32) {
-	if r.pipe != nil && r.pipe.leaveOtherCohort(i) {
+func (d *decoders) leaveCohort(i int32) {
+	if d.pipe != nil && d.pipe.leaveOtherCohort(i) {
 		return
 	}
-	r.space.Settle()
-	s, c := r.seqs.at(i), &r.cohort
+	d.space.Settle()
+	s, c := d.seqs.at(i), &d.cohort
 	grown := int32(c.steps - s.joined)
 	s.rec.GPU.Decode += c.share - s.shared
-	held := r.space.held(s)
-	r.leaveStep(s)
-	if r.queue.fair != nil {
-		r.queue.fair.leaves(s, grown)
+	held := d.space.held(s)
+	d.leaveStep(s)
+	if d.fair != nil {
+		d.fair.leaves(s, grown)
 	}
 	c.size--
 	c.context -= int64(s.target + grown)
-	r.running.order.add(s.slot, -1)
-	r.space.leaveSchedule(i)
+	d.running.order.add(s.slot, -1)
+	d.space.leaveSchedule(i)
 	s.computed = s.target + grown
 	s.issued += grown
 	s.blockCount = held
 	s.phase = finishing
 	if s.lagging {
 		s.lagging = false
-		r.lagging--
+		d.lagging--
 	}
 }
 

@@ -1,55 +1,87 @@
 package engine
 
-import "clifftop/sim/clock"
+import (
+	"cmp"
+	"fmt"
+
+	"clifftop/sim/clock"
+)
 
 // A planned span is a run of like iterations that can be cut: how long it lasts, where it ends, and what cuts it.
 
-// cut makes the first boundary at or after t the next one.
-func (r *Engine) cut(t clock.Time) {
-	if r.lock != nil {
-		r.lock.cut(t)
+// timeline is where an engine is: at which instant, with which span planned and which iterations in flight, and when
+// its next boundary is.
+type timeline struct {
+	*env
+	lock    *lockstep // the engines that it iterates in lock step with, or nil
+	depth   int       // iterations in flight of which a sequence may have a part
+	most    int       // iterations in flight
+	maxSpan int       // iterations that are taken at once
+
+	now      clock.Time
+	next     clock.Time        // next boundary
+	answered bool              // requests have ended at the boundary, and the next iteration is not composed
+	ahead    clock.Progression // N iterations like the one composed; 0 when no span is planned
+	released int               // blocks freed since the span was planned
+	inFlight iterationRing
+	fault    error
+}
+
+// Next is the instant of the next boundary, or [clock.Never].
+func (t *timeline) Next() clock.Time { return t.next }
+
+// Fault is what went wrong in the engine, or nil.
+func (t *timeline) Fault() error { return t.fault }
+
+// Fail sets the fault of the engine, unless it has one.
+func (t *timeline) Fail(fault error) { t.fault = cmp.Or(t.fault, fault) }
+
+// cut makes the first boundary at or after an instant the next one.
+func (t *timeline) cut(at clock.Time) {
+	if t.lock != nil {
+		t.lock.cut(at)
 		return
 	}
-	r.cutOwn(t)
+	t.cutOwn(at)
 }
 
 // Until is the instant before which the boundaries of r have been, as seen by an event at the instant at. Boundaries of
 // one instant come in the order of the replicas and after all else, so that what one of them leads to at once comes
 // after those of the replicas before: also if these are within a promise, and nothing was done there.
-func (r *Engine) Until(at clock.Time) clock.Time {
-	if r.host.Passed(r.index, at) {
+func (t *timeline) Until(at clock.Time) clock.Time {
+	if t.host.Passed(t.index, at) {
 		return at + 1
 	}
 	return at
 }
 
 // cutOwn is cut for a replica by itself.
-func (r *Engine) cutOwn(t clock.Time) {
+func (t *timeline) cutOwn(at clock.Time) {
 	switch {
-	case r.answered:
-	case r.inFlight.n == 0 && r.ahead.N == 0:
-		r.next = min(r.next, t)
-	case r.ahead.N > 1:
+	case t.answered:
+	case t.inFlight.n == 0 && t.ahead.N == 0:
+		t.next = min(t.next, at)
+	case t.ahead.N > 1:
 		// Iteration k ≥ 1 is composed when iteration k-depth ends.
-		ended := r.ahead.FirstEndAtOrAfter(r.Until(t))
-		r.ahead.N = min(max(ended+r.depth-1, 1), r.ahead.N)
-		r.next = r.spanEnd()
+		ended := t.ahead.FirstEndAtOrAfter(t.Until(at))
+		t.ahead.N = min(max(ended+t.depth-1, 1), t.ahead.N)
+		t.next = t.spanEnd()
 	}
 }
 
 // spanEnd is the boundary at which the promise is used up, or, before it, that at which the
 // iteration in flight ahead of it has results.
-func (r *Engine) spanEnd() clock.Time {
-	if r.interrupted() {
-		return r.inFlight.at(0).end
+func (t *timeline) spanEnd() clock.Time {
+	if t.interrupted() {
+		return t.inFlight.at(0).end
 	}
-	return r.ahead.End(r.ahead.N + 1 - r.depth)
+	return t.ahead.End(t.ahead.N + 1 - t.depth)
 }
 
 // interrupted reports whether results are due while the promise goes on: those of the iteration in
 // flight ahead of it, at the boundary where the promise's second iteration is composed.
-func (r *Engine) interrupted() bool {
-	return r.ahead.N > 1 && r.inFlight.n > 0 && r.inFlight.at(0).eventful()
+func (t *timeline) interrupted() bool {
+	return t.ahead.N > 1 && t.inFlight.n > 0 && t.inFlight.at(0).eventful()
 }
 
 // processAhead processes results that leave the promise as it is.
@@ -72,8 +104,9 @@ func (r *Engine) Stop(at clock.Time) {
 }
 
 // repeatable reports whether the iteration just composed would be composed again and again.
-func (r *Engine) repeatable() bool {
-	if !r.it.plain() || r.inFlight.n < r.depth-1 || r.maxSpan == 1 || r.cohort.growing > 0 {
+func (it *batchBuilder) repeatable() bool {
+	r := it.r
+	if !it.plain() || r.inFlight.n < r.depth-1 || r.maxSpan == 1 || r.cohort.growing > 0 {
 		return false
 	}
 	if r.inFlight.n == 0 {
@@ -92,10 +125,11 @@ func (r *Engine) repeatable() bool {
 }
 
 // horizon is the number of iterations, at most n, that will be like the one just composed.
-func (r *Engine) horizon(n int) int {
+func (it *batchBuilder) horizon(n int) int {
+	r := it.r
 	c := &r.cohort
-	n = min(n, r.maxSpan, r.cfg.Scheduler.Repeats(&r.it))
-	if r.it.asked && r.inFlight.n > 0 && len(r.inFlight.at(0).finishes) > 0 {
+	n = min(n, r.maxSpan, r.cfg.Scheduler.Repeats(it))
+	if it.asked && r.inFlight.n > 0 && len(r.inFlight.at(0).finishes) > 0 {
 		return 1 // the policy may do otherwise when they have left
 	}
 	n = int(min(int64(n), c.nextFinish()-c.steps+1, c.nextRefile()-c.steps+1))
@@ -110,4 +144,9 @@ func (r *Engine) horizon(n int) int {
 		n = r.queue.fair.sameHead(n)
 	}
 	return n
+}
+
+// Broken makes the error of a broken invariant.
+func (t *timeline) Broken(format string, args ...any) error {
+	return fmt.Errorf("sim: broken invariant at %v: %w", t.now, fmt.Errorf(format, args...))
 }

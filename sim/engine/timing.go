@@ -10,47 +10,47 @@ import (
 
 // pace returns how long the composed iteration takes, and by how much each of the next ones like it takes longer than
 // the one before, in femtoseconds. This holds for n iterations.
-func (r *Engine) pace() (first, slope int64, n int) {
-	it, b := &r.it, &r.batch // field by field: whole-struct stores stall the loads that follow
+func (g *gpu) pace(e *Engine) (first, slope int64, n int) {
+	it, b := &e.it, &g.batch // field by field: whole-struct stores stall the loads that follow
 	b.Decodes, b.Context, b.Chunks = it.decodes+it.padRows, it.context+it.padContext, it.chunks
 	if it.padTo > 0 {
 		b.Chunks = it.padChunks(it.chunks)
 	}
-	b.SharedTokens = r.space.Shared() * int64(r.cfg.BlockSize)
+	b.SharedTokens = e.space.Shared() * int64(e.cfg.BlockSize)
 	b.Drafts = it.drafts
 	b.Emit = it.decodes + it.drafts + len(it.current.firsts) - it.resumed + it.padRows
-	first, slope, n = r.cfg.Timer.Span(b)
+	first, slope, n = e.cfg.Timer.Span(b)
 	if first <= 0 || first >= clock.MaxFemtos || slope < 0 || n < 1 {
-		r.fault = fmt.Errorf("sim: the step timer gives %d iterations of %d+k·%d fs for %+v", n, first, slope, *b)
+		e.fault = fmt.Errorf("sim: the step timer gives %d iterations of %d+k·%d fs for %+v", n, first, slope, *b)
 		return
 	}
-	if r.cfg.Check && r.cfg.Floor != nil && float64(first) < r.cfg.Floor(b)*1e15*(1-1e-9) {
-		r.fault = r.Broken("an iteration of %+v takes %d fs, but physics asks for %.0f", *b, first, r.cfg.Floor(b)*1e15)
+	if e.cfg.Check && e.cfg.Floor != nil && float64(first) < e.cfg.Floor(b)*1e15*(1-1e-9) {
+		e.fault = e.timeline.Broken("an iteration of %+v takes %d fs, but physics asks for %.0f", *b, first, e.cfg.Floor(b)*1e15)
 	}
-	if r.gpu.slowdown > 0 {
+	if g.slowdown > 0 {
 		var err error
-		first, slope, n, err = r.gpu.slowed(first, slope, n)
-		r.Fail(err)
+		first, slope, n, err = g.slowed(first, slope, n)
+		e.timeline.Fail(err)
 	}
-	s := &r.span
-	s.SwapFemtos, s.HostFemtos, s.HostSlope = int64(r.space.moved)*r.cfg.HostFemtosPerBlock, 0, 0
+	s := &e.span
+	s.SwapFemtos, s.HostFemtos, s.HostSlope = int64(e.space.moved)*e.cfg.HostFemtosPerBlock, 0, 0
 	first += s.SwapFemtos
-	if r.cfg.CPUStep > 0 || r.cfg.CPUPerSequence > 0 {
-		return r.withHost(first, slope, n)
+	if e.cfg.CPUStep > 0 || e.cfg.CPUPerSequence > 0 {
+		return g.withHost(e, first, slope, n)
 	}
 	return
 }
 
 // withHost combines the time of the GPU with that of the host: their sum or, with asynchronous scheduling, the longer
 // of both.
-func (r *Engine) withHost(first, slope int64, n int) (int64, int64, int) {
-	rows := r.it.decodes + len(r.it.chunks)
-	host := int64(r.cfg.CPUStep+clock.Duration(rows)*r.cfg.CPUPerSequence) * clock.FemtosPerPico
-	s := &r.span
+func (g *gpu) withHost(e *Engine, first, slope int64, n int) (int64, int64, int) {
+	rows := e.it.decodes + len(e.it.chunks)
+	host := int64(e.cfg.CPUStep+clock.Duration(rows)*e.cfg.CPUPerSequence) * clock.FemtosPerPico
+	s := &e.span
 	switch {
-	case r.pipe != nil: // the host acts like a stage before the first one
+	case e.pipe != nil: // the host acts like a stage before the first one
 		return first, 0, 1
-	case r.depth == 1:
+	case e.depth == 1:
 		s.HostFemtos = host
 		first += host
 	case first < host:
