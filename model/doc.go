@@ -11,6 +11,11 @@
 // rejects combinations that cannot work. The [Deployment] provides the weights per GPU, the KV bytes per token and,
 // by [Deployment.KVBlocks], the number of blocks of the KV cache, or how much memory is missing.
 //
+// [Deployment.KVGroups] lists the KV cache groups: layers that keep the same tokens of a sequence. The size of a block
+// and the charge of the engine's pool follow from the same list, so the groups are here and not in package sim/kv. A
+// new kind of group needs a row in kvKinds, the layers in [LLM], its keys in the reader of config.json, and the time of
+// its kernels.
+//
 // A step timer gives the time of an iteration for a [Batch], which aggregates one forward pass:
 //
 //   - [Kernels], the default, adds up matrix products, attention, experts, small kernels and communication with

@@ -109,7 +109,7 @@ func (d *Deployment) budget(k MemoryKnobs) KVBudget {
 	m := &d.LLM
 	b := KVBudget{
 		Total: d.GPU.reported(), Weights: d.WeightBytesPerRank(), Runtime: runtimeBytes,
-		BlockSize: k.BlockSize, BlockBytes: d.pageBytesPerToken() * int64(k.BlockSize),
+		BlockSize: k.BlockSize, BlockBytes: d.KVGroups().PoolBytesPerToken() * int64(k.BlockSize),
 	}
 	b.Requested = float64(b.Total * k.Utilization)
 	if d.TensorParallel > 1 {
@@ -138,41 +138,17 @@ func (b *KVBudget) setBlocks(n float64) {
 	b.UsableTokens = int64(max(0, b.Blocks-1)) * int64(b.BlockSize)
 }
 
-// fullLayers returns the layers of a stage in whose pages the cache is counted, and those charged as a fraction of
-// them. A model with only windowed layers is counted in those.
-func (d *Deployment) fullLayers() (full, windowed int) {
-	m := &d.LLM
-	n := d.stageLayers()
-	if m.ChunkedWindow {
-		return n, 0
-	}
-	windowed = (m.WindowedLayers*n + m.Layers - 1) / m.Layers
-	return n - windowed, windowed
-}
-
-// pageBytesPerToken returns the bytes of one token in the layers in which the cache is counted.
-func (d *Deployment) pageBytesPerToken() int64 {
-	full, windowed := d.fullLayers()
-	if full == 0 {
-		full = windowed
-	}
-	return d.kvBytesPerTokenLayer() * int64(full)
-}
-
-// Pages returns the number of blocks that a sequence of the given tokens holds. Full layers hold a page per block
-// of tokens. Windowed layers hold at most the pages that their window touches; such a page counts as the fraction
-// of a full page that its layers are, rounded up per sequence.
+// Pages returns the number of blocks of the pool that a sequence of the given tokens takes: a block for each
+// blockSize tokens, and the charge of the groups that keep only some of them.
 func (d *Deployment) Pages(tokens, blockSize int) int {
-	pages := (tokens + blockSize - 1) / blockSize
-	full, windowed := d.fullLayers()
-	if windowed == 0 {
-		return pages
+	blocks := (tokens + blockSize - 1) / blockSize
+	groups := d.KVGroups()
+	if len(groups) == 1 {
+		if most, bounded := groups[0].most(blockSize); bounded {
+			blocks = min(blocks, most)
+		}
 	}
-	held := min(pages, (d.LLM.SlidingWindow+blockSize-1)/blockSize+1)
-	if full == 0 {
-		return held
-	}
-	return pages + (held*windowed+full-1)/full
+	return blocks + groups.Charge(blocks, blockSize)
 }
 
 // FitError reports that a model does not fit on its GPUs, and what would fit.

@@ -199,7 +199,7 @@ func (t *routing) scrapeUpTo(at clock.Time) {
 // takeAlike reports whether two engines can serve the same requests, as far as that is certain.
 func takeAlike(a, b *engine.Config) bool {
 	return a.MaxModelLen == b.MaxModelLen && a.MaxTokens == b.MaxTokens && a.BlockSize == b.BlockSize &&
-		a.UsableBlocks() == b.UsableBlocks() && a.Window == b.Window && a.AsyncScheduling == b.AsyncScheduling &&
+		a.UsableBlocks() == b.UsableBlocks() && slices.Equal(a.Groups, b.Groups) && a.AsyncScheduling == b.AsyncScheduling &&
 		!a.Speculative.On() && !b.Speculative.On()
 }
 

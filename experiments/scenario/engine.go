@@ -9,7 +9,6 @@ import (
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/sim/clock"
-	"clifftop/sim/engine"
 )
 
 // engineResolver resolves the replicas of one pool: the model on its GPUs, the KV cache, step times and the engine's
@@ -83,27 +82,16 @@ func (u engineResolver) memory() error {
 	}
 	u.Memory = &budget
 	u.Config.NumGPUBlocks = budget.Blocks
-	u.Config.Window = u.window()
+	u.Config.Groups = u.Deployment.KVGroups()
 	return nil
-}
-
-// window is the charge of the pool for sliding-window layers beside full ones, of the longest pipeline
-// stage.
-func (u engineResolver) window() engine.Window {
-	m, pp, size := &u.Deployment.LLM, u.Deployment.PipelineParallel, u.Scenario.Engine.BlockSize
-	layers := (m.Layers + pp - 1) / pp
-	windowed := (m.WindowedLayers*layers + m.Layers - 1) / m.Layers
-	if windowed == 0 || windowed == layers || m.ChunkedWindow {
-		return engine.Window{}
-	}
-	return engine.Window{Blocks: (m.SlidingWindow+size-1)/size + 1, Layers: windowed, FullLayers: layers - windowed}
 }
 
 // room is the longest sequence that the pool holds, in tokens.
 func (u engineResolver) room() int {
 	usable := u.Config.NumGPUBlocks - 1
-	tooMany := sort.Search(usable+1, func(blocks int) bool { return blocks+u.Config.Window.Extra(blocks) > usable })
-	return (tooMany - 1) * u.Scenario.Engine.BlockSize
+	groups, size := u.Config.Groups, u.Scenario.Engine.BlockSize
+	tooMany := sort.Search(usable+1, func(blocks int) bool { return blocks+groups.Charge(blocks, size) > usable })
+	return (tooMany - 1) * size
 }
 
 // sequenceLength finds the longest sequence: what is asked for must fit the pool, the model's own is

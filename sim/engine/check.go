@@ -132,7 +132,7 @@ func (k *checker) addBlocks(s *sequence, computed int32) error {
 	}
 	k.held += held
 	k.windowed += s.windowed
-	if charge := k.e.cfg.Window.Extra(blocks); s.windowed != charge {
+	if charge := k.e.cfg.Charge(blocks); s.windowed != charge {
 		return k.e.Broken("request %d is charged %d blocks for windowed layers, not %d", s.rec.Request.ID, s.windowed,
 			charge)
 	}

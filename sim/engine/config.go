@@ -36,8 +36,8 @@ type Config struct {
 	// as vLLM did before 0.28, and not at the front.
 	AppendUnkeyed bool
 
-	// Window charges sequences for the KV of sliding-window layers, beside the blocks of the full ones.
-	Window Window
+	// Groups are the KV cache groups that share the pool; nil is one group that keeps every token.
+	Groups model.KVGroups
 
 	// AsyncScheduling keeps two iterations in flight: the next is scheduled while one runs.
 	AsyncScheduling bool
@@ -98,20 +98,12 @@ type Config struct {
 	Floor func(b *model.Batch) float64
 }
 
-// Window describes the sliding-window layers of a model that has full ones too. A sequence holds at most
-// Blocks blocks for them. The pool counts blocks of the full layers, so that a windowed one is charged as
-// the fraction Layers/FullLayers of a block, rounded up for each sequence. The zero Window charges nothing.
-type Window struct {
-	Blocks, Layers, FullLayers int
-}
+// Charge returns the blocks that a sequence that holds so many blocks is charged for KV cache groups that keep only some
+// of its tokens.
+func (c *Config) Charge(blocks int) int { return c.Groups.Charge(blocks, int(c.BlockSize)) }
 
-// Extra is the charge for the windowed layers of a sequence that holds the given number of blocks.
-func (w *Window) Extra(blocks int) int {
-	if w.Layers == 0 {
-		return 0
-	}
-	return (min(blocks, w.Blocks)*w.Layers + w.FullLayers - 1) / w.FullLayers
-}
+// mostCharged returns the number of blocks from which on the charge stays the same; 0 means that there is no charge.
+func (c *Config) mostCharged() int { return c.Groups.MostCharged(int(c.BlockSize)) }
 
 // UnlimitedBlocks is the size of an unlimited pool.
 const UnlimitedBlocks = 1 << 40
@@ -153,8 +145,7 @@ func (c *Config) Validate() error {
 		c.NumGPUBlocks)
 	want(c.NumGPUBlocks != 0 || !c.PrefixCaching,
 		"enable_prefix_caching: an unlimited pool has no cache (set num_gpu_blocks_override)")
-	want(c.Window == Window{} || c.Window.Blocks > 0 && c.Window.Layers > 0 && c.Window.FullLayers > 0,
-		"window: %+v is not allowed (want all of it or none)", c.Window)
+	found.Add(c.Groups.Validate())
 	want(c.Frontend >= 0 && c.FrontendPerToken >= 0 && c.NetworkIn >= 0 && c.NetworkOut >= 0 &&
 		c.StreamPerSequence >= 0, "overheads: a delay is negative")
 	want(c.MaxTokens >= 0, "max_tokens: %d is negative", c.MaxTokens)
@@ -162,7 +153,7 @@ func (c *Config) Validate() error {
 	want(c.MaxQueuedRequests >= 0, "max_num_queued_reqs: %d is negative", c.MaxQueuedRequests)
 	want(c.MaxQueuedTokens >= 0, "max_num_queued_tokens: %d is negative", c.MaxQueuedTokens)
 	want(c.HostBlocks >= 0 && c.HostFemtosPerBlock >= 0, "swap space: a size or a time is negative")
-	want(!c.Contiguous || c.Window == Window{}, "contiguous KV: it has no charge for windowed layers")
+	want(!c.Contiguous || c.mostCharged() == 0, "contiguous KV: it has no charge for windowed layers")
 	want(c.HostBlocks == 0 || !c.PrefixCaching,
 		"swap space: sequences that share a prefix cache are not swapped (turn one of them off)")
 	want(!c.Contiguous || !c.PrefixCaching, "contiguous KV: it has no prefix cache")
@@ -190,11 +181,11 @@ func (c *Config) blocksFor(tokens int32) int {
 	return int((int64(tokens) + int64(c.BlockSize) - 1) / int64(c.BlockSize))
 }
 
-// pagesFor is what a sequence of the given tokens takes from the pool: its blocks, and the charge
-// for windowed layers.
+// pagesFor returns the number of blocks that a sequence of the given tokens takes from the pool, with the charge for
+// groups that keep only some of them.
 func (c *Config) pagesFor(tokens int32) int {
 	blocks := c.blocksFor(tokens)
-	return blocks + c.Window.Extra(blocks)
+	return blocks + c.Charge(blocks)
 }
 
 // visible is the instant at which a request reaches the engine's queue if no router holds it.

@@ -141,7 +141,7 @@ func (p Policy) DrawTiers(t *rapid.T) Case {
 func (c *Case) relaxConfig() error {
 	changes := []func(cfg *engine.Config){
 		func(cfg *engine.Config) { cfg.AsyncScheduling = false },
-		func(cfg *engine.Config) { cfg.Window = engine.Window{} },
+		func(cfg *engine.Config) { cfg.Groups = nil },
 		func(cfg *engine.Config) { cfg.Contiguous = false },
 		func(cfg *engine.Config) { cfg.PrefixCaching, cfg.Radix = false, false },
 		func(cfg *engine.Config) { cfg.Connector = nil },

@@ -47,8 +47,11 @@ func (d drawer) config() (c engine.Config) {
 	c.AppendUnkeyed = d.once("append unkeyed", 3)
 	c.AsyncScheduling = d.once("async", 2)
 	if d.once("windowed layers", 5) {
-		c.Window = engine.Window{Blocks: d.between("window", 1, 6), Layers: d.between("windowed", 1, 5),
-			FullLayers: d.between("full", 1, 3)}
+		window := (d.between("window", 2, 6) - 1) * int(c.BlockSize)
+		c.Groups = model.KVGroups{
+			{Kind: model.FullAttention, Layers: d.between("full", 1, 3), TokenBytes: 1},
+			{Kind: model.SlidingWindow, Layers: d.between("windowed", 1, 5), TokenBytes: 1, Window: window},
+		}
 	}
 	if d.once("radix", 2) && c.PrefixCaching {
 		c.Radix = true
@@ -67,7 +70,7 @@ func (d drawer) config() (c engine.Config) {
 		return c
 	}
 	if d.once("contiguous", 4) && !c.PrefixCaching {
-		c.Contiguous, c.Window = true, engine.Window{}
+		c.Contiguous, c.Groups = true, nil
 	}
 	return c
 }
@@ -228,7 +231,7 @@ func (d drawer) pool(c *Case) {
 		declared := min(max(r.OutputTokens, c.config.MaxTokens), max(1, c.config.MaxModelLen-r.InputTokens))
 		tokens := naive.MostTokens(&c.config, r.InputTokens, declared) + 1
 		blocks := int((tokens + c.config.BlockSize - 1) / c.config.BlockSize)
-		blocks += c.config.Window.Extra(blocks)
+		blocks += c.config.Charge(blocks)
 		largest, sum = max(largest, blocks), sum+blocks
 	}
 	usable := largest

@@ -18,7 +18,7 @@ func (m *memory) blocksFor(tokens int32) int {
 // BlocksFor is the number of blocks that hold so many tokens, and the charge for windowed layers.
 func (m *memory) BlocksFor(tokens int32) int {
 	blocks := m.blocksFor(tokens)
-	return blocks + m.cfg.Window.Extra(blocks)
+	return blocks + m.cfg.Charge(blocks)
 }
 
 // free is the number of blocks that nobody has.
@@ -43,7 +43,7 @@ func (m *memory) need(s *sequence, tokens int32) (blocks, pages int) {
 func (m *memory) lacks(s *sequence, blocks int) (more, pages int) {
 	holds := m.kv.holds(s)
 	blocks = max(blocks, holds)
-	return blocks - holds, blocks - holds + m.cfg.Window.Extra(blocks) - s.windowed
+	return blocks - holds, blocks - holds + m.cfg.Charge(blocks) - s.windowed
 }
 
 // grow gives s the blocks for so many more tokens, if there are enough.
