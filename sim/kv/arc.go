@@ -1,10 +1,10 @@
 package kv
 
-// arc is adaptive replacement (Megiddo and Modha, FAST 2003): a balance of what was used lately and what is used often.
+// arc is the adaptive replacement cache (Megiddo and Modha, FAST 2003). It balances recency and frequency.
 //
-// The recent list holds chunks used once, the frequent list those used again, and the lists of ghosts the keys of
-// chunks that left each lately. A chunk that comes again while it is a ghost shifts the balance towards the list that
-// lost it.
+// The recent list holds chunks that were used once, the frequent list those that were used again. Each has a list of
+// ghost entries: keys of chunks that were evicted from it. When a chunk returns whose key is a ghost entry, the balance
+// shifts towards the list that lost it.
 type arc struct {
 	*Tier
 	target int // length of the recent list
@@ -13,7 +13,7 @@ type arc struct {
 func (t *arc) use(node int32) { t.move(node, frequent) }
 
 func (t *arc) put(key uint64) (gone uint64, evicted bool) {
-	if i, ok := t.place[key]; ok { // a ghost
+	if i, ok := t.place[key]; ok { // a ghost entry
 		ofRecent, ofFrequent := t.length[recentGhosts], t.length[frequentGhosts]
 		fromFrequent := t.nodes[i].list == frequentGhosts
 		if fromFrequent {
@@ -41,7 +41,7 @@ func (t *arc) put(key uint64) (gone uint64, evicted bool) {
 	return gone, evicted
 }
 
-// replace makes a ghost of the chunk that goes next, if the tier is full.
+// replace evicts the next chunk and keeps its key as a ghost entry, if the tier is full.
 func (t *arc) replace(fromFrequent bool) (gone uint64, evicted bool) {
 	if t.Len() < t.capacity {
 		return 0, false

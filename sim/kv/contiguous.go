@@ -13,7 +13,7 @@ type gap struct{ start, length int }
 // NewContiguous returns a pool of usable blocks, which are numbered from 0.
 func NewContiguous(usable int) *Contiguous { return &Contiguous{[]gap{{0, usable}}} }
 
-// Largest is the length of the largest hole, in blocks.
+// Largest is the length of the longest free run, in blocks.
 func (h *Contiguous) Largest() int {
 	most := 0
 	for _, x := range h.gaps {
@@ -22,7 +22,7 @@ func (h *Contiguous) Largest() int {
 	return most
 }
 
-// Take takes n blocks from the beginning of the first hole that is large enough; ok is false if none is.
+// Take takes n blocks from the start of the first free run that is long enough; ok is false if none is.
 func (h *Contiguous) Take(n int) (start int, ok bool) {
 	if n == 0 {
 		return 0, true
@@ -42,7 +42,7 @@ func (h *Contiguous) Take(n int) (start int, ok bool) {
 	return 0, false
 }
 
-// Put returns the n blocks from start on, and joins them with the holes beside them.
+// Put frees the n blocks from start on, and merges them with adjacent free runs.
 func (h *Contiguous) Put(start, n int) {
 	if n == 0 {
 		return

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Contiguous answer like a row of blocks that is searched from its beginning.
+// TestContiguous compares a contiguous pool with a row of blocks that is searched from its start.
 func TestContiguous(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const usable = 20
@@ -37,7 +37,7 @@ func TestContiguous(t *testing.T) {
 					}
 				}
 				if got := h.Largest(); got != most {
-					t.Fatalf("the largest hole has %d blocks, want %d", got, most)
+					t.Fatalf("the longest free run has %d blocks, want %d", got, most)
 				}
 				start, ok := h.Take(n)
 				if ok != (at >= 0) || ok && start != at {

@@ -28,7 +28,7 @@ func TestCounter(t *testing.T) {
 		for number, count := range want {
 			for ; count > 0; count-- {
 				if !tally.Take(number) {
-					t.Fatalf("%d is gone, and is to be there %d times more", number, count)
+					t.Fatalf("%d is missing (want %d times more)", number, count)
 				}
 			}
 		}

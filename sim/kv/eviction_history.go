@@ -7,12 +7,12 @@ import "math/bits"
 // What a radix cache remembers is [RememberedLeaves].
 const RememberedEvictions = 1 << 19
 
-// evictionHistory is a set of keys that were evicted lately. It has two generations: when the young one is full, it
-// takes the place of the old one, which is forgotten. Both stand in one hash table: 64 keys, which are hashes, that
-// differ in their last bits are an entry.
+// evictionHistory is a set of recently evicted keys. It has two generations: when the young one is full, it becomes the
+// old one, whose keys are forgotten. Both are in one hash table: 64 keys, which are hashes, that differ only in their
+// last bits share an entry.
 //
-// The table is larger than the processor's caches near by, so that nearly every entry takes its time to come. What is
-// evicted is therefore entered a batch at a time: the entries of a batch come side by side.
+// The table is larger than the processor's caches, so that nearly every access to an entry misses them. Evicted keys
+// are therefore added in batches, so that the accesses of a batch overlap.
 type evictionHistory struct {
 	entries []historyEntry // as many as a power of two, at least a quarter of them empty
 	used    int
@@ -24,7 +24,7 @@ type evictionHistory struct {
 // batchSize is the number of runs that are entered at a time.
 const batchSize = 32
 
-// historyEntry is the keys of the same high bits, with a bit for each. None are in an empty entry.
+// historyEntry is a set of keys with equal high bits, one bit for each key.
 type historyEntry struct {
 	high       uint64
 	young, old uint64
@@ -85,7 +85,7 @@ func (g *evictionHistory) enter() {
 	g.batch = g.batch[:0]
 }
 
-// historyEntry is a bit for each key of the same high bits.
+// run returns a bit for each key with these high bits.
 func (g *evictionHistory) run(high uint64) uint64 {
 	r := &g.entries[g.place(high)]
 	keys := r.young | r.old

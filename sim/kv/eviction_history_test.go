@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A set of ghosts knows the last keys, and none that was not entered; it forgets in time.
+// TestEvictionHistory: the history has the last keys, and none that was not added, and forgets old ones.
 func TestEvictionHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const keys = 104

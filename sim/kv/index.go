@@ -48,7 +48,7 @@ func (x *index) init() {
 	x.resize(2)
 }
 
-// resize makes a table of so many buckets, a power of two.
+// resize makes a table of this many buckets, a power of two.
 func (x *index) resize(buckets int) {
 	x.buckets, x.mask = make([]bucket, buckets), uint32(buckets-1)
 	for n := range x.groups {

@@ -35,7 +35,7 @@ func (k *Keys) At(i int32) uint64 {
 	return r.first + uint64(i-r.from)
 }
 
-// historyEntry is the number of the run of block i.
+// run is the number of the run of block i.
 func (k *Keys) run(i int32) int {
 	if n := len(k.runs); n > 0 && k.runs[n-1].from <= i {
 		return n - 1

@@ -19,7 +19,7 @@ type Pool struct {
 	index         index // its numbers are the states; empty when the pool only counts
 	copies        duplicateBlocks
 	list          freeList
-	ghosts        evictionHistory
+	history       evictionHistory
 	shared        int64
 	epoch         uint64
 	taken         []int32 // scratch of Pop
@@ -28,7 +28,7 @@ type Pool struct {
 	tell          func(key uint64, held bool)
 }
 
-// nameless stands in for the name of a block that cannot be found. It has one reference at most.
+// nameless is the name of blocks that cannot be found. They have at most one reference.
 const nameless = 1
 
 // NewCountingPool returns a pool of usable blocks without identity.
@@ -45,7 +45,7 @@ func NewCache(usable int, appendUnkeyed bool) *Pool {
 	for range usable {
 		p.list.pushBack(nameless)
 	}
-	p.ghosts.init(RememberedEvictions)
+	p.history.init(RememberedEvictions)
 	return p
 }
 
@@ -105,7 +105,7 @@ func (p *Pool) evict(names []int32) (n int) {
 		lost |= 1 << (names[n] % groupSize)
 	}
 	g := &p.index.groups[first>>groupBits]
-	p.ghosts.add(g.keys, lost)
+	p.history.add(g.keys, lost)
 	g.held &^= lost
 	p.index.leave(first >> groupBits)
 	p.epoch++
@@ -121,7 +121,7 @@ func (p *Pool) evictOne(name int32) {
 	n, bit := place>>groupBits, uint8(1)<<(place%groupSize)
 	g := &p.index.groups[n]
 	key := g.keys<<groupBits | uint64(place%groupSize)
-	p.ghosts.add(g.keys, bit)
+	p.history.add(g.keys, bit)
 	if p.logs {
 		p.evicted = append(p.evicted, key)
 	}
@@ -140,7 +140,7 @@ func (p *Pool) evictOne(name int32) {
 // LogEvictions makes the pool note the content that it loses.
 func (p *Pool) LogEvictions() { p.logs = true }
 
-// Evicted returns the keys of what was evicted since the last call, in order. The list is valid until the next Pop.
+// Evicted returns the keys that were evicted since the last call, in order. The list is valid until the next Pop.
 func (p *Pool) Evicted() []uint64 {
 	list := p.evicted
 	p.evicted = p.evicted[:0]
@@ -184,12 +184,12 @@ func (p *Pool) Match(keys *Keys, n int32, names []int32) []int32 {
 // those before were found: of the last [RememberedEvictions] at least. Their content is not in the cache, or cannot be
 // found there since it goes on from what is not.
 func (p *Pool) Lost(keys *Keys, from, to int32) int32 {
-	if p.ghosts.none() {
+	if p.history.none() {
 		return 0
 	}
 	walk := keys.walk(from, to)
 	for key, blocks := walk.next(runSize); blocks > 0; key, blocks = walk.next(runSize) {
-		known := p.ghosts.run(key >> runBits)
+		known := p.history.run(key >> runBits)
 		for end := key + uint64(blocks); key < end; key++ {
 			if known>>(key%runSize)&1 == 0 && p.Find(key) == 0 {
 				return walk.at - int32(end-key) - from
@@ -255,7 +255,7 @@ func (p *Pool) Index(names []int32, keys *Keys, from, to int32) {
 	p.epoch++
 }
 
-// Tell makes the pool tell, from now on, which keys can be found that could not before, and which cannot any more.
+// Tell registers a function that is called, from now on, for each key that can be found, or cannot be found any more.
 func (p *Pool) Tell(events func(key uint64, held bool)) { p.tell = events }
 
 // Release drops one reference to each block of a sequence, from its last block to its first, so that the

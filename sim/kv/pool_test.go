@@ -86,7 +86,7 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// slow is a pool that looks through all its blocks for whatever it is asked.
+// slow is a pool that searches all its blocks for each operation.
 type slow struct {
 	free          []*block // in order of eviction
 	found         []*block // that can be found, in order of registration
@@ -132,7 +132,7 @@ func (s *slow) release(blocks []*block, full int) {
 	s.free = append(first, s.free...)
 }
 
-// visible is what look-ups can tell: which blocks are found, and which of them are held.
+// visible is what look-ups return: which blocks are found, and which of them are referenced.
 func visible(s *slow) string {
 	var list []string
 	for _, b := range s.found {
@@ -156,7 +156,7 @@ func TestPool(t *testing.T) {
 			p.LogEvictions()
 			p.Tell(func(key uint64, held bool) {
 				if told[key] == held {
-					t.Fatalf("told twice of key %d: %v", key, held)
+					t.Fatalf("two calls for key %d: %v", key, held)
 				}
 				told[key] = held
 			})
@@ -289,13 +289,13 @@ func TestPool(t *testing.T) {
 						name = b.name
 					}
 					if got := p.Find(key); got != name || listens && told[key] != (b != nil) {
-						t.Fatalf("key %d: found %d (told %v), want %d", key, got, told[key], name)
+						t.Fatalf("key %d: found %d (reported %v), want %d", key, got, told[key], name)
 					}
 				}
 			}
 		}
 		if listens && len(p.Evicted()) != evicted {
-			t.Fatalf("evictions are not told as they were: want %d", evicted)
+			t.Fatalf("wrong evictions (want %d)", evicted)
 		}
 	})
 }
@@ -303,7 +303,7 @@ func TestPool(t *testing.T) {
 // keyFor makes keys of which many have the same bucket and slot.
 func keyFor(k int) uint64 { return uint64(k/5)<<32 | uint64(k%5)*11 }
 
-// The index answers like a map, whatever collides.
+// TestIndex compares the index with a map, with many collisions.
 func TestIndex(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const keys = 60
@@ -328,7 +328,7 @@ func TestIndex(t *testing.T) {
 	})
 }
 
-// Keys are those that were added, in whatever runs, and a walk along them comes by each of them once.
+// TestKeys: keys are those that were added, in runs of any length, and a walk yields each of them once.
 func TestKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var k Keys

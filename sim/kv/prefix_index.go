@@ -111,7 +111,7 @@ func (h *PrefixIndex) Match(text []uint64, held []int32) []int32 {
 	return held
 }
 
-// settle gives the caches that are live their length.
+// settle sets the length of the caches that are still alive.
 func (h *PrefixIndex) settle(held []int32, length int32) {
 	if length == 0 {
 		return

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPrefixIndex demands what a map of maps says.
+// TestPrefixIndex compares the index with a map of maps.
 func TestPrefixIndex(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		caches := rapid.SampledFrom([]int{1, 3, 64, 65, 200}).Draw(t, "caches")

@@ -34,7 +34,7 @@ type Radix struct {
 	children                     map[fork]int32 // by where they hang
 	leaves                       []int32        // evictable leaves: a heap, least recently matched first
 	text                         []tokenRun     // scratch
-	memory                       memory         // of what was evicted
+	memory                       memory         // of evicted leaves
 }
 
 // root is the empty prefix. It is never evicted.
@@ -78,7 +78,7 @@ type Prefix struct {
 	seen       int32
 }
 
-// NewRadix returns a pool of usable blocks of so many tokens each, and an empty tree.
+// NewRadix returns a pool of usable blocks of a size in tokens, and an empty tree.
 func NewRadix(usable int, blockSize int32) *Radix {
 	t := newTree(blockSize)
 	t.usable, t.available = usable, usable

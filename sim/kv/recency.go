@@ -58,7 +58,7 @@ func (c *Recency) unlink(i int32) {
 	c.used[u.newer].older = u.older
 }
 
-// link makes entry i, of so many blocks, the newest.
+// link makes entry i, with its number of blocks, the newest.
 func (c *Recency) link(i int32, blocks int64, now clock.Time) {
 	for int(i) >= len(c.used) {
 		c.used = append(c.used, use{})

@@ -1,7 +1,7 @@
 package kv
 
-// Tier is a store of chunks of KV beyond the pool, in host memory, on a disk or elsewhere: who is in it, by the keys of
-// their content, and who goes when there is no more room.
+// Tier is a store of KV chunks outside the pool, in host memory, on a disk or remote: which chunks it holds, by the
+// keys of their content, and which it evicts when it is full.
 type Tier struct {
 	capacity int
 	rule     evictor
@@ -12,7 +12,7 @@ type Tier struct {
 	epoch    uint64
 }
 
-// The lists of a tier. Ghosts are keys of chunks that were evicted lately.
+// The lists of a tier. Ghosts are keys of recently evicted chunks.
 const (
 	recent = iota
 	frequent
@@ -28,7 +28,7 @@ type chunk struct {
 	list       int32
 }
 
-// NewTier returns an empty tier that has room for so many chunks, at least 1.
+// NewTier returns an empty tier with room for this many chunks, at least 1.
 func NewTier(capacity int, rule Eviction) *Tier {
 	t := &Tier{capacity: capacity, place: make(map[uint64]int32)}
 	t.rule = evictions[rule].of(t)

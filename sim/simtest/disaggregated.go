@@ -192,7 +192,7 @@ func (w *disaggregatedRecorder) compare(f *sim.Fleet, src *Requests, config func
 			recorder := &recorders[p].Recorder
 			for k := range recorder.Arrivals {
 				if r := &recorder.Arrivals[k].Request; p.Prefills() {
-					r.OutputTokens = p.Answers[r.ID]
+					r.OutputTokens = p.Outputs[r.ID]
 				}
 			}
 			if diff := l.diff(recorder, i, dark); diff != "" {

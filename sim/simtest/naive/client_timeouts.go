@@ -6,8 +6,8 @@ import (
 	"clifftop/workload"
 )
 
-// timeout is how long after the request the client of s leaves if it is sent nothing more, and how it ends then; ok is
-// false if it never does. Of limits that are equal the first one counts.
+// timeout is how long after the arrival the client of s leaves if it gets nothing more, and how the request ends then;
+// ok is false if it never leaves. Of equal limits the first one counts.
 func (s *sequence) timeout() (after clock.Duration, how workload.Ending, ok bool) {
 	c := s.rec.Request.Client
 	limits := []struct {
@@ -27,14 +27,14 @@ func (s *sequence) timeout() (after clock.Duration, how workload.Ending, ok bool
 
 // clients are the requests that the engine or its front end knows, as far as their clients may act.
 type clients struct {
-	frontEnd []*sequence // on their way to the queue, by (visible, ID)
+	frontEnd []*sequence // in the front end, by (visible, ID)
 	patient  []*sequence // those whose client may still leave, in order of arrival
 	aborting []*sequence // those whose client has left; the server does not know it yet
 	left     []*sequence // those whose abort has come since the last boundary
 }
 
-// nextTimeout is the request whose client is next to be settled to leave, or to be heard to have left, and when; of
-// those of one instant that with the lowest ID. It is nil, at no time, if there is none.
+// nextTimeout is the next request whose departure becomes certain, or whose abort reaches the server, and the instant;
+// of those of one instant that with the lowest ID. It is nil, at Never, if there is none.
 func (c *clients) nextTimeout(networkOut clock.Duration) (next *sequence, at clock.Time) {
 	at = clock.Never
 	consider := func(s *sequence, t clock.Time) {
@@ -48,12 +48,13 @@ func (c *clients) nextTimeout(networkOut clock.Duration) (next *sequence, at clo
 		}
 	}
 	for _, s := range c.aborting {
-		consider(s, s.told)
+		consider(s, s.abortAt)
 	}
 	return next, at
 }
 
-// handleTimeout lets the next client leave, or be heard, if that is by the instant by, and says whether it was.
+// handleTimeout handles the next departure or abort, if it is not after the instant by, and reports whether there was
+// one.
 func (n *Engine) handleTimeout(by clock.Time) bool {
 	s, at := n.nextTimeout(n.cfg.NetworkOut)
 	if s == nil || at > by {
@@ -67,23 +68,23 @@ func (n *Engine) handleTimeout(by clock.Time) bool {
 	return true
 }
 
-// timeOut tells the source at the instant at that the client of s leaves, or will.
+// timeOut tells the source at the instant at that the client of s leaves.
 func (n *Engine) timeOut(s *sequence, at clock.Time) {
 	after, how, _ := s.timeout()
 	n.patient = without(n.patient, s)
 	s.rec.Left = s.rec.Request.Arrival.Add(after)
 	n.notifyClient(s, workload.End{How: how, At: s.rec.Left, First: s.rec.ClientFirst, Tokens: s.delivered})
-	s.told = s.rec.Left.Add(n.cfg.NetworkIn)
+	s.abortAt = s.rec.Left.Add(n.cfg.NetworkIn)
 	switch {
 	case s.rec.Request.Client.Silent:
-	case s.told > at:
+	case s.abortAt > at:
 		n.aborting = append(n.aborting, s)
 	default:
 		n.receiveAbort(s, at)
 	}
 }
 
-// receiveAbort lets the server hear that the client of s has left. The engine acts at its next boundary.
+// receiveAbort handles an abort that reaches the server. The engine acts at its next boundary.
 func (n *Engine) receiveAbort(s *sequence, at clock.Time) {
 	n.aborting = without(n.aborting, s)
 	for _, waiting := range n.frontEnd {
@@ -96,7 +97,7 @@ func (n *Engine) receiveAbort(s *sequence, at clock.Time) {
 	n.left = append(n.left, s)
 }
 
-// refuse ends s, which the server does not take in.
+// refuse rejects s.
 func (n *Engine) refuse(s *sequence, why event.Refusal, how workload.Ending, at clock.Time) {
 	if s.rec.Refusal = why; !s.clientLeft() {
 		n.notifyClient(s, workload.End{How: how, At: at.Add(n.cfg.NetworkOut), First: clock.Never})

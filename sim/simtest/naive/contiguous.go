@@ -8,7 +8,7 @@ type contiguous struct {
 	taken  []*sequence // by start
 }
 
-// gaps calls f with the beginning and the length of each hole, from the first on, until f is true.
+// gaps calls f with the start and the length of each free run in order, until f returns true.
 func (h *contiguous) gaps(f func(start, length int) bool) {
 	start := 0
 	for _, s := range h.taken {

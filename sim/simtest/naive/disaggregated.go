@@ -12,38 +12,38 @@ import (
 	"clifftop/workload"
 )
 
-// divided is replicas some of which compute prompts for the others, plainly: a naive engine for each life of each, and
-// one network for all. Which replica is sent what, and when lives begin, it is told.
+// Disaggregated is a fleet with disaggregated prefill and decode: a naive engine for each instance of each replica, and
+// one network for all. The caller decides which replica gets which request, and when instances start.
 type Disaggregated struct {
 	sim.Disaggregation
 	network   *Network
-	Instances [][]*Instance // by replica, in order
-	present   []int         // which of them is there, or was last
+	Instances [][]*Instance // by replica, in order of start
+	present   []int         // the current instance of each replica, or the last one
 	computed  map[int64]*computed
 	// Released holds the requests that end without a decode replica, and when: their KV need not be kept any longer.
 	Released map[int64]clock.Time
 }
 
-// computed is a request whose prompt was computed by a replica for another.
+// computed is a request whose prompt was computed by a prefill replica.
 type computed struct {
 	rec event.Record
 	by  *Instance
 }
 
-// Instance is the life of a replica that does a part of the work on requests.
+// Instance is one engine of a replica, between a start and a stop.
 type Instance struct {
 	*Engine
 	of      *Disaggregated
 	Replica int
 	begins  clock.Time
 	drains  clock.Time
-	ends    clock.Time // it crashes, or its time to drain is over
+	ends    clock.Time // it crashes, or its grace period ends
 	over    bool
-	Cut     int             // loads from it that it ended
-	Answers map[int64]int32 // tokens that the clients of prompts want
+	Cut     int             // loads that it aborted when it stopped
+	Outputs map[int64]int32 // output tokens that the clients of its prompts request
 }
 
-// NewDisaggregated has the links of replicas, and no lives yet.
+// NewDisaggregated makes a fleet with the links of its replicas, and no instances yet.
 func NewDisaggregated(d sim.Disaggregation) *Disaggregated {
 	x := &Disaggregated{Disaggregation: d, network: new(Network), computed: make(map[int64]*computed)}
 	x.network.Bandwidth = slices.Concat(d.Egress, d.Ingress)
@@ -53,37 +53,37 @@ func NewDisaggregated(d sim.Disaggregation) *Disaggregated {
 	return x
 }
 
-// AddInstance appends a life of a replica: from begins on, draining at drains, and stopped at ends.
+// AddInstance appends an instance of a replica, which starts at begins, drains from drains on, and stops at ends.
 func (d *Disaggregated) AddInstance(replica int, begins, drains, ends clock.Time) *Instance {
 	p := &Instance{of: d, Replica: replica, begins: begins, drains: drains, ends: ends}
 	d.Instances[replica] = append(d.Instances[replica], p)
 	return p
 }
 
-// Begun reports whether the life has an engine.
+// Begun reports whether the instance has an engine.
 func (p *Instance) Begun() bool { return p.Engine != nil }
 
-// Prefills says that it computes prompts for others.
+// Prefills reports whether it is a prefill replica.
 func (p *Instance) Prefills() bool { return p.Replica < p.of.Prefills }
 
-// Start makes the engine of a life, with the tiers that the one before has left. The source sends the requests, and a
-// prefill replica computes one output token of each: start writes that into the list.
+// Start makes the engine of an instance, with the tiers that the one before has left. The source sends the requests. A
+// prefill replica computes one output token of each: Start writes that into the list.
 func (p *Instance) Start(cfg engine.Config, requests []workload.Request, src workload.Source, obs event.Observer,
 	life Lifetime) {
 	connector := *cfg.Connector
 	connector.Handoff, cfg.Connector = p.leg, &connector
 	if p.Prefills() {
-		p.Answers = make(map[int64]int32)
+		p.Outputs = make(map[int64]int32)
 		for i := range requests {
 			r := &requests[i]
-			p.Answers[r.ID], r.OutputTokens = r.OutputTokens, 1
+			p.Outputs[r.ID], r.OutputTokens = r.OutputTokens, 1
 		}
 	}
 	p.Engine = newEngine(cfg, src, obs, life, p.of.network)
 	p.Engine.instance = p
 }
 
-// leg is what the replica does of a request.
+// leg returns what the replica does for a request.
 func (p *Instance) leg(r *workload.Request) (leg engine.Handoff) {
 	switch c := p.of.computed[r.ID]; {
 	case p.Prefills():
@@ -97,7 +97,7 @@ func (p *Instance) leg(r *workload.Request) (leg engine.Handoff) {
 	return leg
 }
 
-// computedBefore is how much of a request was computed before it came here.
+// computedBefore is the number of tokens of a request that another replica has computed.
 func (p *Instance) computedBefore(r *workload.Request) int32 {
 	if p.source(r) == nil {
 		return 0
@@ -105,7 +105,7 @@ func (p *Instance) computedBefore(r *workload.Request) int32 {
 	return r.InputTokens
 }
 
-// source is the engine that computed the prompt of a request, or nil.
+// source is the instance that computed the prompt of a request, or nil.
 func (p *Instance) source(r *workload.Request) *Instance {
 	if c := p.of.computed[r.ID]; c != nil && !p.Prefills() {
 		return c.by
@@ -113,7 +113,7 @@ func (p *Instance) source(r *workload.Request) *Instance {
 	return nil
 }
 
-// keeps says that the KV of a request is kept for another replica.
+// keeps reports whether the KV of a request is still leased for another replica.
 func (p *Instance) keeps(id int64, at clock.Time) bool {
 	return slices.ContainsFunc(p.remote.leases, func(l *lease) bool {
 		return l.seq.rec.Request.ID == id && l.until > at
@@ -129,11 +129,12 @@ func (p *Instance) release(id int64, at clock.Time) {
 	}
 }
 
-// ended takes the end of a request at this replica, and says whether that is all that anybody learns of it.
+// ended handles the end of a request at this replica, and reports whether it is only handed over, so that no record is
+// reported.
 func (p *Instance) ended(s *sequence, at clock.Time) bool {
 	id := s.rec.Request.ID
 	if p.Prefills() {
-		s.rec.Request.OutputTokens = p.Answers[id]
+		s.rec.Request.OutputTokens = p.Outputs[id]
 		if s.rec.Outcome == event.Completed {
 			p.of.computed[id] = &computed{s.rec, p}
 			p.obs.Dropped(at, 1) // only the decode engine delivers tokens
@@ -147,7 +148,7 @@ func (p *Instance) ended(s *sequence, at clock.Time) bool {
 	return false
 }
 
-// join makes one record of two.
+// join merges the record of the prefill into that of the decode.
 func (c *computed) join(rec *event.Record) {
 	first, g := &c.rec, &rec.GPU
 	rec.HandedOver, rec.PrefilledBy = true, c.by.Replica
@@ -163,7 +164,7 @@ func (c *computed) join(rec *event.Record) {
 	g.Decode, g.Drafts = g.Decode+first.GPU.Decode, g.Drafts+first.GPU.Drafts
 }
 
-// active are the replicas whose present life is not over.
+// active are the current instances that have not stopped.
 func (d *Disaggregated) active() (list []*Instance) {
 	for i, k := range d.present {
 		if k < len(d.Instances[i]) && d.Instances[i][k].Engine != nil && !d.Instances[i][k].over {
@@ -173,7 +174,7 @@ func (d *Disaggregated) active() (list []*Instance) {
 	return list
 }
 
-// next is the next instant at which anything happens, or Never.
+// next is the instant of the next event, or Never.
 func (d *Disaggregated) next() clock.Time {
 	at := d.network.Next()
 	for _, t := range d.Released {
@@ -203,19 +204,19 @@ func (d *Disaggregated) next() clock.Time {
 	return at
 }
 
-// Run follows all lives to their ends.
+// Run runs all instances to their ends. begin is called when one starts.
 func (d *Disaggregated) Run(begin func(*Instance)) error {
 	for i := range d.Instances {
 		begin(d.Instances[i][0])
 	}
-	d.noteArrivals(nil, 0) // some are not there at first
+	d.noteArrivals(nil, 0) // some replicas are off at first
 	for turns := 0; ; turns++ {
 		at := d.next()
 		if at == clock.Never {
 			return nil
 		}
 		if turns > mostIterations {
-			return fmt.Errorf("at %v: after %d turns the naive fleet seems to get nowhere", at, turns)
+			return fmt.Errorf("at %v: after %d turns the naive fleet makes no progress", at, turns)
 		}
 		arrived := d.network.To(at)
 		for _, p := range d.active() {
@@ -245,7 +246,7 @@ func (d *Disaggregated) Run(begin func(*Instance)) error {
 	}
 }
 
-// noteArrivals takes what has arrived, and lets lives end that have nothing left to do.
+// noteArrivals handles transfers that have arrived, and stops draining instances that have nothing left to do.
 func (d *Disaggregated) noteArrivals(arrived []*Transfer, at clock.Time) {
 	for _, p := range d.active() {
 		p.remote.noteArrivals(arrived, at)
@@ -260,7 +261,7 @@ func (d *Disaggregated) noteArrivals(arrived []*Transfer, at clock.Time) {
 	}
 }
 
-// act lets the replicas have their turns at an instant, always the first that has one.
+// act runs the boundaries of an instant, always that of the first replica that has one.
 func (d *Disaggregated) act(at clock.Time) error {
 	for _, p := range d.active() {
 		p.runClients(at)
@@ -278,7 +279,7 @@ func (d *Disaggregated) act(at clock.Time) error {
 	}
 }
 
-// end ends the life at hand: nothing goes to it any more, nor from it.
+// end stops an instance and all transfers to and from it.
 func (p *Instance) end(at clock.Time, crashed bool) {
 	if p.over = true; crashed {
 		p.crash(at)

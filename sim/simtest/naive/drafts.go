@@ -5,7 +5,7 @@ import (
 	"clifftop/workload"
 )
 
-// proposed is the number of drafts that there are for the next iteration of s.
+// proposed is the number of drafts for the next iteration of s.
 func proposed(p *engine.Speculative, s *sequence) int32 {
 	if p.Script == nil && p.Method == engine.NGram && draws(p, s)[0] >= p.Match {
 		return 0
@@ -13,7 +13,7 @@ func proposed(p *engine.Speculative, s *sequence) int32 {
 	return p.Tokens
 }
 
-// accepted is how many of so many drafts of s are.
+// accepted is how many of the first drafts of s are accepted.
 func accepted(p *engine.Speculative, s *sequence, drafts int32) (n int32) {
 	if p.Script != nil {
 		if s.verified < len(p.Script) {
@@ -30,7 +30,7 @@ func accepted(p *engine.Speculative, s *sequence, drafts int32) (n int32) {
 	return n
 }
 
-// draws are those for the next iteration of s: whether there are drafts, and for each whether it is accepted.
+// draws are the random numbers for the next iteration of s: one for whether there are drafts, and one for each draft.
 func draws(p *engine.Speculative, s *sequence) (list []float64) {
 	stream := workload.NewRNG(p.Seed, "drafts")
 	stream.Seek(uint64(s.rec.Request.ID), uint64(s.verified))
@@ -40,7 +40,7 @@ func draws(p *engine.Speculative, s *sequence) (list []float64) {
 	return list
 }
 
-// slots is the number of tokens that room is taken for when a sequence is given tokens up to so many in all.
+// slots is the number of tokens that a sequence takes room for when it is given tokens up to a number.
 func slots(cfg *engine.Config, tokens int32) int32 {
 	p := &cfg.Speculative
 	if p.Tokens == 0 || p.Method == engine.NGram {
@@ -49,8 +49,8 @@ func slots(cfg *engine.Config, tokens int32) int32 {
 	return max(tokens, min(tokens+p.Tokens, cfg.MaxModelLen))
 }
 
-// MostTokens is the most tokens that room is taken for of a request: those of an iteration whose last drafts are past
-// the end of the answer, and the slots ahead of them.
+// MostTokens is the most tokens that a request takes room for: those of an iteration whose last drafts are past the end
+// of the output, and the slots ahead of them.
 func MostTokens(cfg *engine.Config, prompt, declared int32) int32 {
 	tokens := prompt + declared - 1
 	if cfg.Speculative.Tokens == 0 {
@@ -59,7 +59,7 @@ func MostTokens(cfg *engine.Config, prompt, declared int32) int32 {
 	return slots(cfg, min(tokens+cfg.Speculative.Tokens, cfg.MaxModelLen))
 }
 
-// OutputLengths is how long the answer to r is, and how long the engine has to expect it to be.
+// OutputLengths is the length of the output of r, and the longest output that the engine must expect.
 func OutputLengths(cfg *engine.Config, r *workload.Request) (answer, declared int32) {
 	longest := cfg.MaxModelLen - r.InputTokens
 	answer = min(r.OutputTokens, longest)

@@ -12,9 +12,9 @@ import (
 	"clifftop/workload"
 )
 
-// Run runs the engine described by cfg, sequence by sequence, until the source is exhausted and
-// the system has drained. Every iteration is composed by the policy anew, and reported as a span of
-// its own, and in detail if obs is a [event.StepObserver].
+// Run runs the engine described by cfg, sequence by sequence, until the source is exhausted and the system is empty.
+// The policy composes every iteration anew. Each one is reported as a span of its own, and in detail if obs is an
+// [event.StepObserver].
 func Run(cfg engine.Config, src workload.Source, obs event.Observer) error {
 	return RunLifetime(cfg, src, obs, Lifetime{Crash: clock.Never})
 }
@@ -114,7 +114,7 @@ func (n *Engine) run() error {
 	}
 }
 
-// acts says that the engine has a turn of its loop at an instant; due, that something has come or ended elsewhere.
+// acts reports whether the engine has a boundary at an instant. due means that a transfer or a lease has ended.
 func (n *Engine) acts(at clock.Time, due bool) bool {
 	if len(n.inFlight) > 0 {
 		return n.inFlight[0].end == at
@@ -122,15 +122,14 @@ func (n *Engine) acts(at clock.Time, due bool) bool {
 	return n.joined > n.acted || len(n.left) > 0 || due
 }
 
-// act is that turn.
+// act runs that boundary.
 func (n *Engine) act(at clock.Time) error {
 	err := n.boundary(at)
 	n.acted = n.joined
 	return err
 }
 
-// nextClientInstant is the next instant at which a request is sent, leaves the front end or
-// is given up.
+// nextClientInstant is the next instant at which a request is sent, leaves the front end or loses its client.
 func (n *Engine) nextClientInstant() clock.Time {
 	next := clock.Never
 	if at, ok := n.src.Peek(); ok {
@@ -145,7 +144,7 @@ func (n *Engine) nextClientInstant() clock.Time {
 	return next
 }
 
-// runClients does all that clients and the front end do up to the instant at.
+// runClients handles all events of clients and of the front end up to the instant at.
 func (n *Engine) runClients(at clock.Time) {
 	for {
 		arrival, more := n.src.Peek()
@@ -179,7 +178,7 @@ func (n *Engine) runClients(at clock.Time) {
 	}
 }
 
-// arrive takes in a request that was sent to this engine at the instant at; a router may have held it before.
+// arrive handles a request that reaches this engine at the instant at; a router may have held it before.
 func (n *Engine) arrive(r workload.Request, at clock.Time) {
 	n.obs.Arrived(r.Arrival, &r)
 	delay := n.cfg.Frontend + clock.Duration(r.InputTokens)*n.cfg.FrontendPerToken
@@ -192,18 +191,18 @@ func (n *Engine) arrive(r workload.Request, at clock.Time) {
 		prompt:    r.InputTokens,
 		pipelined: n.gpu.pipeline != nil,
 	}
-	s.answer, s.declared = OutputLengths(&n.cfg, &r)
+	s.output, s.declared = OutputLengths(&n.cfg, &r)
 	n.system++
 	n.byID[r.ID] = s
-	// The last token of the answer is never computed.
-	if s.answer < 1 || n.BlocksFor(MostTokens(&n.cfg, s.prompt, s.declared)) > n.cfg.UsableBlocks() {
+	// The last output token is never computed.
+	if s.output < 1 || n.BlocksFor(MostTokens(&n.cfg, s.prompt, s.declared)) > n.cfg.UsableBlocks() {
 		s.rec.Replica = -1
 		if s.tooLong, s.visible = true, r.Arrival.Add(n.cfg.NetworkIn); n.cfg.NetworkIn == 0 {
 			n.refuse(s, event.NeverFits, workload.RefusedTooLong, r.Arrival)
 			return
 		}
 	}
-	s.kv = newState(&n.cfg, &s.rec.Request, s.answer)
+	s.kv = newState(&n.cfg, &s.rec.Request, s.output)
 	n.frontEnd = insert(n.frontEnd, s, func(a, b *sequence) int {
 		return cmp.Or(cmp.Compare(a.visible, b.visible), cmp.Compare(a.rec.Request.ID, b.rec.Request.ID))
 	})
@@ -224,11 +223,10 @@ func (n *Engine) queueFull() bool {
 		tokens >= mostTokens
 }
 
-// mostIterations is the length at which a run is given up: sequences that preempt each other for ever would
-// fill the memory.
+// mostIterations is the length at which a run fails: sequences that preempt each other endlessly would fill the memory.
 const mostIterations = 500_000
 
-// boundary is one turn of the engine's loop.
+// boundary handles one boundary.
 func (n *Engine) boundary(at clock.Time) error {
 	for _, s := range n.left {
 		n.abort(s, at)
@@ -240,11 +238,11 @@ func (n *Engine) boundary(at clock.Time) error {
 		n.process(done)
 	}
 	n.receive(at)
-	n.runClients(at) // an answer may make its client send the next request at once
+	n.runClients(at) // a response may make its client send the next request at once
 	for len(n.inFlight) < n.depth {
 		it := n.compose(at)
 		if n.gpu.launched > mostIterations {
-			return fmt.Errorf("at %v: after %d iterations %d requests wait and %d run; the policy seems to get nowhere",
+			return fmt.Errorf("at %v: after %d iterations %d requests wait and %d run; the policy makes no progress",
 				at, n.gpu.launched, len(n.waiting), len(n.running))
 		}
 		if n.fault != nil {
@@ -310,7 +308,7 @@ func (n *Engine) process(it *iteration) {
 	}
 }
 
-// deliver hands tokens of s that were produced at the instant at to its client, who sees them later.
+// deliver sends tokens of s that were produced at the instant at to its client, which gets them at the instant seen.
 func (n *Engine) deliver(s *sequence, tokens int32, at, seen clock.Time) {
 	s.delivered += tokens
 	if s.delivered == tokens {
@@ -326,19 +324,19 @@ func (n *Engine) deliver(s *sequence, tokens int32, at, seen clock.Time) {
 			s.drafts = min(proposed(&n.cfg.Speculative, s), n.cfg.MaxModelLen-1-s.known())
 		}
 	}
-	if s.delivered == s.answer {
+	if s.delivered == s.output {
 		s.over = true
 		s.rec.LastToken = at
 		n.patient, n.aborting = without(n.patient, s), without(n.aborting, s)
 		if !s.clientLeft() {
 			s.rec.ClientLast = seen
 			n.notifyClient(s, workload.End{How: workload.Answered, At: seen, First: s.rec.ClientFirst,
-				Tokens: s.answer})
+				Tokens: s.output})
 		}
 	}
 }
 
-// finish takes s out of wherever it is and reports how it ended.
+// finish removes s from all lists and reports how it ended.
 func (n *Engine) finish(s *sequence, how event.Outcome, at clock.Time) {
 	if how == event.Completed && slices.Contains(n.running, s) {
 		s.leased = n.remote.startLease(s, at)
@@ -360,12 +358,12 @@ func (n *Engine) finish(s *sequence, how event.Outcome, at clock.Time) {
 		}
 	}
 	if n.instance != nil && n.instance.ended(s, at) {
-		return // of this part of the work only it learns
+		return // a request that is handed over has no record yet
 	}
 	n.obs.Finished(&s.rec)
 }
 
-// leaveRunning takes s out of the running batch, if it is there, and its blocks from it.
+// leaveRunning removes s from the running batch, if it is there, and frees its blocks.
 func (n *Engine) leaveRunning(s *sequence, ended bool) {
 	if !slices.Contains(n.running, s) {
 		return

@@ -6,11 +6,11 @@ import (
 	"clifftop/sim/sched"
 )
 
-// accounts are those that a fair order keeps of clients; without such an order they do nothing.
+// accounts are the counters of clients under a fair order (VTC). Without such an order they do nothing.
 type accounts struct {
 	order   sched.Fair
 	charged map[int64]int64 // by client
-	joining []int64         // clients who have come to wait since the last composition
+	joining []int64         // clients that have begun to wait since the last composition
 }
 
 func newAccounts(o sched.Order) *accounts {

@@ -53,7 +53,7 @@ func (g *gpu) schedule(it *iteration, at clock.Time, span *event.Span, batch *mo
 	g.free, g.remainder = it.end, span.EndRemainder(1)
 }
 
-// charge shares the time of an iteration out among the tokens that it computes.
+// charge distributes the time of an iteration over the tokens that it computes.
 func (g *gpu) charge(it *iteration, span *event.Span) {
 	tokens := int64(span.PaddedRows + span.PaddedTokens)
 	for _, sh := range it.shares {

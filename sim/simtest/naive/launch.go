@@ -10,10 +10,10 @@ import (
 
 // iteration is one forward pass.
 type iteration struct {
-	budget   int32 // what is left of it while composing
+	budget   int32 // tokens that can still be given
 	before   snapshot
-	preempts bool    // somebody was taken out of the batch while composing
-	loads    bool    // somebody's KV begins to be loaded
+	preempts bool    // a sequence was preempted while composing
+	loads    bool    // a load begins
 	shares   []share // in running order
 	end      clock.Time
 
@@ -37,10 +37,10 @@ func (it *iteration) Budget() int32 { return it.budget }
 // Pad adds rows to the batch of decodes, with so much context in all.
 func (it *iteration) Pad(rows int, context int64) { it.padRows, it.padContext = rows, context }
 
-// PadChunks makes prefill chunks cost as if they had at least so many tokens.
+// PadChunks makes prefill chunks cost as if they had at least this many tokens.
 func (it *iteration) PadChunks(to int32) { it.padTo = to }
 
-// share is what one sequence has in an iteration.
+// share is the part of one sequence in an iteration.
 type share struct {
 	seq    *sequence
 	serial int64 // of its admission
@@ -53,7 +53,7 @@ type share struct {
 	again, lost, given int32
 }
 
-// has says that the iteration has a part of s.
+// has reports whether s has a part in the iteration.
 func (it *iteration) has(s *sequence) bool {
 	return slices.ContainsFunc(it.shares, func(sh share) bool { return sh.seq == s })
 }
@@ -109,7 +109,7 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 			produces: produces, rejected: rejected, again: again, lost: lost, given: s.given})
 		step.Scheduled = append(step.Scheduled, event.Share{
 			Request: s.rec.Request.ID, Tokens: s.given, Cached: s.found, Loaded: s.loaded,
-			Emits: emits, Ends: emits && s.scheduled == s.answer, Drafts: drafts,
+			Emits: emits, Ends: emits && s.scheduled == s.output, Drafts: drafts,
 		})
 		if emits {
 			step.Scheduled[len(step.Scheduled)-1].Produced = produces
@@ -142,21 +142,22 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 	n.changes = changes{}
 }
 
-// verify settles what the drafts bring that s is given: so many answer tokens, and so many rejected drafts.
+// verify returns how many output tokens the next iteration of s produces with the given drafts, and how many drafts are
+// rejected.
 func (n *Engine) verify(s *sequence, drafts int32, span *event.Span) (produces, rejected int32) {
 	if !n.cfg.Speculative.On() {
 		return 1, 0
 	}
 	accepted := accepted(&n.cfg.Speculative, s, drafts)
 	s.verified++
-	produces = min(1+accepted, s.answer-s.scheduled)
+	produces = min(1+accepted, s.output-s.scheduled)
 	span.Drafts += int(drafts)
 	span.Accepted += int(accepted)
 	span.Discarded += int(1 + accepted - produces)
 	return produces, drafts - accepted
 }
 
-// chunk counts the tokens that s is given of its prefill: those computed before, and those that the cache had lost.
+// chunk counts the tokens of a prefill chunk of s: those that were computed before, and those that the cache had lost.
 func (n *Engine) chunk(s *sequence, it *iteration, span *event.Span, batch *model.Batch) (again, lost int32) {
 	cost := max(s.given, it.padTo)
 	batch.Chunks = append(batch.Chunks, model.Chunk{New: cost, Cached: s.computed})

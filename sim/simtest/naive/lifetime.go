@@ -9,14 +9,14 @@ import (
 	"clifftop/workload"
 )
 
-// Lifetime is what happens to an engine.
+// Lifetime is what happens to an engine besides its requests.
 type Lifetime struct {
-	// Crash is when it ends; Never if it does not.
+	// Crash is when it stops; Never if it does not.
 	Crash clock.Time
 	// Slow are the times at which it is slow.
 	Slow []Slowdown
-	// Tiers has an entry for each tier of its connector. Those that persist begin with what is there, if that is not
-	// nil, and leave what they have at the end.
+	// Tiers has an entry for each tier of its connector. Persistent tiers start with these contents, if not nil, and
+	// leave theirs at the end.
 	Tiers []*Tier
 }
 
@@ -36,8 +36,8 @@ func slowed(slow []Slowdown, femtos int64, at clock.Time) int64 {
 	return femtos
 }
 
-// crash ends all requests at an instant, before anything else happens at it. What the engine has launched is counted;
-// its tokens are dropped. Those whose answer was delivered are complete.
+// crash ends all requests at an instant, before anything else happens at it. The iterations in flight are counted;
+// their tokens are dropped. Requests whose output was delivered are complete.
 func (n *Engine) crash(at clock.Time) {
 	if n.remote != nil {
 		n.remote.stopped = true
@@ -64,7 +64,7 @@ func (n *Engine) crash(at clock.Time) {
 	}
 }
 
-// fail tells the client of s, unless it has left, that there will be no more.
+// fail tells the client of s, unless it has left, that the request has failed.
 func (n *Engine) fail(s *sequence, at clock.Time) {
 	if s.clientLeft() {
 		return
@@ -77,7 +77,7 @@ func (n *Engine) fail(s *sequence, at clock.Time) {
 	n.notifyClient(s, end)
 }
 
-// end is when the engine has crashed, or has nothing left to do.
+// end stops the engine, which has crashed or has nothing left to do.
 func (n *Engine) end() {
 	at := n.lifetime.Crash
 	if n.remote == nil {
@@ -95,7 +95,7 @@ func (n *Engine) end() {
 	n.remote.stopTransfers(at)
 }
 
-// tear makes the chunks of so many bytes useless that have not come to the tier.
+// tear invalidates the chunks that have not been copied to the tier. A chunk has this many bytes.
 func (t *tier) tear(bytes int64) {
 	left := t.copies.bytesLeft()
 	for _, key := range slices.Backward(t.copied) {

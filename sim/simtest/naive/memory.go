@@ -10,18 +10,18 @@ type memory struct {
 	hosted   int // blocks in host memory
 }
 
-// blocksFor is the number of blocks that hold so many tokens.
+// blocksFor is the number of blocks that hold this many tokens.
 func (m *memory) blocksFor(tokens int32) int {
 	return (int(tokens) + int(m.cfg.BlockSize) - 1) / int(m.cfg.BlockSize)
 }
 
-// BlocksFor is the number of blocks that hold so many tokens, and the charge for windowed layers.
+// BlocksFor is the number of blocks that hold this many tokens, with the charge for windowed layers.
 func (m *memory) BlocksFor(tokens int32) int {
 	blocks := m.blocksFor(tokens)
 	return blocks + m.cfg.Charge(blocks)
 }
 
-// free is the number of blocks that nobody has.
+// FreeBlocks is the number of blocks without references, less the charge for windowed layers.
 func (m *memory) FreeBlocks() int { return m.kv.free() - m.windowed }
 
 // Blocks is the number of blocks of the pool.
@@ -30,28 +30,27 @@ func (m *memory) Blocks() int { return m.cfg.NumGPUBlocks }
 // LargestFree is the number of blocks that one sequence can take at once.
 func (m *memory) LargestFree() int { return min(m.kv.largest(), m.FreeBlocks()) }
 
-// Slots is the number of tokens that a sequence needs blocks for when it is given tokens up to so many in all.
+// Slots is the number of tokens that a sequence needs blocks for when it is given tokens up to a number.
 func (m *memory) Slots(tokens int32) int32 { return slots(m.cfg, tokens) }
 
-// need is the number of blocks that s lacks for so many more tokens, without and with the charge for
-// windowed layers.
+// need is the number of blocks that s lacks for more tokens, without and with the charge for windowed layers.
 func (m *memory) need(s *sequence, tokens int32) (blocks, pages int) {
 	return m.lacks(s, m.blocksFor(slots(m.cfg, s.computed+s.given+tokens)))
 }
 
-// lacks is what s lacks of holding so many blocks.
+// lacks is the number of blocks that s lacks to hold blocks in all, without and with the charge for windowed layers.
 func (m *memory) lacks(s *sequence, blocks int) (more, pages int) {
 	holds := m.kv.holds(s)
 	blocks = max(blocks, holds)
 	return blocks - holds, blocks - holds + m.cfg.Charge(blocks) - s.windowed
 }
 
-// grow gives s the blocks for so many more tokens, if there are enough.
+// grow gives s the blocks for more tokens, if there are enough.
 func (m *memory) grow(s *sequence, tokens int32) bool {
 	return m.hold(s, m.blocksFor(slots(m.cfg, s.computed+s.given+tokens)))
 }
 
-// hold brings the blocks of s up to a number, if there are enough.
+// hold gives s blocks up to a number in all, if there are enough.
 func (m *memory) hold(s *sequence, blocks int) bool {
 	more, pages := m.lacks(s, blocks)
 	if pages > m.FreeBlocks() || !m.kv.grows(s, more) {
@@ -63,7 +62,7 @@ func (m *memory) hold(s *sequence, blocks int) bool {
 	return true
 }
 
-// releaseBlocks takes its blocks from s.
+// releaseBlocks frees the blocks of s.
 func (m *memory) releaseBlocks(s *sequence, ended bool) {
 	m.kv.release(s, ended)
 	m.windowed -= s.windowed

@@ -18,7 +18,7 @@ type Network struct {
 	under     []*Transfer // in order of their start
 }
 
-// Transfer is bytes on their way.
+// Transfer is a transfer in flight.
 type Transfer struct {
 	Path    []int32
 	Latency clock.Duration
@@ -40,7 +40,7 @@ func (n *Network) Extend(t *Transfer, bytes int64) {
 	t.left.Add(t.left, new(big.Int).Mul(big.NewInt(bytes), big.NewInt(int64(clock.Second))))
 }
 
-// Sending says that a transfer has bytes left to send.
+// Sending reports whether a transfer has bytes left to send.
 func (t *Transfer) Sending() bool { return t.sent == clock.Never }
 
 // bytesLeft is the number of bytes that have not been sent, a part of one as a whole.
@@ -120,7 +120,7 @@ func (n *Network) Next() clock.Time {
 	return next
 }
 
-// To brings the network up to an instant, at most Next, and returns the transfers that have arrived there.
+// To advances the network to an instant, at most Next, and returns the transfers that have arrived.
 func (n *Network) To(at clock.Time) (arrived []*Transfer) {
 	n.fill()
 	ends := make(map[*Transfer]clock.Time)

@@ -7,9 +7,9 @@ import (
 	"clifftop/sim/event"
 )
 
-// pipeline is the stages that iterations pass one after the other, and the host before them.
+// pipeline is the stages that iterations pass in order, and the host before them.
 type pipeline struct {
-	host Moment   // when it has done the last iteration
+	host Moment   // when it finished the last iteration
 	left []Moment // when the last iteration left each stage
 }
 
@@ -27,7 +27,7 @@ type Moment struct {
 	Femtos int64
 }
 
-// Plus is the moment so many femtoseconds later.
+// Plus is the moment that many femtoseconds later.
 func (m Moment) Plus(femtos int64) Moment {
 	femtos += m.Femtos
 	return Moment{m.At + clock.Time(femtos/clock.FemtosPerPico), femtos % clock.FemtosPerPico}

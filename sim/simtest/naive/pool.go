@@ -17,7 +17,7 @@ type pool struct {
 	cache  map[uint64][]int // blocks by key, in the order of entering
 
 	evicted map[uint64]bool  // keys of blocks that were taken with them
-	lost    func(key uint64) // is told of them, if it is not nil
+	lost    func(key uint64) // called for each of them, if not nil
 
 	used   int // blocks with references
 	shared int // references beyond the first, over all blocks

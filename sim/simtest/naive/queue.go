@@ -20,7 +20,7 @@ type queue struct {
 // WaitingLen is the number of requests in the queue.
 func (q *queue) WaitingLen() int { return len(q.loaded) + len(q.waiting) }
 
-// enqueue puts s into the queue: where the order says or, without one, at its head or its tail.
+// enqueue puts s into the queue: to its place in the order or, without one, to the head or the tail.
 func (q *queue) enqueue(s *sequence, head bool) {
 	q.joined++
 	switch {
@@ -67,7 +67,8 @@ func (q *queue) join(s *sequence) {
 	}
 }
 
-// raiseCounters brings the clients who have come to wait up to the lowest of the others who wait, or run.
+// raiseCounters raises the counters of clients that have begun to wait to the lowest of the other waiting or, if there
+// is none, running clients.
 func (q *queue) raiseCounters(running []*sequence) {
 	a := q.accounts
 	for len(a.joining) > 0 {
@@ -87,12 +88,12 @@ func (q *queue) raiseCounters(running []*sequence) {
 // describe is what a policy sees of a waiting request, without the prefix cache.
 func (q *queue) describe(s *sequence) sched.Waiting {
 	return sched.Waiting{
-		Progress: s.progress(), Known: s.known(), Computed: s.computed, Answer: s.answer,
+		Progress: s.progress(), Known: s.known(), Computed: s.computed, Answer: s.output,
 		Preempted: s.rec.Preemptions > 0, Urgency: s.urgency(),
 	}
 }
 
-// rank is the place that s has in the order of the queue, or would have if it returned now.
+// rank is the urgency of s in the queue, or that which it would have if it returned now.
 func (q *queue) rank(s *sequence) sched.Urgency {
 	w := q.describe(s)
 	w.Urgency.Key = 0
@@ -102,5 +103,5 @@ func (q *queue) rank(s *sequence) sched.Urgency {
 	return w.Urgency
 }
 
-// isLoaded says that s was loaded and waits to be admitted.
+// isLoaded reports whether s was loaded and waits for admission.
 func (q *queue) isLoaded(s *sequence) bool { return slices.Contains(q.loaded, s) }

@@ -18,10 +18,10 @@ type remoteKV struct {
 	obs     *event.Fanout
 	network *Network
 	tiers   []*tier
-	loads   []*load // that have not been found to be there, in order of their start
+	loads   []*load // in flight, in order of their start
 	serial  int     // loads begun so far
 	leases  []*lease
-	legs    map[int64]engine.Handoff // of requests that are here
+	legs    map[int64]engine.Handoff // of requests of this engine
 	stopped bool                     // the engine has crashed, and stores nothing
 }
 
@@ -35,7 +35,7 @@ type tier struct {
 	busy   bool      // as the observer knows
 }
 
-// load is the KV of a sequence on its way.
+// load is the KV of a sequence in flight.
 type load struct {
 	seq     *sequence
 	serial  int
@@ -43,7 +43,7 @@ type load struct {
 	parts   []*Transfer
 	remote  bool
 	fails   bool
-	from    *Instance // of another engine, which has the KV, or nil
+	from    *Instance // the instance that has the KV, or nil
 }
 
 // lease is a sequence that has ended, and keeps its blocks.
@@ -52,7 +52,7 @@ type lease struct {
 	until clock.Time
 }
 
-// newRemoteKV is nil where the engine has no connector.
+// newRemoteKV returns nil if the engine has no connector.
 func newRemoteKV(n *Engine, network *Network) *remoteKV {
 	if n.cfg.Connector == nil {
 		return nil
@@ -75,7 +75,7 @@ func newRemoteKV(n *Engine, network *Network) *remoteKV {
 	return e
 }
 
-// next is the instant at which a transfer or a lease ends.
+// next is the instant at which a transfer or a lease ends, or Never.
 func (e *remoteKV) next() clock.Time {
 	if e == nil {
 		return clock.Never
@@ -89,11 +89,11 @@ func (e *remoteKV) next() clock.Time {
 	return next
 }
 
-// idle says that neither loads nor leases are awaited.
+// idle reports whether there are neither loads nor leases.
 func (e *remoteKV) idle() bool { return e == nil || len(e.loads)+len(e.leases) == 0 }
 
-// advanceTransfers brings transfers up to an instant, and says whether something has come or ended that the engine has
-// not seen.
+// advanceTransfers advances transfers to an instant, and reports whether a load or a lease has ended that the engine
+// has not handled.
 func (n *Engine) advanceTransfers(at clock.Time) (due bool) {
 	if n.remote == nil {
 		return false
@@ -102,7 +102,7 @@ func (n *Engine) advanceTransfers(at clock.Time) (due bool) {
 	return n.remote.due(at)
 }
 
-// receive sees at a boundary what has come, and which blocks are kept no more.
+// receive handles at a boundary the loads and leases that have ended.
 func (n *Engine) receive(at clock.Time) {
 	e := n.remote
 	if e == nil {
@@ -129,7 +129,7 @@ func (n *Engine) receive(at clock.Time) {
 	})
 }
 
-// finishLoad puts the sequence of a load back into the queue, ahead of those that were not loaded.
+// finishLoad returns the sequence of a load to the queue, ahead of those that were not loaded.
 func (n *Engine) finishLoad(l *load, at clock.Time) {
 	s := l.seq
 	s.rec.Loading += at.Sub(l.started)
@@ -161,8 +161,8 @@ type found struct {
 	tier int
 }
 
-// loadable says how many tokens of s can be loaded behind so many cached ones: from another replica, or from tiers,
-// which then have the chunks that are told, and for each tier so many blocks.
+// loadable is the number of tokens of s that can be loaded after the cached ones: from another replica, or from tiers,
+// then with their chunks and the number of blocks by tier.
 func (n *Engine) loadable(s *sequence, cached int32) (tokens int32, remote bool, chunks []found, blocks []int) {
 	e := n.remote
 	if e == nil || s.scheduled != s.delivered || n.isLoaded(s) {
@@ -230,7 +230,7 @@ func (v view) Load(i int) bool {
 			l.from = v.instance.source(&s.rec.Request)
 			l.fails = !l.from.keeps(s.rec.Request.ID, v.at)
 			if l.from.over {
-				bytes = 0 // nobody is there to send them
+				bytes = 0 // the sender has stopped
 			}
 		}
 		l.parts = append(l.parts, e.network.Start(bytes, leg.Remote.Latency, leg.Remote.Path...))
@@ -251,7 +251,7 @@ func (v view) Load(i int) bool {
 	return true
 }
 
-// pullLimitReached says that those who were loaded, or are loading, have as much of the pool as they may.
+// pullLimitReached reports whether loaded and loading sequences hold as much of the pool as allowed.
 func (n *Engine) pullLimitReached() bool {
 	blocks := 0
 	for _, s := range slices.Concat(n.loaded, n.remote.loadingSequences()) {
@@ -261,8 +261,8 @@ func (n *Engine) pullLimitReached() bool {
 	return most > 0 && 100*blocks >= most*n.cfg.UsableBlocks()
 }
 
-// abortLoad takes s, whose client has left, out of those that are loading or were loaded. The blocks of one that is
-// loading are kept until its KV has come.
+// abortLoad removes s, whose client has left, from the loading or loaded sequences. If it is loading, its blocks are
+// kept until the load has ended.
 func (n *Engine) abortLoad(s *sequence) {
 	if s.loading {
 		n.freed++ // others may be pulled now
@@ -273,13 +273,13 @@ func (n *Engine) abortLoad(s *sequence) {
 	}
 }
 
-// due says that something has come or ended elsewhere that the engine has not seen.
+// due reports whether a load or a lease has ended that the engine has not handled.
 func (e *remoteKV) due(at clock.Time) bool {
 	return e != nil && (slices.ContainsFunc(e.loads, func(l *load) bool { return len(l.parts) == 0 }) ||
 		slices.ContainsFunc(e.leases, func(l *lease) bool { return l.until <= at }))
 }
 
-// noteArrivals notes which transfers have arrived.
+// noteArrivals handles transfers that have arrived.
 func (e *remoteKV) noteArrivals(arrived []*Transfer, at clock.Time) {
 	for _, t := range e.tiers {
 		if slices.Contains(arrived, t.copies) {
@@ -297,7 +297,7 @@ func (e *remoteKV) noteArrivals(arrived []*Transfer, at clock.Time) {
 	e.reportLinks(at)
 }
 
-// reportLinks tells the observer which links are busy.
+// reportLinks reports to the observer which links are busy.
 func (e *remoteKV) reportLinks(at clock.Time) {
 	for k, t := range e.tiers {
 		busy := slices.ContainsFunc(e.network.under, func(x *Transfer) bool {
@@ -310,7 +310,7 @@ func (e *remoteKV) reportLinks(at clock.Time) {
 	}
 }
 
-// loadingSequences are the sequences whose KV is on its way.
+// loadingSequences are the sequences whose KV is in flight.
 func (e *remoteKV) loadingSequences() (list []*sequence) {
 	if e == nil {
 		return nil
@@ -323,7 +323,7 @@ func (e *remoteKV) loadingSequences() (list []*sequence) {
 	return list
 }
 
-// loadingPays says that tokens are rather loaded than computed.
+// loadingPays reports whether tokens are loaded rather than computed.
 func (e *remoteKV) loadingPays(tokens, cached int32, blocks []int) bool {
 	compute, _, _ := e.cfg.Timer.Span(&model.Batch{Chunks: []model.Chunk{{New: tokens, Cached: cached}}})
 	for k, t := range e.tiers {
@@ -335,7 +335,7 @@ func (e *remoteKV) loadingPays(tokens, cached int32, blocks []int) bool {
 	return true
 }
 
-// keyOf is the key of a block of s, or of one that it will have.
+// keyOf is the key of a block of s, which may not exist yet.
 func (e *remoteKV) keyOf(s *sequence, block int32) uint64 {
 	walk := workload.NewBlockKeys(&s.rec.Request, e.cfg.BlockSize)
 	for range block {
@@ -345,13 +345,13 @@ func (e *remoteKV) keyOf(s *sequence, block int32) uint64 {
 	return key
 }
 
-// reportMove tells the observer what moves.
+// reportMove reports blocks that begin to move to the observer.
 func (e *remoteKV) reportMove(m event.Move) {
 	m.Bytes = int64(m.Blocks) * e.BlockBytes
 	e.obs.Moved(e.network.now, m)
 }
 
-// store copies the leading tokens of s to the tiers that are written through.
+// store copies the leading tokens of s to the write-through tiers.
 func (e *remoteKV) store(s *sequence, tokens int32) {
 	if e == nil {
 		return
@@ -366,7 +366,7 @@ func (e *remoteKV) store(s *sequence, tokens int32) {
 	}
 }
 
-// put enters a chunk into a tier.
+// put stores a chunk in a tier.
 func (e *remoteKV) put(k int, key uint64) {
 	t := e.tiers[k]
 	if e.stopped {
@@ -392,8 +392,7 @@ func (e *remoteKV) put(k int, key uint64) {
 	}
 }
 
-// startLease keeps the blocks of s, which has ended, until another engine has loaded them, if the connector leases
-// blocks.
+// startLease keeps the blocks of s, which has ended, until another engine has loaded them, if there is a lease.
 func (e *remoteKV) startLease(s *sequence, at clock.Time) bool {
 	if e == nil || e.legs[s.rec.Request.ID].Lease == 0 {
 		return false
@@ -402,8 +401,8 @@ func (e *remoteKV) startLease(s *sequence, at clock.Time) bool {
 	return true
 }
 
-// leaveTiers leaves the tiers that persist as they are: of what was being copied there when the engine crashed, the
-// chunks are torn that had not come.
+// leaveTiers saves the contents of persistent tiers. If the engine crashed, chunks whose copies were not complete are
+// invalid.
 func (e *remoteKV) leaveTiers(to []*Tier, crashed bool) {
 	for k, t := range e.tiers {
 		if t.Persistent {
@@ -415,7 +414,7 @@ func (e *remoteKV) leaveTiers(to []*Tier, crashed bool) {
 	}
 }
 
-// stopTransfers ends what is on its way to the engine and to its tiers.
+// stopTransfers stops the loads of the engine and the copies to its tiers.
 func (e *remoteKV) stopTransfers(at clock.Time) {
 	for _, l := range e.loads {
 		for _, t := range l.parts {

@@ -6,13 +6,13 @@ import (
 	"clifftop/sim/sched"
 )
 
-// promise is what a policy's Repeats said of an iteration that only gave every decoding sequence its token.
+// promise is the result of a policy's Repeats, for an iteration that only gave every decoding sequence its token.
 type promise struct {
 	left    int // iterations that are to be like it
 	decodes int
 	head    *sequence
 	waiting int
-	joined  int64 // times that anybody has joined the queue
+	joined  int64 // requests that have joined the queue so far
 	leaves  int64
 	chunks  int
 	freed   int
@@ -22,8 +22,8 @@ type promise struct {
 	padContext int64
 }
 
-// keep holds the policy to its promise, once it has composed an iteration, and takes a new one. room says
-// that there was room for a step of all decoding sequences before.
+// keep checks the promise after an iteration was composed, and takes a new one. room means that there was room for a
+// step of all decoding sequences before.
 func (v view) keep(room bool) {
 	p := &v.promise
 	now := promise{
@@ -50,7 +50,7 @@ func (v view) keep(room bool) {
 	*p = now
 }
 
-// undisturbed says that nothing has happened since the promise that ends it.
+// undisturbed reports whether nothing has happened since the promise that ends it.
 func (v view) undisturbed(p *promise) bool {
 	decodes := 0
 	for _, s := range v.before.running {
@@ -62,7 +62,7 @@ func (v view) undisturbed(p *promise) bool {
 		p.head == v.before.head && p.waiting == v.before.waiting && p.joined == v.before.joined
 }
 
-// plain says that the iteration gives every decoding sequence its token, and does nothing else.
+// plain reports whether the iteration gives every decoding sequence its token, and does nothing else.
 func (v view) plain() bool {
 	return v.Decoding() > 0 && !v.cfg.Speculative.On() && !v.preempts && !v.loads &&
 		slices.Equal(v.before.running, v.running) &&

@@ -11,30 +11,30 @@ import (
 // sequence is a request and its state.
 type sequence struct {
 	rec event.Record
-	// visible is when it reaches the queue, or is found too long for it; told is when the server hears that its client
-	// has left.
-	visible, told clock.Time
-	tooLong       bool
-	// prompt and answer are its lengths; the answer is cut at the longest sequence allowed. declared
-	// is the longest answer that the engine has to expect.
-	prompt, answer, declared int32
+	// visible is when it reaches the queue, or is found too long for it; abortAt is when the abort of its client
+	// reaches the server.
+	visible, abortAt clock.Time
+	tooLong          bool
+	// prompt and output are its lengths; the output is cut at the maximum model length. declared is the longest output
+	// that the engine must expect.
+	prompt, output, declared int32
 
-	// idle says that its last token has been delivered, ended that it is gone for good. Between the
-	// two an iteration in flight still has a part of it.
+	// over means that its last token has been delivered, ended that it has left the engine. Between the two it still
+	// has a part in an iteration in flight.
 	over, ended bool
-	// key is what the order said when it joined the queue last.
+	// key is its key in the order of the queue when it joined last.
 	key int64
-	// verified is the number of iterations in which it decoded with drafts.
+	// verified is the number of its decode iterations with drafts.
 	verified int
-	// scheduled and delivered are the answer tokens that were given to iterations, and those
-	// whose iteration has been processed.
+	// scheduled and delivered are the output tokens that were given to iterations, and those whose iteration has been
+	// processed.
 	scheduled, delivered int32
-	// emissions: the serial number and the end of the iteration that gave its last token.
+	// lastIteration and lastEnd are the number and the end of the iteration that gave its last token.
 	lastIteration int
 	lastEnd       clock.Time
-	// pipelined says that it runs on a pipeline.
+	// pipelined means that it runs on a pipeline.
 	pipelined bool
-	// highest is the largest number of computed tokens that it ever had, found ones included.
+	// highest is the largest number of computed tokens that it ever had, including cached ones.
 	highest int32
 
 	admission
@@ -68,21 +68,21 @@ type transferState struct {
 	leased     bool // it has ended, and its blocks are kept until another replica has read them
 }
 
-// clientLeft says that its client has left.
+// clientLeft reports whether its client has left.
 func (s *sequence) clientLeft() bool { return s.rec.Left != clock.Never }
 
-// foreseen says that the whole answer is on its way, and that the engine knows.
-func (s *sequence) foreseen() bool { return s.over || s.scheduled == s.declared }
+// fullyScheduled reports whether the whole output is scheduled, and the engine knows it.
+func (s *sequence) fullyScheduled() bool { return s.over || s.scheduled == s.declared }
 
-// unreachable says that a token of it is in flight on a pipeline: nothing more can be done before it is there.
-func (s *sequence) away() bool { return s.pipelined && s.scheduled > s.delivered }
+// awaitsToken reports whether a token of it is in flight on a pipeline, so that it cannot be scheduled.
+func (s *sequence) awaitsToken() bool { return s.pipelined && s.scheduled > s.delivered }
 
-// known is the number of tokens that the sequence has, those on their way included.
+// known is the number of tokens that the sequence has, including those in flight.
 func (s *sequence) known() int32 { return s.prompt + s.scheduled }
 
 // missing is the number of known tokens that are neither computed nor given.
 func (s *sequence) missing() int32 {
-	if s.foreseen() || s.away() {
+	if s.fullyScheduled() || s.awaitsToken() {
 		return 0
 	}
 	if s.drafts > 0 && s.given > 0 {
@@ -91,10 +91,10 @@ func (s *sequence) missing() int32 {
 	return s.known() + s.drafts - s.computed - s.given
 }
 
-// decodes says that it is past its prefill and has tokens to come.
-func (s *sequence) decodes() bool { return s.produces && !s.foreseen() && !s.away() }
+// decodes reports whether it is past its prefill and has output left.
+func (s *sequence) decodes() bool { return s.produces && !s.fullyScheduled() && !s.awaitsToken() }
 
-// inPrefill says that there are tokens of its prefill to give.
+// inPrefill reports whether it has prefill tokens left.
 func (s *sequence) inPrefill() bool { return !s.produces && s.missing() > 0 }
 
 func (s *sequence) urgency() sched.Urgency {
@@ -109,7 +109,7 @@ func (s *sequence) progress() sched.Progress {
 	}
 }
 
-// compareUrgency is negative when p goes before q in an ordered queue.
+// compareUrgency is negative if p is before q in an ordered queue.
 func compareUrgency(p, q sched.Urgency) int {
 	return cmp.Or(cmp.Compare(p.Key, q.Key), cmp.Compare(p.Arrival, q.Arrival), cmp.Compare(p.Request, q.Request))
 }

@@ -5,18 +5,17 @@ import (
 	"clifftop/workload"
 )
 
-// store is who has which KV blocks, and what a prefix cache knows. The charge for windowed layers
-// is counted elsewhere.
+// store is the KV blocks of all sequences, with a prefix cache. It does not count the charge for windowed layers.
 type store interface {
-	// free is the number of blocks that nobody references; largest that of those that one
-	// sequence can take at once; shared the references beyond the first, over all blocks.
+	// free is the number of blocks without references; largest how many of them one sequence can take at once; shared
+	// the references beyond the first, over all blocks.
 	free() int
 	largest() int
 	shared() int
-	// lookup finds the leading tokens of s, at most so many, that the cache holds, and how many of
-	// their blocks are referenced.
+	// lookup returns how many leading tokens of s, at most most, the cache holds, and how many of their blocks are
+	// referenced.
 	lookup(s *sequence, most int32) (tokens int32, held int)
-	// lost is from where to where the cache would hold more, but for evictions.
+	// lost is the range of tokens that the cache would hold too, but for evictions.
 	lost(s *sequence, most int32) (from, to int32)
 	// path numbers the nodes of a radix tree that hold what lookup finds, from the root on.
 	path(s *sequence, most int32) []int32
@@ -25,13 +24,13 @@ type store interface {
 	// holds is the number of blocks that s holds. take gives it more, as many as it can have.
 	holds(s *sequence) int
 	take(s *sequence, blocks int)
-	// grows says whether s can have so many more, if there are as many.
+	// grows reports whether s may take this many more blocks, if there are enough.
 	grows(s *sequence, blocks int) bool
-	// known tells that the first tokens of s are known and computed, or given to an iteration; done that
-	// a prefill chunk up to there has been processed.
+	// known is called when the first tokens of s are known and computed, or given to an iteration; done when a prefill
+	// chunk up to there has been processed.
 	known(s *sequence, tokens int32)
 	done(s *sequence, tokens int32)
-	// release takes all blocks from s. ended says that it is complete.
+	// release frees all blocks of s. ended means that it is complete.
 	release(s *sequence, ended bool)
 }
 
@@ -41,11 +40,11 @@ type kvState struct {
 	blocks  []int    // paged: the block table
 	entered int      // paged: leading blocks that are in the prefix cache, or were taken from it
 
-	start, length int // contiguous: the hole
+	start, length int // contiguous: its run
 
-	tokens  []Token    // radix: prompt and answer
+	tokens  []Token    // radix: prompt and output
 	node    *TokenNode // radix: the end of its prefix in the tree
-	private int        // radix: blocks that it holds beside those
+	private int        // radix: its blocks that are not in the tree
 }
 
 func newStore(cfg *engine.Config) store {

@@ -18,10 +18,10 @@ type Tier struct {
 	target                       int // length that the recent list should have
 }
 
-// Has says that a chunk is in the tier.
+// Has reports whether a chunk is in the tier.
 func (t *Tier) Has(key uint64) bool { return t.keeps(key) && !slices.Contains(t.Torn, key) }
 
-// keeps says that a chunk has a place in the tier.
+// keeps reports whether a chunk has a place in the tier.
 func (t *Tier) keeps(key uint64) bool {
 	return slices.Contains(t.recent, key) || slices.Contains(t.frequent, key)
 }
@@ -87,7 +87,7 @@ func (t *Tier) enter(key uint64) (gone []uint64) {
 	return gone
 }
 
-// makeRoom is what happens before a chunk comes that nobody remembers.
+// makeRoom evicts what must go before an unknown chunk is stored.
 func (t *Tier) makeRoom() []uint64 {
 	if len(t.recent)+len(t.recentGhosts) == t.Capacity {
 		if len(t.recent) == t.Capacity {
@@ -106,7 +106,7 @@ func (t *Tier) makeRoom() []uint64 {
 	return nil
 }
 
-// replace turns a chunk into a ghost if the tier is full.
+// replace evicts a chunk and keeps its key as a ghost entry, if the tier is full.
 func (t *Tier) replace(forFrequentGhost bool) []uint64 {
 	if t.Len() < t.Capacity {
 		return nil

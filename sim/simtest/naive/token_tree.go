@@ -9,7 +9,7 @@ import (
 // TokenTree is the definition of the radix cache, [kv.Radix]: the same tree with every token written
 // out, and searched as a whole wherever something is looked for.
 type TokenTree struct {
-	// Page is the number of tokens of a block, Available the number of blocks that belong to nobody.
+	// Page is the number of tokens of a block, Available the number of blocks that are not allocated.
 	Page, Available int
 	root            TokenNode
 	clock, births   int
@@ -37,7 +37,7 @@ type Token struct {
 	Offset  int32
 }
 
-// Tokens writes out the first n tokens of a request, prompt and answer.
+// Tokens returns the first n tokens of a request, prompt and output.
 func Tokens(r *workload.Request, n int32) []Token {
 	var list []Token
 	for _, s := range r.Text(nil) {
@@ -48,7 +48,7 @@ func Tokens(r *workload.Request, n int32) []Token {
 	return list[:n]
 }
 
-// NewTokenTree returns an empty tree with so many blocks to take.
+// NewTokenTree returns an empty tree and a number of available blocks.
 func NewTokenTree(blocks, page int) *TokenTree { return &TokenTree{Page: page, Available: blocks} }
 
 // Root is the empty prefix.

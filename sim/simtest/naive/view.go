@@ -18,7 +18,7 @@ type view struct {
 
 var _ sched.View = view{}
 
-// compose lets the policy decide what the next iteration does.
+// compose calls the policy for the next iteration.
 func (n *Engine) compose(at clock.Time) *iteration {
 	it := &iteration{budget: int32(n.cfg.MaxNumBatchedTokens)}
 	n.blocked = sched.NotBlocked
@@ -36,17 +36,17 @@ func (n *Engine) compose(at clock.Time) *iteration {
 	return it
 }
 
-// wrong notes what the policy must not do.
+// wrong records a violation of the policy's rules.
 func (v view) wrong(format string, args ...any) {
 	if v.fault == nil {
 		v.fault = fmt.Errorf("at %v: policy %T: %w", v.at, v.cfg.Scheduler, fmt.Errorf(format, args...))
 	}
 }
 
-// handle is that of s, which is its request's number.
+// handle is the handle of s: its request's ID.
 func handle(s *sequence) sched.Seq { return sched.Seq(s.rec.Request.ID) }
 
-// seq is the sequence of a handle: one that runs, or that ran.
+// seq is the sequence of a handle, which has been admitted.
 func (v view) seq(i sched.Seq) *sequence {
 	if s := v.byID[int64(i)]; s != nil && s.serial > 0 {
 		return s
@@ -70,7 +70,7 @@ func (v view) Blocked(why sched.Cause) {
 	if v.WaitingLen() == 0 {
 		return
 	}
-	if v.blocked = why; v.place(0).away() {
+	if v.blocked = why; v.place(0).awaitsToken() {
 		v.blocked = sched.HeldByPolicy
 	}
 }
@@ -86,7 +86,7 @@ func (v view) Booked() int {
 func (v view) Remaining(limit int32) int64 {
 	sum := int64(0)
 	for _, s := range v.running {
-		if !s.foreseen() {
+		if !s.fullyScheduled() {
 			sum += int64(min(s.declared-s.scheduled, limit))
 		}
 	}
@@ -150,7 +150,7 @@ func (v view) DecodeFirst() bool {
 	return v.together(decodes)
 }
 
-// room says that each sequence of the list can have one token.
+// room reports whether each sequence of the list can have one token.
 func (v view) room(list []*sequence) bool {
 	need := 0
 	for _, s := range list {
@@ -197,8 +197,8 @@ func (v view) Give(i sched.Seq, tokens int32) {
 	}
 }
 
-// give schedules tokens of a sequence that has the blocks for them. Blocks that they fill enter the
-// prefix cache at once, as far as the tokens have been delivered by now.
+// give schedules tokens of a sequence that has the blocks for them. Blocks that they fill enter the prefix cache at
+// once, as far as their tokens have been delivered.
 func (v view) give(s *sequence, tokens int32) {
 	s.given = tokens
 	v.budget -= tokens
@@ -217,7 +217,7 @@ func (v view) preempt(s *sequence, head bool) {
 func (v view) SwapOut(i sched.Seq) bool {
 	s := v.runs(i)
 	blocks := v.BlocksFor(s.computed)
-	if s.foreseen() || s.computed == 0 || v.hosted+blocks > v.cfg.HostBlocks {
+	if s.fullyScheduled() || s.computed == 0 || v.hosted+blocks > v.cfg.HostBlocks {
 		return false
 	}
 	s.hosted = blocks
@@ -228,7 +228,7 @@ func (v view) SwapOut(i sched.Seq) bool {
 	return true
 }
 
-// takeOut puts s out of the running batch and of the iteration being composed, and into the queue.
+// takeOut moves s from the running batch, and from the iteration that is composed, to the queue.
 func (v view) takeOut(s *sequence, head bool) {
 	v.preempts = true
 	v.budget += s.given
@@ -237,7 +237,7 @@ func (v view) takeOut(s *sequence, head bool) {
 	s.rec.Preemptions++
 	v.changes.preempted = append(v.changes.preempted, s.rec.Request.ID)
 	v.obs.Preempted(v.at)
-	if s.foreseen() {
+	if s.fullyScheduled() {
 		v.finishing = append(v.finishing, s)
 		return
 	}
@@ -252,7 +252,7 @@ func (v view) Waiting(i int) (sched.Waiting, bool) {
 		return sched.Waiting{}, false
 	}
 	s := v.place(i)
-	if s.away() {
+	if s.awaitsToken() {
 		return sched.Waiting{}, false
 	}
 	w := v.describe(s)
@@ -354,7 +354,7 @@ func (v view) Reserve(i sched.Seq, tokens int32) bool {
 	return ok
 }
 
-// reserve makes s hold so many blocks, which are more than it holds.
+// reserve gives s blocks up to a number in all, which is more than it holds.
 func (v view) reserve(s *sequence, blocks int) bool {
 	if !v.cfg.Contiguous {
 		return v.hold(s, blocks)

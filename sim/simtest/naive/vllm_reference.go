@@ -7,8 +7,8 @@ import (
 	"clifftop/sim/sched"
 )
 
-// VLLMReference is vLLM's scheduler read a second time, without the verbs of a policy: it walks the naive engine's own
-// lists. It runs only on [Run], where it must do the same as the policy whose knobs it has.
+// VLLMReference is a second implementation of vLLM's scheduler, which does not use the operations of a view: it walks
+// the naive engine's own lists. It runs only on [Run], where it must do the same as the policy with its knobs.
 func VLLMReference(p *sched.VLLM) sched.Scheduler { return vllmReference{p} }
 
 type vllmReference struct{ *sched.VLLM }
@@ -46,7 +46,7 @@ func (p vllmReference) extendRunning(n view) {
 	}
 }
 
-// compareVictims is positive when a has to go rather than b.
+// compareVictims is positive if a is preempted rather than b.
 func (p vllmReference) compareVictims(n view, a, b *sequence) int {
 	last := cmp.Compare(a.serial, b.serial)
 	switch p.Victim {
@@ -66,7 +66,7 @@ func (p vllmReference) compareVictims(n view, a, b *sequence) int {
 func (p vllmReference) admitWaiting(n view) {
 	for len(n.waiting) > 0 {
 		s := n.place(0)
-		if s.away() {
+		if s.awaitsToken() {
 			n.Blocked(sched.HeldByPolicy)
 			return
 		}
@@ -90,7 +90,7 @@ func (p vllmReference) admitWaiting(n view) {
 			tokens = cached + want
 		}
 		tokens = max(tokens, slots(&n.cfg, cached+want))
-		need := n.BlocksFor(tokens) - held // hits that nobody references come out of the free blocks
+		need := n.BlocksFor(tokens) - held // cached blocks without references come out of the free blocks
 		if len(n.running) > 0 {
 			need += int(p.Watermark * float64(n.cfg.NumGPUBlocks))
 		}
