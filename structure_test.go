@@ -115,11 +115,9 @@ func sizeOf(t *testing.T, f sourceFile, dir string, spec *ast.TypeSpec, fields m
 // larger are the types that are still above the limits, with their sizes. A size here may only fall.
 var larger = map[string]int{
 	"methods of report/plot.sweep":    49,
-	"methods of sim/engine.Engine":    186,
 	"fields of report/collect.bucket": 37,
 	"fields of report/collect.totals": 26,
 	"fields of report/curve.measures": 29,
-	"fields of sim/engine.Engine":     38,
 }
 
 // provided are interfaces that Clifftop implements and authors of policies and routers only call.

@@ -137,14 +137,3 @@ func progress(r *workload.Request) sched.Progress {
 		Request: r.ID, User: r.User, Session: r.Session, Class: r.Class, Priority: r.Priority, Prompt: r.InputTokens,
 	}
 }
-
-// keyOf returns the key that the order gives to a request that joins the queue. seq is its sequence or none.
-func (r *Engine) keyOf(req *workload.Request, seq int32) int64 {
-	if r.cfg.Order == nil {
-		return 0
-	}
-	d := &r.it.orderView
-	*d = sched.Waiting{}
-	r.space.describe(&waiting{req: *req, seq: seq}, d)
-	return r.cfg.Order.Key(d)
-}

@@ -56,34 +56,48 @@ func Deadline(c *workload.Client, started bool) (after clock.Duration, how workl
 	return after, how
 }
 
+// clientSide is the clients of an engine's requests as the engine knows them: what has been sent to them, who has left,
+// and whether the link to them is lost.
+type clientSide struct {
+	e *Engine
+	link
+	aborts []int64 // requests whose clients have left since the last boundary
+}
+
+// Abort marks a request whose client left at the instant at; it goes at the next boundary.
+func (c *clientSide) Abort(at clock.Time, id int64) {
+	c.aborts = append(c.aborts, id)
+	c.e.cut(at)
+}
+
 // HasFirstToken reports whether the first token of sequence i has been delivered.
-func (r *Engine) HasFirstToken(i int32) bool { return r.seqs.at(i).rec.FirstToken != clock.Never }
+func (c *clientSide) HasFirstToken(i int32) bool { return c.e.seqs.at(i).rec.FirstToken != clock.Never }
 
 // ClientLeft notes that the client of a sequence has left, which saw its first token at the instant first. The cache
 // may keep what the sequence has computed for the next attempt.
-func (r *Engine) ClientLeft(c *Client, first clock.Time) {
-	s := r.seqs.at(c.Seq)
+func (c *clientSide) ClientLeft(left *Client, first clock.Time) {
+	s := c.e.seqs.at(left.Seq)
 	s.rec.ClientFirst = first
-	c.Note(&s.rec)
-	if c.Again && r.space.caching {
-		r.space.indexOwnBlocks(s)
+	left.Note(&s.rec)
+	if left.Again && c.e.space.caching {
+		c.e.space.indexOwnBlocks(s)
 	}
 }
 
 // delivered is the number of tokens of sequence i in iterations that ended before the instant at, which is at most the
 // next boundary.
-func (r *Engine) delivered(i int32, at clock.Time) int32 {
-	s := r.seqs.at(i)
+func (c *clientSide) delivered(i int32, at clock.Time) int32 {
+	s := c.e.seqs.at(i)
 	n := s.issued
 	if s.phase == decoding {
-		n += int32(r.steps(s) - s.joined)
-		if r.ahead.N > 0 { // the first step is counted, others may have been made since
-			n += int32(max(r.ahead.FirstEndAtOrAfter(at)-1, 0)) - 1
+		n += int32(c.e.steps(s) - s.joined)
+		if c.e.ahead.N > 0 { // the first step is counted, others may have been made since
+			n += int32(max(c.e.ahead.FirstEndAtOrAfter(at)-1, 0)) - 1
 		}
 	}
-	for k := range r.inFlight.n {
-		if f := r.inFlight.at(k); f.end >= at && r.inFlight.emits(f, i) {
-			n -= r.inFlight.tokensOf(s)
+	for k := range c.e.inFlight.n {
+		if f := c.e.inFlight.at(k); f.end >= at && c.e.inFlight.emits(f, i) {
+			n -= c.e.inFlight.tokensOf(s)
 		}
 	}
 	return n
@@ -102,11 +116,11 @@ func (q *iterationRing) tokensOf(s *sequence) int32 {
 type link struct{ from, to clock.Time }
 
 // LoseLink cuts the engine off from its clients and the routers from now until an instant.
-func (r *Engine) LoseLink(now, until clock.Time) {
-	r.link = link{now, until}
-	for k, s := range r.seqs.items {
+func (c *clientSide) LoseLink(now, until clock.Time) {
+	c.link = link{now, until}
+	for k, s := range c.e.seqs.items {
 		if s.rec.Request.OutputTokens > 0 {
-			s.received = r.delivered(int32(k), now)
+			s.received = c.delivered(int32(k), now)
 		}
 	}
 }
@@ -119,10 +133,10 @@ func (d *link) OverLink(at clock.Time) clock.Time { return max(at, d.to) }
 
 // ReceivedBy returns what the client of sequence i has been sent by now: when it sees the first token, and how many
 // tokens.
-func (r *Engine) ReceivedBy(i int32, now clock.Time) (first clock.Time, tokens int32) {
-	s := r.seqs.at(i)
-	first, tokens = s.rec.ClientFirst, r.delivered(i, now)
-	if r.link.LinkLost(now) {
+func (c *clientSide) ReceivedBy(i int32, now clock.Time) (first clock.Time, tokens int32) {
+	s := c.e.seqs.at(i)
+	first, tokens = s.rec.ClientFirst, c.delivered(i, now)
+	if c.link.LinkLost(now) {
 		if tokens = s.received; tokens == 0 {
 			first = clock.Never
 		}
@@ -131,18 +145,41 @@ func (r *Engine) ReceivedBy(i int32, now clock.Time) (first clock.Time, tokens i
 }
 
 // leaveDuringLinkLoss lets the client of s, whose answer is complete, leave if it would before the link is back.
-func (r *Engine) leaveDuringLinkLoss(s *sequence) {
+func (c *clientSide) leaveDuringLinkLoss(s *sequence) {
 	rec := &s.rec
 	after, how := Deadline(rec.Request.Client, s.received > 0)
-	settled := max(rec.Request.Arrival, rec.Request.Arrival.Add(after-r.cfg.NetworkOut))
-	if after == 0 || settled >= r.link.to {
+	settled := max(rec.Request.Arrival, rec.Request.Arrival.Add(after-c.e.cfg.NetworkOut))
+	if after == 0 || settled >= c.link.to {
 		return
 	}
 	end := workload.End{How: how, At: rec.Request.Arrival.Add(after), First: rec.ClientFirst, Tokens: s.received}
 	if s.received == 0 {
 		rec.ClientFirst, end.First = clock.Never, clock.Never
 	}
-	d := Departure{Left: end.At, Ending: how, Again: r.host.Done(&rec.Request, end)}
+	d := Departure{Left: end.At, Ending: how, Again: c.e.host.Done(&rec.Request, end)}
 	d.Note(rec)
 	rec.ClientLast = clock.Never
+}
+
+// deliverFirst notes the first token after an admission.
+func (c *clientSide) deliverFirst(s *sequence, end clock.Time) {
+	if c.e.connector.handsOff(s) {
+		c.e.obs.Dropped(end, 1)
+		return
+	}
+	if s.rec.FirstToken == clock.Never {
+		s.rec.FirstToken = end
+		if s.rec.Left == clock.Never {
+			s.rec.ClientFirst = c.seen(end, s.firstPlace)
+		}
+		c.e.host.Began(&s.rec.Request, int32(c.e.index))
+	}
+	if s.phase == decoding || s.phase == speculating || s.phase == finishing {
+		c.e.requests.stream(s)
+	}
+}
+
+// seen is when a client sees the token that is the rank-th of those of an iteration that ends at an instant.
+func (c *clientSide) seen(end clock.Time, rank int32) clock.Time {
+	return c.link.OverLink(end).Add(c.e.cfg.NetworkOut + clock.Duration(rank)*c.e.cfg.StreamPerSequence)
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"clifftop/sim/clock"
-	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -18,14 +17,10 @@ import (
 type Engine struct {
 	env
 	timeline
-	levels     event.Levels             // in the system are the requests that were sent here, which the fleet counts
-	uncomputed int64                    // prompt tokens of waiting and running requests that no iteration was given
-	late       map[int64]clock.Duration // how long requests that have not been admitted were held at the router
-	aborts     []int64                  // requests whose clients have left since the last boundary
-	link
+	requests
+	clientSide
 	retired bool // another engine has taken its place
 
-	queue   queue
 	seqs    slab
 	running runningBatch
 	decoders
@@ -37,24 +32,6 @@ type Engine struct {
 	gpu
 	reporter
 }
-
-// env is the simulation around an engine, and its place there.
-type env struct {
-	cfg       Config
-	host      Host
-	obs       *event.Fanout
-	transfers *Transfers
-	index     int // its number in the fleet
-}
-
-// Index is the number of the replica.
-func (v *env) Index() int { return v.index }
-
-// Config is the configuration, which must not be changed.
-func (v *env) Config() *Config { return &v.cfg }
-
-// Observers are told what happens in the engine.
-func (v *env) Observers() *event.Fanout { return v.obs }
 
 // New makes an engine of a valid configuration.
 func New(cfg Config, in Setup) *Engine {
@@ -80,7 +57,8 @@ func New(cfg Config, in Setup) *Engine {
 		r.inFlight.pipe = r.pipe
 	}
 	r.connector = newConnector(r, in.Before)
-	r.queue = newQueue(cfg.Order)
+	r.clientSide.e = r
+	r.requests = requests{env: &r.env, seqs: &r.seqs, space: &r.space, queue: newQueue(cfg.Order)}
 	r.decoders.init(r)
 	r.drafter = newDrafter(cfg.Speculative)
 	if old := in.Before; old != nil {
@@ -92,15 +70,8 @@ func New(cfg Config, in Setup) *Engine {
 	return r
 }
 
-// Levels are the numbers of requests by state. The fleet counts those in the system.
-func (r *Engine) Levels() *event.Levels { return &r.levels }
-
 // Blocked says why the head of the queue was not admitted at the last scheduling.
 func (r *Engine) Blocked() sched.Cause { return r.it.blocked }
-
-// Uncomputed returns the number of prompt tokens, of waiting and running requests, that no iteration has computed or is
-// computing.
-func (r *Engine) Uncomputed() int64 { return r.uncomputed }
 
 // Group is the engines with which this one iterates in lock step, itself included; nil if it iterates alone.
 func (r *Engine) Group() []*Engine {
@@ -108,26 +79,6 @@ func (r *Engine) Group() []*Engine {
 		return nil
 	}
 	return r.lock.ranks
-}
-
-// Delay notes that a request, which will be enqueued, is held at the router for a time.
-func (r *Engine) Delay(req *workload.Request, by clock.Duration) {
-	if r.late == nil {
-		r.late = make(map[int64]clock.Duration)
-	}
-	r.late[req.ID] = by
-}
-
-// Forget undoes Delay for a request that was not admitted.
-func (r *Engine) Forget(request int64) { delete(r.late, request) }
-
-// Queued is when a request that has not been admitted reached the engine's queue.
-func (r *Engine) Queued(req *workload.Request) clock.Time {
-	at := r.cfg.visible(req)
-	if len(r.late) > 0 {
-		at = at.Add(r.late[req.ID])
-	}
-	return at
 }
 
 // Enqueue puts a request into the waiting queue at the instant at, which is not past the next
@@ -139,19 +90,6 @@ func (r *Engine) Enqueue(at clock.Time, req *workload.Request) {
 	}
 	r.levels.Waiting++
 	r.uncomputed += int64(req.InputTokens)
-}
-
-// QueueFull reports whether the admission limit is reached.
-func (r *Engine) QueueFull() bool {
-	l, most := &r.levels, r.cfg.MaxQueuedRequests
-	return most > 0 && l.Waiting+l.Running >= most ||
-		r.cfg.MaxQueuedTokens > 0 && r.uncomputed >= r.cfg.MaxQueuedTokens
-}
-
-// Abort marks a request whose client left at the instant at; it goes at the next boundary.
-func (r *Engine) Abort(at clock.Time, id int64) {
-	r.aborts = append(r.aborts, id)
-	r.cut(at)
 }
 
 // Boundary does what is due at the instant r.next. When requests have ended, and their clients send the

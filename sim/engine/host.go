@@ -41,6 +41,24 @@ type Setup struct {
 	Before *Engine
 }
 
+// env is the simulation around an engine, and its place there.
+type env struct {
+	cfg       Config
+	host      Host
+	obs       *event.Fanout
+	transfers *Transfers
+	index     int // its number in the fleet
+}
+
+// Index is the number of the replica.
+func (v *env) Index() int { return v.index }
+
+// Config is the configuration, which must not be changed.
+func (v *env) Config() *Config { return &v.cfg }
+
+// Observers are told what happens in the engine.
+func (v *env) Observers() *event.Fanout { return v.obs }
+
 // What a fleet asks its engines.
 
 // Warm puts what an earlier request left into the prefix cache, and into the tiers. See [sim.Simulation.Warm].

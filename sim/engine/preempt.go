@@ -50,18 +50,6 @@ func (it *batchBuilder) takeOut(i int32, s *sequence) {
 	}
 }
 
-// requeue returns sequence i, which was preempted, to the queue.
-func (r *Engine) requeue(i int32, s *sequence, tail bool) {
-	s.phase = preempted
-	req := &s.rec.Request
-	key := r.keyOf(req, i)
-	if tail {
-		r.queue.pushTail(req, i, key)
-	} else {
-		r.queue.pushHead(req, i, key)
-	}
-}
-
 // takeBack takes back what s got in this iteration, and removes it from the cohort.
 func (it *batchBuilder) takeBack(i int32, s *sequence) {
 	it.r.space.Settle()

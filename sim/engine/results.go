@@ -46,32 +46,6 @@ func (r *Engine) process(f *iteration) {
 	r.space.insertChunks(f, math.MaxInt64)
 }
 
-// deliverFirst notes the first token after an admission.
-func (r *Engine) deliverFirst(s *sequence, end clock.Time) {
-	if r.connector.handsOff(s) {
-		r.obs.Dropped(end, 1)
-		return
-	}
-	if s.rec.FirstToken == clock.Never {
-		s.rec.FirstToken = end
-		if s.rec.Left == clock.Never {
-			s.rec.ClientFirst = r.seen(end, s.firstPlace)
-		}
-		r.host.Began(&s.rec.Request, int32(r.index))
-	}
-	if s.phase == decoding || s.phase == speculating || s.phase == finishing {
-		r.stream(s)
-	}
-}
-
-// stream counts s, which runs, among those that have been delivered a token since their admission.
-func (r *Engine) stream(s *sequence) {
-	if !s.streamed {
-		s.streamed = true
-		r.levels.Decoding++
-	}
-}
-
 // deliverAwaited notes the token of sequence i that was in flight when it was admitted again.
 func (r *Engine) deliverAwaited(i int32) {
 	s := r.seqs.at(i)
@@ -109,11 +83,6 @@ func (r *Engine) keepsSeat(i int32, f *iteration) bool {
 		r.seqs.sortBySerial(next.finishes)
 	}
 	return true
-}
-
-// seen is when a client sees the token that is the rank-th of those of an iteration that ends at an instant.
-func (r *Engine) seen(end clock.Time, rank int32) clock.Time {
-	return r.link.OverLink(end).Add(r.cfg.NetworkOut + clock.Duration(rank)*r.cfg.StreamPerSequence)
 }
 
 // answer hands the client of s its last token.
@@ -177,17 +146,6 @@ func (k *space) remember(s *sequence) {
 	if k.radix != nil {
 		k.insert(s, computed)
 	}
-}
-
-// leaveQueue takes s, which was preempted, out of the queue.
-func (r *Engine) leaveQueue(s *sequence) {
-	r.queue.remove(&s.rec.Request)
-	r.levels.Waiting--
-	if s.hosted == 0 {
-		s.computed = 0
-	}
-	r.uncomputed -= s.promptLeft()
-	r.space.hosted -= s.hosted
 }
 
 // end tells that the life of sequence i is over and forgets it.
