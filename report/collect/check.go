@@ -34,15 +34,15 @@ func (c *Collector) Check() error {
 	t.check(c.partial || c.opts.End > 0, equal)
 	all := c.whole()
 	equal("GPU time of iterations and of time buckets, in femtoseconds", c.totals.busy, all.busy)
-	equal("tokens emitted and tokens of requests", all.output, t.recTokens)
-	equal("tokens recomputed and those of requests", all.recomputed, t.recRecomputed)
+	equal("tokens emitted and tokens of requests", all.output, t.records.tokens)
+	equal("tokens recomputed and those of requests", all.recomputed, t.records.recomputed)
 	for i, what := range [...]string{"tokens computed again", "tokens that the cache had lost", "drafts"} {
-		equal("GPU time of "+what+" and that of requests, in femtoseconds", all.lost[i], t.gpu[i])
+		equal("GPU time of "+what+" and that of requests, in femtoseconds", all.lost[i], t.records.gpu[i])
 	}
 	if t.preemptions == 0 && t.undone == 0 {
 		equal("prompt tokens computed and those of requests that were not cached", all.prefill, t.completedInput)
 		// whose first replica drops its token
-		decoded := t.recTokens - t.outcomes[event.Completed] + t.dropped - t.handed
+		decoded := t.records.tokens - t.outcomes[event.Completed] + t.dropped - t.handed
 		equal("tokens computed, and those of prompts, recomputed ones, decoded ones and rejected drafts",
 			all.computed(), t.completedInput+all.recomputed+decoded+all.rejected())
 	}

@@ -105,28 +105,6 @@ type cursor struct {
 	width      int64
 }
 
-// totals are sums over the whole run.
-type totals struct {
-	ledger
-	input, cached, successful      int64
-	good                           int64         // tokens
-	goodWork                       int64         // tokens computed at least
-	goodTime                       clock.Uint128 // femtoseconds of the GPU for them
-	recTokens, recRecomputed       int64
-	completedInput, wasted         int64 // prompt tokens computed; output of no use
-	completedPrompts               int64 // prompt tokens
-	dropped                        int64
-	busy                           clock.Uint128 // femtoseconds of iterations
-	further                        clock.Uint128 // those times the stages beyond the first that they passed
-	gpu                            vain          // of all attempts
-	preemptions                    int64
-	handed                         int64         // requests whose prompt another replica computed
-	undone                         int64         // attempts that were admitted and did not complete
-	arrivals, endedArrivals        clock.Uint128 // sums of instants
-	system, engine, queue, running clock.Uint128 // sums of residence
-	decoding                       clock.Uint128
-}
-
 // Classes of waiting, by what holds the first request in the queue back.
 const (
 	gapNone = iota

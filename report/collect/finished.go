@@ -11,7 +11,7 @@ func (c *Collector) Finished(rec *event.Record) {
 	if rec.Replica < 0 {
 		c.unrouted++
 	}
-	c.totals.worked(rec)
+	c.totals.records.add(rec)
 	c.totals.stayed(rec)
 	if rec.FirstToken != clock.Never {
 		c.prefilled(rec)
@@ -24,47 +24,13 @@ func (c *Collector) Finished(rec *event.Record) {
 	}
 }
 
-// worked counts what was computed for an attempt.
-func (t *totals) worked(rec *event.Record) {
-	t.recTokens += int64(rec.Tokens)
-	t.recRecomputed += int64(rec.RecomputedTokens)
-	t.gpu.add(&rec.GPU)
-}
-
-// stayed adds the times that an attempt was in the system and in its parts.
-func (t *totals) stayed(rec *event.Record) {
-	arrival := rec.Request.Arrival
-	add(&t.endedArrivals, int64(arrival))
-	add(&t.system, int64(ended(rec)-arrival))
-	if rec.Queued == clock.Never || rec.Released == clock.Never {
-		return
-	}
-	add(&t.engine, int64(rec.Released-rec.Queued)-int64(rec.Between))
-	if rec.HandedOver {
-		t.handed++
-	}
-	admitted := min(rec.Scheduled, rec.Released)
-	add(&t.queue, int64(admitted-rec.Queued))
-	add(&t.running, int64(rec.Released-admitted))
-	if rec.FirstToken < rec.Released {
-		add(&t.decoding, int64(rec.Released-rec.FirstToken))
-	}
-}
-
 // prefilled counts a prompt at the time of its first token.
 func (c *Collector) prefilled(rec *event.Record) {
 	c.line.upTo(rec.FirstToken).prefilled(rec)
-	c.totals.input += int64(rec.Request.InputTokens)
-	c.totals.cached += int64(rec.CachedTokens)
+	c.totals.prefilled(rec)
 	if rec.LoadedTokens > 0 && len(c.opts.Tiers) > 0 {
 		c.loaded(&c.line, rec)
 	}
-}
-
-// prefilled counts a prompt whose first token came in the bucket.
-func (b *bucket) prefilled(rec *event.Record) {
-	b.input += int64(rec.Request.InputTokens)
-	b.cached += int64(rec.CachedTokens)
 }
 
 // passOn gives the record to all who keep an account of their own.
@@ -93,12 +59,6 @@ func (c *Collector) failed(rec *event.Record, last bool) {
 	}
 }
 
-// failed counts what an attempt produced in vain that ended in the bucket.
-func (b *bucket) failed(rec *event.Record) {
-	b.failedOutput += int64(rec.Tokens)
-	b.vain.add(&rec.GPU)
-}
-
 // succeeded counts a completed request, and takes its sample.
 func (c *Collector) succeeded(rec *event.Record) {
 	c.line.upTo(rec.ClientLast).completions++
@@ -110,7 +70,7 @@ func (c *Collector) succeeded(rec *event.Record) {
 	s := newSample(rec)
 	good := c.limits.good(&s)
 	if good {
-		t.good += int64(s.tokens)
+		t.goodTokens += int64(s.tokens)
 		add(&t.goodTime, rec.GPU.Prefill+rec.GPU.Decode)
 		t.goodWork += int64(computed-rec.LaterCachedTokens) + int64(rec.Tokens-1)
 	}
@@ -119,19 +79,6 @@ func (c *Collector) succeeded(rec *event.Record) {
 		c.stages.at(s.arrival).sample(&s, good)
 	}
 	c.keep(&s)
-}
-
-// sample counts a completed request that arrived in the bucket.
-func (b *bucket) sample(s *sample, good bool) {
-	b.samples++
-	add(&b.ttft, int64(s.ttft))
-	if s.waited {
-		b.waited++
-	}
-	if good {
-		b.good++
-		b.goodTokens += int64(s.tokens)
-	}
 }
 
 // keep stores a sample, in a sketch once there are too many to store them all.

@@ -87,7 +87,7 @@ func TestStageTimeAddsUp(t *testing.T) {
 		worked = worked.Add(w)
 	}
 	var took clock.Uint128
-	for _, part := range c.totals.gpu {
+	for _, part := range c.totals.records.gpu {
 		took = took.Add(part)
 	}
 	if took.Cmp(worked) > 0 || worked.Sub(took).Float64() > 1e-9*worked.Float64() {

@@ -1,8 +1,6 @@
 package collect
 
 import (
-	"math/bits"
-
 	"clifftop/report"
 	"clifftop/report/stats"
 	"clifftop/sim/clock"
@@ -80,25 +78,6 @@ func (p *part) Finished(rec *event.Record) {
 		return
 	}
 	p.line.upTo(rec.ClientLast).completions++
-}
-
-// gapped counts inter-token gaps: weight times as many as n, whose sum is given.
-func (b *bucket) gapped(sum clock.Uint128, n, weight uint64) {
-	b.gapSum = b.gapSum.Add(sum.Mul(weight))
-	b.gapCount += int64(n * weight)
-}
-
-// holds counts a level that had a value for a time.
-func (b *bucket) holds(level int, value int64, picos uint64) {
-	hi, lo := bits.Mul64(uint64(value), picos)
-	b.levels[level] = b.levels[level].Add(clock.Uint128{Hi: hi, Lo: lo})
-	b.highest[level] = max(b.highest[level], value)
-	if level == inSystem {
-		b.watched += picos
-		if value == 0 {
-			b.vacant += picos
-		}
-	}
 }
 
 // align gives all parts the same buckets as the whole, and accounts for their levels until the end.
@@ -188,19 +167,6 @@ func (c summariser) replicaResults(w *window) ([]report.Replica, *report.Imbalan
 	}
 	n := float64(len(results))
 	return results, &report.Imbalance{Busy: stats.Ratio(most*n, busy), Requests: stats.Ratio(mostSent*n, sent)}
-}
-
-// concurrency is what the sums of levels tell.
-func (b *bucket) concurrency() report.Concurrency {
-	level := func(l int) report.Level {
-		if b.watched == 0 {
-			return report.Level{}
-		}
-		return report.Level{Mean: stats.Finite(b.levels[l].Float64() / float64(b.watched)),
-			Max: stats.Finite(float64(b.highest[l]))}
-	}
-	return report.Concurrency{InSystem: level(inSystem), Running: level(running), Decoding: level(decoding),
-		QueueDepth: level(waiting)}
 }
 
 // ReplicaSeries is [Collector.Series] of each replica of a fleet, at the same times. Arrivals are of attempts that were

@@ -62,7 +62,7 @@ func (c *Collector) produced(b *bucket, itl *stats.Histogram, s *event.Span) {
 		b.recomputed += n * int64(s.RecomputedTokens)
 	}
 	if s.Drafts > 0 {
-		b.drafts += n * int64(s.Drafts)
+		b.drafted += n * int64(s.Drafts)
 		b.accepted += n * int64(s.Accepted)
 		b.discarded += n * int64(s.Discarded)
 	}
@@ -83,14 +83,6 @@ func (c *Collector) produced(b *bucket, itl *stats.Histogram, s *event.Span) {
 	// After the first iteration the decoding sequences are level with each other.
 	itl.Record(s.First+int64(s.Wait)*clock.FemtosPerPico, uint64(s.Gaps))
 	itl.RecordProgression(s.First+s.Slope, s.Slope, s.N-1, uint64(s.Decodes))
-}
-
-// hold counts blocks, and the empty ones among them.
-func (b *bucket) hold(blocks, empty clock.Uint128) {
-	b.blocks = b.blocks.Add(blocks)
-	if empty != (clock.Uint128{}) {
-		b.empty = b.empty.Add(empty)
-	}
 }
 
 // lose counts time that is lost.

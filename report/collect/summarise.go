@@ -74,7 +74,7 @@ func (c summariser) counts(s *report.Summary) {
 		Recomputed: all.recomputed, Wasted: t.wasted + t.dropped,
 	}
 	if c.opts.SLO != nil {
-		good := t.good
+		good := t.goodTokens
 		s.Tokens.OutputGood = &good
 	}
 }
@@ -243,10 +243,10 @@ func (c summariser) system(s *report.Summary, w *window, sum *bucket, d *detail)
 	}
 	gaps(y, units, w)
 	y.GPUSeconds = c.gpuSeconds(w, units, d)
-	if sum.drafts > 0 {
+	if sum.drafted > 0 {
 		y.Speculative = &report.Speculative{
-			Drafted: sum.drafts, Accepted: sum.accepted,
-			AcceptanceRate: stats.Ratio(float64(sum.accepted), float64(sum.drafts)),
+			Drafted: sum.drafted, Accepted: sum.accepted,
+			AcceptanceRate: stats.Ratio(float64(sum.accepted), float64(sum.drafted)),
 			TokensPerStep:  stats.Ratio(float64(sum.decodes+sum.accepted-sum.discarded), float64(sum.decodes)),
 		}
 	}

@@ -3,7 +3,6 @@ package collect
 import (
 	"clifftop/report/stats"
 	"clifftop/sim/clock"
-	"clifftop/sim/event"
 )
 
 // A timeline divides a run into time buckets of equal width. There are at most maxBuckets of them: when a
@@ -31,45 +30,6 @@ const (
 	decoding
 	levels
 )
-
-// bucket holds the sums of one time bucket. What most events touch stands together.
-type bucket struct {
-	iterations, decodes int64
-	output, context     int64 // tokens emitted; tokens of context that decodes read
-	maxBlocks           int64
-	busy, blocks        clock.Uint128 // femtoseconds; block-femtoseconds
-	prefill, recomputed int64         // tokens computed
-
-	arrivals, completions int64
-	input, cached         int64         // tokens of prompts, by first token
-	samples               int64         // completed, by arrival
-	ttft                  clock.Uint128 // their sum, picoseconds
-	good, goodTokens      int64         // were within the SLO
-	waited                int64         // were not admitted at once
-	failures              int64         // ended without completing; by arrival
-	failedOutput          int64         // tokens of requests that ended without completing
-
-	// Of parts of a fleet, in the place of detail:
-	levels          [levels]clock.Uint128 // integrals, in picoseconds
-	highest         [levels]int64
-	watched, vacant uint64        // picoseconds: all, and those with nothing in the system
-	gapSum          clock.Uint128 // of inter-token gaps, in femtoseconds
-	gapCount        int64
-
-	gaps                [2 * gapClasses]int64 // picoseconds, by gapClass
-	preemptions         int64
-	drafts              int64         // verified beside the decodes,
-	accepted, discarded int64         // found right, and of these past the end of their answer
-	empty               clock.Uint128 // of blocks: reserved, block-femtoseconds
-	lost                [losses]clock.Uint128
-	vain                vain
-	worked              []clock.Uint128 // femtoseconds, by stage of a pipeline; nil where there is none
-
-	// Picoseconds by state, where replicas come and go, and of the whole of such a fleet the integral of requests held
-	// at the router.
-	states [event.States]uint64
-	held   clock.Uint128
-}
 
 // detail holds the distributions of one time bucket.
 type detail struct {
@@ -158,60 +118,6 @@ func (t *timeline) halve() {
 	}
 	clear(t.detail[n:])
 	t.detail = t.detail[:n]
-}
-
-// computed is the number of tokens computed.
-func (b *bucket) computed() int64 { return b.prefill + b.recomputed + b.decodes + b.drafts }
-
-// rejected is the number of drafts computed for nothing.
-func (b *bucket) rejected() int64 { return b.drafts - b.accepted + b.discarded }
-
-func (b *bucket) merge(c *bucket) {
-	b.arrivals += c.arrivals
-	b.completions += c.completions
-	b.input += c.input
-	b.cached += c.cached
-	b.output += c.output
-	b.failedOutput += c.failedOutput
-	b.prefill += c.prefill
-	b.recomputed += c.recomputed
-	b.decodes += c.decodes
-	b.drafts += c.drafts
-	b.accepted += c.accepted
-	b.discarded += c.discarded
-	b.context += c.context
-	b.iterations += c.iterations
-	b.preemptions += c.preemptions
-	b.busy = b.busy.Add(c.busy)
-	for i := range b.lost {
-		b.lost[i] = b.lost[i].Add(c.lost[i])
-	}
-	for i := range b.vain {
-		b.vain[i] = b.vain[i].Add(c.vain[i])
-	}
-	b.worked = both(b.worked, c.worked)
-	b.blocks, b.empty = b.blocks.Add(c.blocks), b.empty.Add(c.empty)
-	b.maxBlocks = max(b.maxBlocks, c.maxBlocks)
-	for i := range b.gaps {
-		b.gaps[i] += c.gaps[i]
-	}
-	b.failures += c.failures
-	b.samples += c.samples
-	b.ttft = b.ttft.Add(c.ttft)
-	b.waited += c.waited
-	b.good += c.good
-	b.goodTokens += c.goodTokens
-	for i := range b.levels {
-		b.levels[i] = b.levels[i].Add(c.levels[i])
-		b.highest[i] = max(b.highest[i], c.highest[i])
-	}
-	b.watched, b.vacant = b.watched+c.watched, b.vacant+c.vacant
-	b.gapSum = b.gapSum.Add(c.gapSum)
-	b.gapCount += c.gapCount
-	for i := range b.states {
-		b.states[i] += c.states[i]
-	}
-	b.held = b.held.Add(c.held)
 }
 
 // Take is a merge after which c must not be used.

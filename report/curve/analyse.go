@@ -133,7 +133,7 @@ func (a *analysis) add(value float64, s *report.Summary) {
 			if before := &a.at[n-1]; !unknown(before.hits) {
 				l.bestHits = max(l.bestHits, before.hits)
 			}
-			if before := &a.at[n-1]; before.hasTail() && (l.calmest < 0 || before.ttftP99 < a.at[l.calmest].ttftP99) {
+			if before := &a.at[n-1]; before.ttft.known() && (l.calmest < 0 || before.ttft.p99 < a.at[l.calmest].ttft.p99) {
 				l.calmest = n - 1
 			}
 		}

@@ -102,22 +102,6 @@ func (a *analysis) bound(m *measures, resource string) string {
 	return ""
 }
 
-// leaving is the part of the requests whose clients leave before the answer is complete, or that they send again,
-// whichever is more.
-func (m *measures) leaving() float64 {
-	return max(float64(m.left)/float64(max(m.sent, 1)), float64(m.retries)/float64(max(m.attempts, 1)))
-}
-
-func (m *measures) leavingText() string {
-	text := fmt.Sprintf("clients leave before the end of %s of the requests (%d of %d)",
-		layout.Percent(float64(m.left)/float64(max(m.sent, 1))), m.left, m.sent)
-	if m.retries > 0 {
-		text += fmt.Sprintf("; %s of the attempts are repetitions",
-			layout.Percent(float64(m.retries)/float64(max(m.attempts, 1))))
-	}
-	return text
-}
-
 // preempts reports whether the KV pool makes running requests give way, to an extent that matters.
 func (a *analysis) preempts(m *measures) bool {
 	return m.preemptions > 0 && m.recomputed >= a.WastedWork && !(m.kvMax < a.NearlyFull)

@@ -1,9 +1,11 @@
 package curve
 
 import (
+	"fmt"
 	"math"
 
 	"clifftop/report"
+	"clifftop/report/layout"
 	"clifftop/report/stats"
 )
 
@@ -25,13 +27,55 @@ type measures struct {
 	usdPerHour float64
 	recomputed float64 // fraction of the computed tokens that had been computed before
 
-	ttftP50, ttftP99, ttftP99Deviation float64
-	queueP50, queueP99                 float64
-	ttftN                              int64
-
-	sent, left, rejectedBusy, attempts, retries, preemptions int64
+	ttft, queue tail
+	requestCounts
+	preemptions int64
 
 	hasSLO, unsettled bool
+}
+
+// tail is the median of a latency and its 99th percentile with the standard deviation, in milliseconds.
+type tail struct {
+	p50, p99, deviation float64
+	samples             int64
+}
+
+// tailOf reads a latency.
+func tailOf(d *report.Distribution) tail {
+	t := tail{p50: stats.OrNaN(d.P50), p99: stats.OrNaN(d.P99), samples: d.N}
+	if d.P99 != nil {
+		t.deviation = p99Deviation(d)
+	}
+	return t
+}
+
+// known reports whether there are enough samples for the 99th percentile.
+func (t *tail) known() bool {
+	return !unknown(t.p50) && !unknown(t.p99) && t.samples >= report.MinSamplesP99
+}
+
+// requestCounts count requests and attempts. left are those whose client went away: timed out or cancelled.
+type requestCounts struct{ sent, left, rejectedBusy, attempts, retries int64 }
+
+// leftFraction is the fraction of requests whose client left before the end of the output.
+func (r *requestCounts) leftFraction() float64 { return float64(r.left) / float64(max(r.sent, 1)) }
+
+// retryFraction is the fraction of attempts that repeat an earlier one.
+func (r *requestCounts) retryFraction() float64 {
+	return float64(r.retries) / float64(max(r.attempts, 1))
+}
+
+// leaving is the larger of the two fractions.
+func (r *requestCounts) leaving() float64 { return max(r.leftFraction(), r.retryFraction()) }
+
+// leavingText describes both.
+func (r *requestCounts) leavingText() string {
+	text := fmt.Sprintf("clients leave before the end of %s of the requests (%d of %d)",
+		layout.Percent(r.leftFraction()), r.left, r.sent)
+	if r.retries > 0 {
+		text += fmt.Sprintf("; %s of the attempts are repetitions", layout.Percent(r.retryFraction()))
+	}
+	return text
 }
 
 // resources are what requests wait for, in the order of measures.waits.
@@ -46,7 +90,7 @@ const (
 
 // measuresOf reads the numbers.
 func measuresOf(s *report.Summary) measures {
-	y, r, d, q, g := &s.System, &s.Requests, &s.Latency.TTFT, &s.Latency.Queue, &s.System.GapByCause
+	y, r, g := &s.System, &s.Requests, &s.System.GapByCause
 	m := measures{
 		useful: stats.OrNaN(s.Throughput.SuccessfulOutputTokensPerS), requestsS: stats.OrNaN(s.Throughput.RequestsPerS),
 		inSystem: stats.OrNaN(s.Concurrency.InSystem.Mean), growth: stats.OrNaN(s.Window.GrowthRequestsPerS),
@@ -56,17 +100,12 @@ func measuresOf(s *report.Summary) measures {
 		usdPerHour: math.NaN(), recomputed: recomputedShare(s),
 		waits: [...]float64{waitsKV: stats.OrNaN(g.KV), waitsSeats: stats.OrNaN(g.Seats),
 			waitsTokenBudget: stats.OrNaN(g.TokenBudget), waitsPolicy: stats.OrNaN(g.Policy)},
-		ttftP50: stats.OrNaN(d.P50), ttftP99: stats.OrNaN(d.P99), queueP50: stats.OrNaN(q.P50),
-		queueP99: stats.OrNaN(q.P99), ttftN: d.N,
-		sent: r.Offered, left: r.TimedOut + r.Cancelled, rejectedBusy: r.RejectedBusy, attempts: r.Attempts,
-		retries:     r.Retries,
-		preemptions: y.Preemptions, hasSLO: s.Goodput.SLO != nil, unsettled: s.Window.Unsettled(),
+		ttft: tailOf(&s.Latency.TTFT), queue: tailOf(&s.Latency.Queue),
+		requestCounts: requestCounts{r.Offered, r.TimedOut + r.Cancelled, r.RejectedBusy, r.Attempts, r.Retries},
+		preemptions:   y.Preemptions, hasSLO: s.Goodput.SLO != nil, unsettled: s.Window.Unsettled(),
 	}
 	if m.hasSLO {
 		m.useful = stats.OrNaN(s.Goodput.OutputTokensPerS)
-	}
-	if d.P99 != nil {
-		m.ttftP99Deviation = p99Deviation(d)
 	}
 	if s.Cost != nil {
 		m.usdPerHour = stats.OrNaN(s.Cost.USDPerHour)

@@ -96,7 +96,7 @@ func (a *analysis) brings(i int) string {
 // must be known, the step must be more than chance, and waiting must be what makes it.
 func (a *analysis) spikes(i int) (string, bool) {
 	l := &a.at[i]
-	if !l.hasTail() || unknown(l.queueP99) || l.queueP50 > a.FineWait*l.ttftP50 {
+	if !l.ttft.known() || unknown(l.queue.p99) || l.queue.p50 > a.FineWait*l.ttft.p50 {
 		return "", false
 	}
 	waited := 0.0
@@ -107,31 +107,26 @@ func (a *analysis) spikes(i int) (string, bool) {
 	}
 	for j := i - 1; j >= 0 && a.Neighbour*a.at[j].value >= l.value; j-- {
 		b := &a.at[j]
-		if !b.hasTail() || unknown(b.queueP99) {
+		if !b.ttft.known() || unknown(b.queue.p99) {
 			continue
 		}
-		rise := l.ttftP99 - b.ttftP99
-		if l.ttftP99 >= a.Spike*b.ttftP99 && l.ttftP50 <= max(a.Calm, math.Sqrt(l.ttftP99/b.ttftP99))*b.ttftP50 &&
-			rise > a.SureDeviations*math.Hypot(l.ttftP99Deviation, b.ttftP99Deviation) &&
-			waited > 0 && l.queueP99-b.queueP99 >= rise/2 {
+		rise := l.ttft.p99 - b.ttft.p99
+		if l.ttft.p99 >= a.Spike*b.ttft.p99 && l.ttft.p50 <= max(a.Calm, math.Sqrt(l.ttft.p99/b.ttft.p99))*b.ttft.p50 &&
+			rise > a.SureDeviations*math.Hypot(l.ttft.deviation, b.ttft.deviation) &&
+			waited > 0 && l.queue.p99-b.queue.p99 >= rise/2 {
 			return fmt.Sprintf("TTFT p99 goes from %s ms at %s to %s ms, p50 only from %s to %s ms; p99/p50 from %s to %s",
-				layout.Digits(b.ttftP99), axisValue(b.value), layout.Digits(l.ttftP99), layout.Digits(b.ttftP50),
-				layout.Digits(l.ttftP50), layout.Digits(b.ttftP99/b.ttftP50), layout.Digits(l.ttftP99/l.ttftP50)), true
+				layout.Digits(b.ttft.p99), axisValue(b.value), layout.Digits(l.ttft.p99), layout.Digits(b.ttft.p50),
+				layout.Digits(l.ttft.p50), layout.Digits(b.ttft.p99/b.ttft.p50), layout.Digits(l.ttft.p99/l.ttft.p50)), true
 		}
 	}
 	return "", false
-}
-
-// hasTail says that the p99 of TTFT is known, and from enough requests.
-func (m *measures) hasTail() bool {
-	return !unknown(m.ttftP50) && !unknown(m.ttftP99) && m.ttftN >= report.MinSamplesP99
 }
 
 // Tail looks at the level of p99 alone, against the least at lower loads. Requests must wait for something that
 // is full for it to be a sign of saturation.
 func (a *analysis) tail(i int) (string, bool) {
 	l := &a.at[i]
-	if !l.hasTail() {
+	if !l.ttft.known() {
 		return "", false
 	}
 	if resource, _ := a.binds(&l.measures); resource == "" {
@@ -139,11 +134,11 @@ func (a *analysis) tail(i int) (string, bool) {
 	}
 	least, at := math.Inf(1), 0.0
 	if l.calmest >= 0 {
-		least, at = a.at[l.calmest].ttftP99, a.at[l.calmest].value
+		least, at = a.at[l.calmest].ttft.p99, a.at[l.calmest].value
 	}
-	return fmt.Sprintf("TTFT p99 is %s ms, %s times that at %s; p99/p50 is %s", layout.Digits(l.ttftP99),
-			layout.Digits(l.ttftP99/least), axisValue(at), layout.Digits(l.ttftP99/l.ttftP50)),
-		l.ttftP99 >= a.TailLevel*least
+	return fmt.Sprintf("TTFT p99 is %s ms, %s times that at %s; p99/p50 is %s", layout.Digits(l.ttft.p99),
+			layout.Digits(l.ttft.p99/least), axisValue(at), layout.Digits(l.ttft.p99/l.ttft.p50)),
+		l.ttft.p99 >= a.TailLevel*least
 }
 
 // p99Deviation is the standard deviation of the p99, √(p(1-p)/n) over the density of the values there, which

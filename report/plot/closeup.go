@@ -38,7 +38,7 @@ func Closeups(c *curve.Curve) []Closeup {
 		add("knee", v.Knee.Value)
 	}
 	last := v.points[len(v.points)-1].load
-	from, unsteady := v.unsteadyFrom()
+	from, unsteady := v.points.unsteadyFrom()
 	switch {
 	case v.Collapse != nil:
 		add("collapse", v.Collapse.Value)

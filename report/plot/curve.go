@@ -89,7 +89,7 @@ func (v *sweep) overview() *Figure {
 
 // loadAxis is the axis of loads.
 func (v *sweep) loadAxis() axis {
-	a := axis{title: v.loadTitle(), log: v.clumped(), unit: chart.Whole}
+	a := axis{title: v.loadTitle(), log: v.points.clumped(), unit: chart.Whole}
 	if a.log {
 		a.title += " (log scale)"
 	}
@@ -113,7 +113,7 @@ func (v *sweep) loadAxis() axis {
 
 // unsteady shades the loads without a steady state.
 func (v *sweep) unsteady() []band {
-	from, ok := v.unsteadyFrom()
+	from, ok := v.points.unsteadyFrom()
 	if !ok {
 		return nil
 	}

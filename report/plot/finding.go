@@ -48,7 +48,7 @@ func (v *sweep) beyond() string {
 		return fmt.Sprintf("; beyond %s throughput falls, by up to %s", v.load(v.lastBeforeCollapse()),
 			percent(v.Collapse.FallFraction))
 	}
-	if from, ok := v.unsteadyFrom(); ok && v.open() {
+	if from, ok := v.points.unsteadyFrom(); ok && v.open() {
 		return "; from " + v.load(from) + " on the queue grows without end"
 	}
 	if v.Peak != nil && v.Peak.AtEdge && v.Peak.Value < v.points[len(v.points)-1].load {
@@ -92,7 +92,7 @@ func (v *sweep) detail() string {
 // kept says at which values the objective is met: up to a load, or from a value on of what helps.
 func (v *sweep) kept() string {
 	var names []string
-	for _, l := range v.limits() {
+	for _, l := range v.points.limits() {
 		names = append(names, l.String())
 	}
 	objective := "SLO"
@@ -146,7 +146,7 @@ func (v *sweep) notes() []string {
 			notes = append(notes, "Hollow points, dotted lines: the run had not settled.")
 		}
 	}
-	if v.anyShort() {
+	if v.points.anyShort() {
 		note := "Hollow points, dotted lines: runs too short to judge. The system was still filling up."
 		if len(notes) > 0 {
 			note = "Hollow too: runs too short to judge. The system was still filling up."
@@ -162,13 +162,13 @@ func (v *sweep) notes() []string {
 	return notes
 }
 
-func (v *sweep) anyShort() bool {
-	return slices.ContainsFunc(v.points, func(p point) bool { return p.short })
+func (l loadPoints) anyShort() bool {
+	return slices.ContainsFunc(l, func(p point) bool { return p.short })
 }
 
 // barNotes explain the bars.
 func (v *sweep) barNotes() []string {
-	if v.barred() {
+	if v.points.barred() {
 		return []string{"Bars: 95 % confidence intervals."}
 	}
 	return nil
@@ -176,7 +176,7 @@ func (v *sweep) barNotes() []string {
 
 // failureNotes say whose latencies are shown.
 func (v *sweep) failureNotes() []string {
-	if worst := v.worstErrorRate(); worst > 0 {
+	if worst := v.points.worstErrorRate(); worst > 0 {
 		return []string{fmt.Sprintf("Latencies are those of completed requests; up to %s of requests did not complete.",
 			percent(worst))}
 	}
@@ -195,9 +195,9 @@ func (v *sweep) latencyNotes() []string {
 	return notes
 }
 
-func (v *sweep) worstErrorRate() float64 {
+func (l loadPoints) worstErrorRate() float64 {
 	worst := 0.0
-	for _, p := range v.points {
+	for _, p := range l {
 		if rate, ok := number(p.summary.System.ErrorRate); ok {
 			worst = max(worst, rate)
 		}
@@ -214,7 +214,7 @@ func (v *sweep) throughputFinding() string {
 		return v.finding()
 	}
 	if v.Peak.AtEdge {
-		if from, ok := v.unsteadyFrom(); !ok || !v.open() {
+		if from, ok := v.points.unsteadyFrom(); !ok || !v.open() {
 			return "Throughput still grows at the highest load: " + at
 		} else {
 			return fmt.Sprintf("Throughput follows the load until %s; it ends at %s", v.load(from), at)

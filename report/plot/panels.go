@@ -13,7 +13,7 @@ import (
 func (v *sweep) operating() *panel {
 	metric := limit{metric: "ttft", stat: "p95"}
 	var slo []rule
-	for _, l := range v.limits() {
+	for _, l := range v.points.limits() {
 		if l.metric == "ttft" {
 			metric.stat = l.stat
 			slo = append(slo, rule{at: l.ms, name: "SLO " + duration(l.ms, 3), color: vermilion})
@@ -36,7 +36,7 @@ func (v *sweep) operating() *panel {
 			points: v.against(outputTPS, latency("ttft", "p50"))})
 	}
 	main := series{name: metric.statistic(), color: blue, width: 2, radius: 2.6, anchor: 1,
-		points: v.bars(v.against(outputTPS, y), "latency_ms.ttft."+metric.stat)}
+		points: v.points.bars(v.against(outputTPS, y), "latency_ms.ttft."+metric.stat)}
 	p.series = append(p.series, main)
 	if len(main.points) == 0 {
 		p.empty = "No throughput with a time to first token"
@@ -84,8 +84,8 @@ func (v *sweep) unsteadyTag(points []xy) []tag {
 	}
 	at := hollow[len(hollow)/2]
 	name := "not settled"
-	switch _, unsteady := v.unsteadyFrom(); {
-	case !unsteady && v.anyShort():
+	switch _, unsteady := v.points.unsteadyFrom(); {
+	case !unsteady && v.points.anyShort():
 		name = "too short a run"
 	case v.open():
 		name = "no steady state"
@@ -135,12 +135,12 @@ func (v *sweep) throughput() *panel {
 		ends:  true,
 	}
 	main := series{name: "output", color: blue, width: 2, radius: 2.4,
-		points: v.bars(v.series(outputTPS), "throughput.output_tokens_per_s")}
+		points: v.points.bars(v.series(outputTPS), "throughput.output_tokens_per_s")}
 	if len(main.points) == 0 {
 		p.empty = "No throughput was measured"
 	}
 	p.y.log = p.x.log
-	if v.failures() {
+	if v.points.failures() {
 		p.series = append(p.series, series{name: "successful", color: green, width: 1.4, radius: 1.8,
 			points: v.series(successfulTPS)})
 	}
@@ -151,7 +151,7 @@ func (v *sweep) throughput() *panel {
 		main.name = ""
 	}
 	p.series = append(p.series, main) // on top of those that it covers at low load
-	if per, ok := v.outputPerRequest(); ok && v.open() && len(v.points) > 1 {
+	if per, ok := v.points.outputPerRequest(); ok && v.open() && len(v.points) > 1 {
 		const air = 1.14
 		top := 0.0
 		for _, q := range main.points {
@@ -218,7 +218,7 @@ func (v *sweep) offered(perRequest, top float64) series {
 	}
 	n := len(v.points)
 	lo, hi := 0.0, v.points[n-1].load
-	if v.clumped() {
+	if v.points.clumped() {
 		lo = v.points[0].load
 	}
 	hi = max(lo, min(hi, top/perRequest))
@@ -241,7 +241,7 @@ func (v *sweep) latency(metric string) *panel {
 	}
 	zeros, any := false, false
 	for _, c := range []series{{name: "p99", color: purple}, {name: "p95", color: green}, {name: "p50", color: blue}} {
-		c.width, c.radius, c.points = 1.6, 2, v.bars(v.series(latency(metric, c.name)), "latency_ms."+metric+"."+c.name)
+		c.width, c.radius, c.points = 1.6, 2, v.points.bars(v.series(latency(metric, c.name)), "latency_ms."+metric+"."+c.name)
 		for _, q := range c.points {
 			zeros, any = zeros || q.y <= 0, any || q.y > 0
 		}
@@ -255,7 +255,7 @@ func (v *sweep) latency(metric string) *panel {
 	case !any:
 		p.empty = "No request was measured"
 	}
-	for _, l := range v.limits() {
+	for _, l := range v.points.limits() {
 		if l.metric == metric {
 			p.rules = append(p.rules, rule{at: l.ms, name: fmt.Sprintf("SLO %s %s", l.statistic(), duration(l.ms, 3)),
 				color: vermilion})

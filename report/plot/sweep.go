@@ -11,11 +11,19 @@ import (
 	"clifftop/report/curve"
 )
 
-// sweep is a curve as the pictures see it.
+// sweep is a curve with what its pictures need.
 type sweep struct {
 	*curve.Curve
-	points []point
+	variable
+	points loadPoints
 }
+
+// variable is what differs between the points of a sweep: a key such as "rate", "users" or "engine.max_num_seqs". It
+// writes values with their unit.
+type variable string
+
+// loadPoints are the points of a sweep in the order of their loads, one for each load.
+type loadPoints []point
 
 // point is a load with its results: more than one if the load was run several times.
 type point struct {
@@ -45,6 +53,7 @@ func newSweep(c *curve.Curve) *sweep {
 	if c == nil {
 		v.Curve = &curve.Curve{}
 	}
+	v.variable = variable(v.Over)
 	var points []point
 	for _, p := range v.Points {
 		if p.Summary != nil && finite(p.Value) {
@@ -66,38 +75,38 @@ func newSweep(c *curve.Curve) *sweep {
 }
 
 // open says that the load is a rate of arrivals, which goes on whatever the system does.
-func (v *sweep) open() bool { return v.Over == "rate" || strings.HasSuffix(v.Over, ".rate") }
+func (k variable) open() bool { return k.key() == "rate" }
 
-func (v *sweep) users() bool { return v.Over == "users" || strings.HasSuffix(v.Over, ".users") }
+func (k variable) users() bool { return k.key() == "users" }
 
 // load writes a load with its unit.
-func (v *sweep) load(x float64) string {
+func (k variable) load(x float64) string {
 	switch n := loadNumber(x); {
-	case v.open():
+	case k.open():
 		return n + " req/s"
-	case v.users() && x == 1:
+	case k.users() && x == 1:
 		return "1 user"
-	case v.users():
+	case k.users():
 		return n + " users"
 	default:
-		return v.key() + " " + n
+		return k.key() + " " + n
 	}
 }
 
 // key is the last part of what is swept.
-func (v *sweep) key() string { return v.Over[strings.LastIndex(v.Over, ".")+1:] }
+func (k variable) key() string { return report.LastKey(string(k)) }
 
 // loadTitle is the title of the axis of loads.
-func (v *sweep) loadTitle() string {
+func (k variable) loadTitle() string {
 	switch {
-	case v.open():
+	case k.open():
 		return "Offered load, requests/s"
-	case v.users():
+	case k.users():
 		return "Users at once"
-	case v.Over == "":
+	case k == "":
 		return "Load"
 	}
-	return v.Over
+	return string(k)
 }
 
 func loadNumber(x float64) string {
@@ -108,12 +117,12 @@ func loadNumber(x float64) string {
 }
 
 // clumped says whether the loads grow by factors rather than by steps.
-func (v *sweep) clumped() bool {
-	n := len(v.points)
-	if n < 4 || v.points[0].load <= 0 {
+func (l loadPoints) clumped() bool {
+	n := len(l)
+	if n < 4 || l[0].load <= 0 {
 		return false
 	}
-	return v.points[n/2].load < 0.12*v.points[n-1].load
+	return l[n/2].load < 0.12*l[n-1].load
 }
 
 // series reads a statistic at all loads.
@@ -141,13 +150,13 @@ func (v *sweep) against(x, y statistic) []xy {
 }
 
 // bars adds the confidence intervals that the results carry for a path, such as "latency_ms.ttft.p95".
-func (v *sweep) bars(points []xy, path string) []xy {
+func (l loadPoints) bars(points []xy, path string) []xy {
 	for i := range points {
 		q := &points[i]
-		k, _ := slices.BinarySearchFunc(v.points, q.load, func(p point, x float64) int {
+		k, _ := slices.BinarySearchFunc(l, q.load, func(p point, x float64) int {
 			return cmp.Compare(p.load, x)
 		})
-		if ci, ok := v.points[k].summary.CI95[path]; ok && v.points[k].replicated() && finite(ci[0]) && finite(ci[1]) {
+		if ci, ok := l[k].summary.CI95[path]; ok && l[k].replicated() && finite(ci[0]) && finite(ci[1]) {
 			q.low, q.high = ci[0], ci[1]
 		}
 	}
@@ -155,8 +164,8 @@ func (v *sweep) bars(points []xy, path string) []xy {
 }
 
 // barred says whether there are any such intervals.
-func (v *sweep) barred() bool {
-	return slices.ContainsFunc(v.points, point.replicated)
+func (l loadPoints) barred() bool {
+	return slices.ContainsFunc(l, point.replicated)
 }
 
 // replicated says that a point has intervals to draw: those by batch means are not known at every load, and stay in the
@@ -187,8 +196,8 @@ func (v *sweep) at(load float64, y statistic) (float64, bool) {
 }
 
 // unsteadyFrom is the first of the loads that end the sweep without a steady state.
-func (v *sweep) unsteadyFrom() (load float64, ok bool) {
-	for _, p := range slices.Backward(v.points) {
+func (l loadPoints) unsteadyFrom() (load float64, ok bool) {
+	for _, p := range slices.Backward(l) {
 		if p.steady {
 			break
 		}
@@ -294,9 +303,9 @@ func (l limit) String() string {
 func (l limit) statistic() string { return strings.ReplaceAll(l.stat, "_", ".") }
 
 // limits are the objective's limits on latency, TTFT first.
-func (v *sweep) limits() []limit {
+func (l loadPoints) limits() []limit {
 	var out []limit
-	for _, p := range v.points {
+	for _, p := range l {
 		if slo := p.summary.Goodput.SLO; slo != nil {
 			for _, o := range slo.Objectives {
 				out = append(out, limit{o.Metric, o.Statistic(), o.Limit.Milliseconds()})
@@ -311,17 +320,17 @@ func (v *sweep) limits() []limit {
 }
 
 // failures says whether some requests did not complete.
-func (v *sweep) failures() bool {
-	return slices.ContainsFunc(v.points, func(p point) bool {
+func (l loadPoints) failures() bool {
+	return slices.ContainsFunc(l, func(p point) bool {
 		r := &p.summary.Requests
 		return r.Rejected+r.TimedOut+r.Cancelled+r.Failed > 0
 	})
 }
 
 // outputPerRequest is the mean number of output tokens of a request, from loads without failures.
-func (v *sweep) outputPerRequest() (float64, bool) {
+func (l loadPoints) outputPerRequest() (float64, bool) {
 	var tokens, requests int64
-	for _, p := range v.points {
+	for _, p := range l {
 		r := &p.summary.Requests
 		if p.steady && r.Rejected+r.TimedOut+r.Cancelled+r.Failed == 0 {
 			tokens += p.summary.Tokens.OutputSuccessful

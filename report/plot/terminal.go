@@ -52,7 +52,7 @@ func (v *sweep) legend(width int) string {
 			break
 		}
 	}
-	if v.anyShort() {
+	if v.points.anyShort() {
 		parts = append(parts, "o too short a run")
 	}
 	for _, m := range v.landmarks() {
