@@ -1,8 +1,8 @@
-// Package autoscale holds rules that decide how many replicas there are, one file each.
+// Package autoscale has the autoscalers: rules that decide how many replicas run, one file each.
 //
-// What a rule knows has come a long way: an engine's gauge is read by a scrape every so often, the rule takes the last
-// value or the mean of a window, and it looks only when its own loop turns. The delays add up, and a replica that is
-// started then takes its time too.
+// The metric that an autoscaler sees is delayed: an engine's gauge is scraped periodically, the rule uses the last
+// value or the mean of a window, and it decides only when its own loop runs. The delays add up, and a new replica takes
+// time to start.
 package autoscale
 
 import (
@@ -13,37 +13,37 @@ import (
 
 // Policy decides how many replicas there should be. It may keep state, and belongs to one fleet.
 type Policy interface {
-	// Turn returns how many replicas it wants, and when it wants to be asked next, which is later than s.Now. It is
-	// first asked at 0. The fleet keeps to its own bounds, and replicas start and end in their own time.
+	// Turn returns the wanted number of replicas, and the next instant at which it is called, which is later than
+	// s.Now. The first call is at 0. The fleet applies its own limits; replicas take time to start and stop.
 	Turn(s *State) (replicas int, next clock.Time)
 	// Validate reports every fault of the parameters; least is the least number of replicas.
 	Validate(least int) error
 }
 
-// State is what a policy learns at its turn.
+// State is what a policy sees at a call.
 type State struct {
 	Now clock.Time
-	// Wanted is the number of replicas that were asked for so far, and Ready that of them which serve.
+	// Wanted is the number of replicas that were wanted so far, and Ready how many of them are ready.
 	Wanted, Ready int
-	// Least is the least number of replicas that the fleet has.
+	// Least is the smallest number of replicas of the fleet.
 	Least int
-	// Load is the metric that the fleet scales by, as it was scraped.
+	// Load is the scraped metric that the fleet scales by.
 	Load *History
 }
 
-// History is the values of a metric at its scrapes, as far back as somebody may ask.
+// History is the scraped values of a metric, kept for a limited time.
 type History struct {
 	samples []Sample // the oldest first
 	keep    clock.Duration
 }
 
-// Sample is the metric's sum over the replicas that serve, as of the instant At.
+// Sample is the metric's sum over the ready replicas at the instant At.
 type Sample struct {
 	At  clock.Time
 	Sum float64
 }
 
-// NewHistory keeps samples for so long.
+// NewHistory returns a history that keeps samples for a duration.
 func NewHistory(keep clock.Duration) *History { return &History{keep: keep} }
 
 // Add adds a sample that is later than those before.
@@ -58,8 +58,8 @@ func (h *History) Add(at clock.Time, sum float64) {
 	h.samples = append(h.samples, Sample{at, sum})
 }
 
-// Mean is the mean of the samples of a window that ends at an instant, or the last one where the window is 0. ok is
-// false where there is none.
+// Mean is the mean of the samples of a window that ends at an instant, or the last sample if the window is 0. ok is
+// false if there is none.
 func (h *History) Mean(now clock.Time, window clock.Duration) (mean float64, ok bool) {
 	n := len(h.samples)
 	if n == 0 {
@@ -76,18 +76,18 @@ func (h *History) Mean(now clock.Time, window clock.Duration) (mean float64, ok 
 	return sum / float64(max(count, 1)), count > 0
 }
 
-// loop is a loop that turns every so often, from a phase on.
+// loop runs periodically, from a phase on.
 type loop struct {
 	every, phase clock.Duration
 }
 
-// due reports whether the loop turns at an instant.
+// due reports whether the loop runs at an instant.
 func (l loop) due(now clock.Time) bool {
 	since := now.Sub(clock.Time(0)) - l.phase
 	return since >= 0 && since%l.every == 0
 }
 
-// next is its next turn after an instant.
+// next is the next instant after at at which it runs.
 func (l loop) next(now clock.Time) clock.Time {
 	since := now.Sub(clock.Time(0)) - l.phase
 	if since < 0 {
@@ -96,7 +96,7 @@ func (l loop) next(now clock.Time) clock.Time {
 	return clock.Time(l.phase + (since/l.every+1)*l.every)
 }
 
-// up is x rounded up, where a hair's breadth above a whole number is that number: quotients are not exact.
+// up is ceil with a relative tolerance of 1e-9, because quotients are not exact.
 func up(x float64) int {
 	if x >= math.MaxInt32 {
 		return math.MaxInt32

@@ -9,25 +9,25 @@ import (
 )
 
 // HPA is Kubernetes' horizontal pod autoscaler on a metric of the pods: every Loop, desired = ⌈ready · ratio⌉ where
-// ratio is the mean over the ready replicas divided by Target, and nothing changes while the ratio is within Tolerance
-// of 1. Where it asks for more, replicas that are not ready count as idle ones.
+// ratio is the mean over the ready replicas divided by Target. Nothing changes while the ratio is within Tolerance of
+// 1. When the ratio is above 1, replicas that are not ready count as idle.
 //
-// In one Period it adds as many replicas as there are, or AddAtOnce if that is more. It removes as many as it wants to,
-// but looks at the highest desire of the last Stabilisation. Source: kubernetes.io, Horizontal Pod Autoscaling,
+// In one Period it adds as many replicas as there are, or AddAtOnce if that is more. It removes any number, but not
+// below the highest desired number of the last Stabilisation. Source: kubernetes.io, Horizontal Pod Autoscaling,
 // algorithm details and default behavior.
 type HPA struct {
-	// Target is the metric's value that a replica should have.
+	// Target is the metric's target value per replica.
 	Target float64
-	// Window is that of the metric's mean; 0 takes the last scrape.
+	// Window is the window of the metric's mean; 0 takes the last scrape.
 	Window clock.Duration
-	// Loop is the period of the loop, Phase its first turn.
+	// Loop is the period of the loop, Phase its first run.
 	Loop, Phase clock.Duration
 	// Tolerance is how far from 1 the ratio may be.
 	Tolerance float64
 	// AddAtOnce replicas may always be added in one Period.
 	AddAtOnce int
 	Period    clock.Duration
-	// Stabilisation is how long a higher desire holds back the removal of replicas.
+	// Stabilisation is how long a higher desired number prevents the removal of replicas.
 	Stabilisation clock.Duration
 
 	desires []count
@@ -59,7 +59,7 @@ func (p *HPA) Validate(least int) error {
 	return errors.Join(faults...)
 }
 
-// faults are those of the parameters.
+// faults are the errors of the parameters.
 func (p *HPA) faults(name string) (faults []error) {
 	want := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -89,7 +89,7 @@ func (p *HPA) Turn(s *State) (int, clock.Time) {
 func (p *HPA) desire(s *State, sum float64) int {
 	ready := float64(s.Ready)
 	if s.Ready == 0 {
-		return s.Wanted // there is nobody to measure
+		return s.Wanted // there is no replica to measure
 	}
 	ratio := sum / ready / p.Target
 	if math.Abs(ratio-1) <= p.Tolerance {
@@ -105,7 +105,7 @@ func (p *HPA) desire(s *State, sum float64) int {
 	return up(ready * ratio)
 }
 
-// behave bounds how fast the number of replicas follows the desire.
+// behave limits how fast the number of replicas follows the desired one.
 func (p *HPA) behave(s *State, desire int) int {
 	p.desires = since(append(p.desires, count{s.Now, desire}), s.Now.Add(-p.Stabilisation))
 	highest := desire

@@ -8,19 +8,20 @@ import (
 	"clifftop/sim/clock"
 )
 
-// KEDA wakes a fleet that sleeps and puts it to sleep, and leaves the rest to an [HPA] that it feeds: desired =
-// ⌈metric/Target⌉ of the sum over all replicas, unless the mean is within the tolerance of the target.
+// KEDA starts the first replica of a fleet and removes the last one, and leaves the rest to an [HPA] with the metric
+// that it provides: desired = ⌈metric/Target⌉ of the sum over all replicas, unless the mean is within the tolerance of
+// the target.
 //
-// It polls the metric every Poll; what it saw then is what the HPA knows. Above Activation it starts the first replica.
-// When it has not been above it for Cooldown, and the fleet may sleep, it asks for none. Source: keda.sh, Scaling
-// Deployments and the ScaledObject specification.
+// It polls the metric every Poll; the HPA uses the last poll. Above Activation it starts the first replica. If the
+// metric has not been above Activation for Cooldown, and the fleet may scale to zero, it wants no replica. Source:
+// keda.sh, Scaling Deployments and the ScaledObject specification.
 type KEDA struct {
 	HPA
-	// Poll is the period of the look at the metric, PollPhase the first one.
+	// Poll is the period of polling the metric, PollPhase the first poll.
 	Poll, PollPhase clock.Duration
-	// Activation is the sum above which the fleet is awake.
+	// Activation is the sum above which the fleet is active.
 	Activation float64
-	// Cooldown is how long the fleet stays awake after the last activity.
+	// Cooldown is how long the fleet keeps a replica after the last activity.
 	Cooldown clock.Duration
 
 	seen   float64
@@ -60,7 +61,7 @@ func (p *KEDA) Turn(s *State) (int, clock.Time) {
 	return n, min(polls.next(s.Now), loops.next(s.Now))
 }
 
-// look polls the metric, and wakes the fleet or puts it to sleep.
+// look polls the metric, and starts the first replica or removes the last one.
 func (p *KEDA) look(s *State) int {
 	sum, ok := s.Load.Mean(s.Now, p.Window)
 	if !ok {
@@ -77,7 +78,7 @@ func (p *KEDA) look(s *State) int {
 	return s.Wanted
 }
 
-// wants is what the HPA makes of the metric.
+// wants is the number of replicas that the HPA computes.
 func (p *KEDA) wants(s *State) int {
 	if mean := p.seen / float64(s.Wanted); math.Abs(mean/p.Target-1) <= p.Tolerance {
 		return s.Wanted

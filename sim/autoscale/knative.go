@@ -8,32 +8,33 @@ import (
 )
 
 // Knative is the pod autoscaler of Knative Serving on concurrency: desired = ⌈mean over Window / target⌉ with target =
-// Concurrency · Utilisation. When the mean over the last part of the window asks for PanicThreshold times the ready
-// replicas or more it panics: until it has not for a whole Window, it follows the higher of both means, and removes
-// nobody. In one turn it goes up to ScaleUp times the ready replicas, and down to 1/ScaleDown of them.
+// Concurrency · Utilisation. When the mean over the last part of the window needs PanicThreshold times the ready
+// replicas or more, it enters panic mode: until that has not happened for a whole Window, it follows the higher of both
+// means and removes no replica. In one step it scales up to ScaleUp times the ready replicas, and down to 1/ScaleDown
+// of them.
 //
-// Where the mean is 0 it asks for none after Grace. Source: knative.dev, Autoscaling, and pkg/autoscaler of Serving.
+// When the mean is 0 it wants no replica after Grace. Source: knative.dev, Autoscaling, and pkg/autoscaler of Serving.
 type Knative struct {
 	// Concurrency is the number of requests that a replica may have at once.
 	Concurrency float64
-	// Utilisation is the part of it that is aimed at.
+	// Utilisation is the target fraction of Concurrency.
 	Utilisation float64
 	// Window is the stable window, PanicPart the part of it that is the panic window.
 	Window    clock.Duration
 	PanicPart float64
-	// PanicThreshold is how many times the ready replicas make it panic.
+	// PanicThreshold is the ratio of needed to ready replicas that starts panic mode.
 	PanicThreshold float64
-	// ScaleUp and ScaleDown bound the change of one turn.
+	// ScaleUp and ScaleDown limit the change of one step.
 	ScaleUp, ScaleDown float64
-	// Grace is how long nobody must be wanted before the last replica goes.
+	// Grace is how long no replica must be needed before the last one is removed.
 	Grace clock.Duration
-	// Tick is the period of the loop, Phase its first turn.
+	// Tick is the period of the loop, Phase its first run.
 	Tick, Phase clock.Duration
 
 	panics  bool
-	since   clock.Time // it last had reason to
-	highest int        // of the replicas asked for in the panic
-	idle    clock.Time // since when nobody is wanted
+	since   clock.Time // the last instant with a reason for panic mode
+	highest int        // highest desired number in panic mode
+	idle    clock.Time // since when no replica is needed
 	sleepy  bool
 }
 
@@ -79,12 +80,12 @@ func (p *Knative) Turn(s *State) (int, clock.Time) {
 	return p.sleep(s, p.wants(s, p.replicas(stable), p.replicas(short))), next
 }
 
-// replicas is how many a concurrency takes.
+// replicas is the number of replicas for a concurrency.
 func (p *Knative) replicas(concurrency float64) int {
 	return up(concurrency / (p.Concurrency * p.Utilisation))
 }
 
-// wants settles between what the stable and the panic window ask for.
+// wants combines the desired numbers of the stable and the panic window.
 func (p *Knative) wants(s *State, stable, short int) int {
 	ready := max(s.Ready, 1)
 	most, least := up(p.ScaleUp*float64(ready)), 0
@@ -108,7 +109,7 @@ func (p *Knative) wants(s *State, stable, short int) int {
 	return p.highest
 }
 
-// sleep keeps the last replica until nobody has been wanted for a while.
+// sleep keeps the last replica until none has been needed for Grace.
 func (p *Knative) sleep(s *State, n int) int {
 	if n > 0 {
 		p.sleepy = false

@@ -1,8 +1,8 @@
-// Package clock is the simulator's notion of time: integer picoseconds since the start of a run.
+// Package clock defines simulated time: integer picoseconds since the start of a run.
 //
-// Integers make a run exact: the same scenario gives the same instants on every platform, and a
-// run of many iterations can be split anywhere without changing its end. Iteration lengths are
-// kept a thousand times finer, in femtoseconds; [Progression] carries the remainder.
+// Integers make a run exact: the same scenario gives the same instants on every platform, and a run of many iterations
+// can be split anywhere without changing its end. Iteration times are a thousand times finer, in femtoseconds;
+// [Progression] carries the remainder.
 package clock
 
 import (

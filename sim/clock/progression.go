@@ -56,7 +56,7 @@ func (p *Progression) FirstEndAtOrAfter(t Time) int {
 	if hi <= 1 || p.End(1) >= t {
 		return min(1, p.N)
 	}
-	// A mean-length guess lands within a few iterations, because Slope is small beside First.
+	// A guess from the mean length is within a few iterations, because Slope is small compared with First.
 	want := int64(t-p.Start) * FemtosPerPico
 	for lo < hi {
 		mid := lo + (hi-lo)/2

@@ -151,8 +151,8 @@ func (f *Fanout) OfReplica(i int) Observer {
 	return nil
 }
 
-// Replica returns a Fanout to what [FleetObserver.OfReplica] of the observers returns for replica i, or nil if that is
-// nothing.
+// Replica returns a Fanout to the observers of replica i, as [FleetObserver.OfReplica] returns them, or nil if there is
+// none.
 func (f *Fanout) Replica(i int) *Fanout {
 	var parts []Observer
 	for _, o := range f.fleets {

@@ -1,9 +1,8 @@
-// Package event says what observers of a simulation are told, and by which methods.
+// Package event defines the events of a simulation and the interfaces of observers.
 //
 // An observer implements [Observer] and as many of the optional interfaces as it needs: [SpanObserver] for iterations,
 // [LevelObserver] for queue lengths, [StepObserver] for single iterations, and so on. A [Fanout] forwards every event
-// to all observers of a run. It is the only place that looks for optional interfaces, so that none gets lost on the
-// way.
+// to all observers of a run. Only Fanout looks for optional interfaces, so that none is lost.
 //
 // Start with [Observer], [Record] and [Span].
 package event
@@ -13,12 +12,12 @@ import (
 	"clifftop/workload"
 )
 
-// Observer is told which requests are sent and how they end. Calls come in an order that depends on the scenario and
-// the seed only. Arguments are valid only during the call. That holds for the optional interfaces too.
+// Observer gets the requests that are sent and how they end. The order of calls depends only on the scenario and the
+// seed. Arguments are valid only during the call. This holds for the optional interfaces too.
 //
-// An instant of an event may lie before that of an event reported earlier. Levels come in order of time. Spans and
-// records are reported as soon as they are known: those of one replica in order of time, under asynchronous scheduling
-// up to two iterations before their last instant; those of another replica may come after later ones.
+// An event may be earlier than one reported before it. Levels come in order of time. Spans and records are reported as
+// soon as they are known: those of one replica in order of time, with asynchronous scheduling up to two iterations
+// before their last instant; those of another replica may be earlier or later.
 type Observer interface {
 	// Arrived is called when a client sends a request.
 	Arrived(at clock.Time, r *workload.Request)
@@ -35,14 +34,14 @@ func (Ignore) Arrived(clock.Time, *workload.Request) {}
 // Finished implements [Observer].
 func (Ignore) Finished(*Record) {}
 
-// LevelObserver is told the numbers of requests by state.
+// LevelObserver gets the numbers of requests by state.
 type LevelObserver interface {
 	Observer
 	// Levels is called when a level has a new value, which holds from the instant at on.
 	Levels(at clock.Time, l *Levels)
 }
 
-// SpanObserver is told about iterations.
+// SpanObserver gets the iterations.
 type SpanObserver interface {
 	Observer
 	// Span is called for a run of like iterations.
@@ -57,7 +56,7 @@ type EdgeObserver interface {
 	Edge(past clock.Time) clock.Time
 }
 
-// TokenObserver is told what spans leave out: tokens that come late, get lost, or are computed again.
+// TokenObserver gets what spans leave out: tokens that are late, dropped, or computed again.
 type TokenObserver interface {
 	Observer
 	// Gap reports n equal inter-token gaps that end at the instant at and are in no span, because their sequences were
@@ -70,33 +69,33 @@ type TokenObserver interface {
 	Dropped(at clock.Time, tokens int)
 }
 
-// StepObserver is told about every single iteration, sequence by sequence. The engine then simulates iterations one at
-// a time. This changes no result and costs time; it is meant for timelines and tests.
+// StepObserver gets every single iteration, sequence by sequence. The engine then simulates iterations one at a time.
+// This changes no result, but takes longer; it is meant for timelines and tests.
 type StepObserver interface {
 	Observer
 	// Step is called when an iteration has been scheduled.
 	Step(s *Step)
 }
 
-// FleetObserver tells the replicas of a fleet apart.
+// FleetObserver has an observer for each replica of a fleet.
 type FleetObserver interface {
 	Observer
-	// OfReplica returns an observer of replica i, or nil. It is told, in addition to this one, what happens at that
-	// replica, as if the replica were alone: requests that the router sends there have arrived when their clients sent
-	// them, and are in the system from the instant at which the router sent them.
+	// OfReplica returns an observer of replica i, or nil. It gets, in addition to this one, the events of that replica
+	// as if it were alone. A request has arrived when its client sent it, and is in the system from the instant at
+	// which the router sent it.
 	OfReplica(i int) Observer
 }
 
-// MoveObserver is told which KV blocks move between the KV pool and the tiers of a connector.
+// MoveObserver gets the KV blocks that move between the KV pool and the tiers of a connector.
 type MoveObserver interface {
 	Observer
 	// Moved is called when a transfer begins.
 	Moved(at clock.Time, m Move)
-	// LinkBusy reports whether the link of a tier has something to carry, from the instant at on.
+	// LinkBusy is called when the link of a tier becomes busy or idle at the instant at.
 	LinkBusy(at clock.Time, replica, tier int, busy bool)
 }
 
-// LifecycleObserver is told when replicas start, fail and end.
+// LifecycleObserver gets starts, failures and stops of replicas.
 type LifecycleObserver interface {
 	Observer
 	// ReplicaState is called when a replica enters a state at the instant at. Before the first call a replica is

@@ -11,9 +11,9 @@ type Outcome uint8
 // The outcomes.
 const (
 	Completed Outcome = iota
-	Rejected          // refused by the engine; its record says why
-	TimedOut          // its client left because it took too long, whether or not the engine served it
-	Cancelled         // its client lost interest, likewise
+	Rejected          // rejected; Refusal has the reason
+	TimedOut          // its client left after its timeout, whether or not the engine served it
+	Cancelled         // its user cancelled, likewise
 	Failed            // its replica failed, or could not be reached
 )
 
@@ -22,23 +22,23 @@ func (o Outcome) String() string {
 	return [...]string{"completed", "rejected", "timed_out", "cancelled", "failed"}[o]
 }
 
-// Refusal says why a request was rejected.
+// Refusal is the reason of a rejection.
 type Refusal uint8
 
-// The refusals, and [NotRefused] for none.
+// The reasons of rejections, and [NotRefused] for none.
 const (
 	NotRefused Refusal = iota
 	NeverFits          // on arrival: it exceeds the model's context or the KV pool
-	Busy               // at the engine's queue: too many requests or tokens are there before it
-	NotReady           // at the router: no replica takes requests, and too many wait for one
+	Busy               // at the engine's queue: the admission limit is reached
+	NotReady           // at the router: no replica takes requests, and its queue is full
 )
 
-// String is the refusal in lower case.
+// String is the reason in lower case.
 func (f Refusal) String() string {
 	return [...]string{"none", "never fits", "busy", "not ready"}[f]
 }
 
-// Ending returns how a refusal looks to the client.
+// Ending returns the ending that the client sees.
 func (f Refusal) Ending() workload.Ending {
 	if f == NeverFits {
 		return workload.RefusedTooLong
@@ -46,56 +46,53 @@ func (f Refusal) Ending() workload.Ending {
 	return workload.RefusedBusy
 }
 
-// Record is the life of one request. Instants that were not reached are [clock.Never].
+// Record is the result of one request. Instants that were not reached are [clock.Never].
 type Record struct {
 	Request workload.Request
-	// Replica is the number of the replica that it was sent to, last; -1 if it was sent to none.
+	// Replica is the number of its last replica; -1 if there was none.
 	Replica int
-	// HandedOver says that its prompt was computed by another replica, number PrefilledBy. Between is how long, after
-	// that one had let go of the seat, it was in no engine's queue or batch.
+	// HandedOver means that its prompt was computed by another replica, with the number PrefilledBy. Between is how
+	// long it was in no engine's queue or batch after that.
 	HandedOver  bool
 	PrefilledBy int
 	Between     clock.Duration
 	Outcome     Outcome
-	// Ending is how it ended for the client, and Again says that the client sends it once more.
+	// Ending is how it ended for the client. Again means that the client sends it once more.
 	Ending workload.Ending
 	Again  bool
-	// Left is when the client gave up. The engine may have served the request nevertheless: LastToken tells.
+	// Left is when the client left. The engine may have served the request all the same: then LastToken is set.
 	Left clock.Time
-	// Queued is when the front end had handed the request to the engine's queue; Scheduled when
-	// it was first admitted to the running batch.
+	// Queued is when the request reached the engine's queue; Scheduled when it was first admitted to the running batch.
 	Queued, Scheduled clock.Time
-	// PassedOver says that an iteration was composed between Queued and Scheduled, without the request: it waited for
-	// more than the end of the iteration that was running when it came.
+	// PassedOver means that an iteration without the request was composed between Queued and Scheduled: it waited for
+	// more than the end of the iteration that was running when it arrived.
 	PassedOver bool
-	// FirstToken and LastToken are ends of iterations; ClientFirst and ClientLast are when the
-	// client sees the tokens, after the front end's streaming delay and the network's; it sees none that was sent when
-	// it was settled that it would leave.
+	// FirstToken and LastToken are ends of iterations; ClientFirst and ClientLast are when the client gets the tokens,
+	// after the front end's streaming delay and the network's. It gets none that was sent after its departure was
+	// certain.
 	FirstToken, LastToken   clock.Time
 	ClientFirst, ClientLast clock.Time
-	// Released is when the engine let go of the seat and the blocks.
+	// Released is when the engine released the seat and the blocks.
 	Released clock.Time
-	// Refusal says why a rejected request was.
+	// Refusal is the reason of a rejection.
 	Refusal Refusal
-	// Tokens is the number of answer tokens that the engine delivered, be there still a client or not.
+	// Tokens is the number of output tokens that the engine delivered, even after the client left.
 	Tokens int32
-	// CachedTokens is the part of the prompt found in the prefix cache on first admission. LaterCachedTokens
-	// were found there after a preemption, though it had never had them: others had computed them meanwhile. All
-	// other tokens of prompt and answer, but for the last, were computed for it once and, but for the
-	// RecomputedTokens, only once.
+	// CachedTokens is the part of the prompt found in the prefix cache on first admission. LaterCachedTokens were found
+	// there after a preemption, computed by other requests. All other tokens of prompt and output, except the last,
+	// were computed for it once and, except the RecomputedTokens, only once.
 	CachedTokens, LaterCachedTokens int32
-	// LoadedTokens are those of its prompt behind them that were loaded from tiers for the first admission,
-	// PulledTokens those that another replica had computed; those loaded after a preemption are LaterCachedTokens too.
-	// Loading is how long it waited for its KV to be there: of a request that was handed over, at the replica that
-	// computed its prompt.
+	// LoadedTokens are the prompt tokens after the cached ones that were loaded from tiers for the first admission;
+	// PulledTokens were loaded from another replica. Those loaded after a preemption are LaterCachedTokens too. Loading
+	// is how long it waited for KV to be loaded; of a request that was handed over, at the prefill replica.
 	LoadedTokens int32
 	PulledTokens int32
 	Loading      clock.Duration
 	// RecomputedTokens were prefilled again after preemptions.
 	RecomputedTokens int32
-	// LostTokens were computed for it because the prefix cache had lost them.
+	// LostTokens were computed for it because the prefix cache had evicted them.
 	LostTokens  int32
 	Preemptions int32
-	// GPU is the GPU time that it took.
+	// GPU is its GPU time.
 	GPU GPUTime
 }

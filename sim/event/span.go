@@ -4,14 +4,14 @@ import (
 	"clifftop/sim/clock"
 )
 
-// Span is a run of like iterations on one replica: the same sequences decode in each. Iterations
-// with prefill chunks are reported one at a time.
+// Span is a run of like iterations on one replica: the same sequences decode in each. Iterations with prefill chunks
+// are reported one at a time.
 type Span struct {
 	clock.Progression
 	// Replica is the number of the replica in its fleet.
 	Replica int
-	// Wait is how long the GPU stood idle before iteration 0 since the previous iteration. The
-	// first inter-token gap is longer by it.
+	// Wait is how long the GPU was idle between the previous iteration and iteration 0. The first inter-token gap is
+	// longer by it.
 	Wait clock.Duration
 	// Decodes is the number of sequences that decode in each iteration. Each gains one token, or several with
 	// speculative decoding, at the iteration's end, and the gap since its previous one is as long as the iteration. In
@@ -23,11 +23,12 @@ type Span struct {
 	// PrefillTokens are prompt tokens computed for the first time in each iteration;
 	// RecomputedTokens had been computed before a preemption.
 	PrefillTokens, RecomputedTokens int
-	// LostTokens are those of PrefillTokens that the prefix cache had, and lost: without evictions they would have been
-	// found. See [clifftop/sim/kv.RememberedEvictions] and, of a radix cache, [clifftop/sim/kv.RememberedLeaves].
+	// LostTokens are those of PrefillTokens that the prefix cache had evicted. See
+	// [clifftop/sim/kv.RememberedEvictions] and, for a radix cache, [clifftop/sim/kv.RememberedLeaves].
 	LostTokens int
-	// Drafts are the tokens that each iteration verified beside those of the decodes, with speculative decoding, and
-	// Accepted those found right. They are produced too, but for Discarded ones past the end of an answer.
+	// Drafts are the draft tokens that each iteration verified with speculative decoding, in addition to those of the
+	// decodes. Accepted are those that were right. They are produced too, except Discarded ones past the end of an
+	// output.
 	Drafts, Accepted, Discarded int
 	// PaddedRows are padding rows that each iteration computed, with a context of PaddedContext
 	// tokens in iteration 0 that grows by PaddedRows; PaddedTokens are the tokens by which chunks
@@ -39,10 +40,10 @@ type Span struct {
 	// each iteration that the copies take, in femtoseconds.
 	SwappedBlocks int
 	SwapFemtos    int64
-	// HostFemtos is the part of iteration 0 in which the GPU waits for the host, in femtoseconds. It grows by
-	// HostSlope from each iteration to the next, which is negative where the host is being overtaken.
+	// HostFemtos is the part of iteration 0 in which the GPU waits for the host, in femtoseconds. It grows by HostSlope
+	// from each iteration to the next. HostSlope is negative if iterations grow longer than the host's work.
 	HostFemtos, HostSlope int64
-	// Carry is what was left over, in femtoseconds, when the time of the iterations before was shared out: see Share.
+	// Carry is the remainder, in femtoseconds, of the time of the iterations before: see Share.
 	Carry int64
 	// Context and Shared are those of [clifftop/model.Batch] for iteration 0; Context grows by
 	// Decodes from each iteration to the next.
@@ -52,13 +53,12 @@ type Span struct {
 	// BlockFemtos is the integral of referenced KV blocks over the iterations, in
 	// block-femtoseconds.
 	BlockFemtos clock.Uint128
-	// EmptyBlocks are those of UsedBlocks that hold nothing yet, since sequences reserved them ahead of need, and
-	// EmptyFemtos is their integral.
+	// EmptyBlocks are those of UsedBlocks that are reserved and hold nothing yet, and EmptyFemtos is their integral.
 	EmptyBlocks int
 	EmptyFemtos clock.Uint128
-	// Passages are those through the stages of a pipeline, in order; nil where there is none. The iteration is then
-	// told from where the one before it ended, or from its composition, to its own end, so that spans do not overlap,
-	// and each is alone in its span. The passages begin earlier where others were in flight.
+	// Passages are the passages through the stages of a pipeline, in order; nil without a pipeline. The iteration is
+	// then reported from the end of the one before it, or from its composition, to its own end, so that spans do not
+	// overlap, and each span has one iteration. The passages begin earlier if others were in flight.
 	Passages []Passage
 }
 
@@ -82,7 +82,7 @@ func (s *Span) passing() (femtos int64) {
 	return femtos
 }
 
-// Output is the number of answer tokens that an iteration produces.
+// Output is the number of output tokens that an iteration produces.
 func (s *Span) Output() int { return s.Decodes + s.FirstTokens + s.Accepted - s.Discarded }
 
 // Computed is the number of tokens that an iteration computes, without padding.
@@ -90,5 +90,5 @@ func (s *Span) Computed() int {
 	return s.Decodes + s.Drafts + s.PrefillTokens + s.RecomputedTokens
 }
 
-// Rejected is the number of them that were drafts of no use.
+// Rejected is the number of rejected drafts among them.
 func (s *Span) Rejected() int { return s.Drafts - s.Accepted + s.Discarded }

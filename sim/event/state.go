@@ -1,13 +1,13 @@
 package event
 
-// State is a stage of a replica's lifecycle.
+// State is a state in a replica's lifecycle.
 type State uint8
 
-// The states. Replicas are paid for in all of them but Off.
+// The states. Replicas cost money in all of them but Off.
 const (
 	Ready    State = iota // it takes requests
-	Starting              // it has been asked for, and loads
-	Draining              // it takes no more requests, and serves those that it has
+	Starting              // it starts and loads the model
+	Draining              // it gets no new requests, and serves those that it has
 	Down                  // it has failed, and will start again
 	Off                   // it does not exist
 	States                // the number of states

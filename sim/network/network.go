@@ -8,13 +8,13 @@ import (
 	"clifftop/sim/clock"
 )
 
-// Network is links of given bandwidths, and the transfers over them. Transfers that meet on a link share it by max-min
-// fairness: each has as much as the others on its bottleneck, and what it leaves on other links is theirs. So the end
-// of a transfer moves as others begin and end.
+// Network is links of given bandwidths, and the transfers over them. Transfers on a link share it by max-min fairness:
+// each gets the same rate as the others on its bottleneck link, and bandwidth that it leaves on other links goes to the
+// others there. The end of a transfer therefore changes when others begin and end.
 //
-// Rates are whole bytes per second, and what is left of a transfer is kept in bytes per second and picoseconds, so that
-// nothing is lost to rounding but a part of a byte per second, and the last picosecond. A change costs in proportion to
-// the transfers that share links, directly or through others.
+// Rates are whole bytes per second, and the rest of a transfer is kept in bytes per second and picoseconds, so that
+// rounding loses less than a byte per second, and the last picosecond. The cost of a change is proportional to the
+// number of transfers that share links, directly or through others.
 type Network struct {
 	links     []link
 	transfers []transfer
@@ -32,48 +32,48 @@ type link struct {
 	bandwidth int64 // bytes per second
 	widest    int64 // the most so far
 	members   []int32
-	since     clock.Time     // when it came to have some
+	since     clock.Time     // when it began to have some
 	busy      clock.Duration // how long it had some before
 	most      int            // members at once so far
 
-	// What it was given to carry, has carried, and was spared by transfers that were stopped: bytes times picoseconds
-	// per second.
+	// What it had to carry, has carried, and did not carry because transfers were stopped: bytes times picoseconds per
+	// second.
 	begun, carried, spared clock.Uint128
 
 	stamp int64
-	left  int64 // bandwidth not given out yet, while rates are
+	left  int64 // bandwidth not yet assigned, while rates are computed
 	open  int64 // members without a rate
 }
 
-// transfer is bytes on their way over some links at once.
+// transfer is a transfer in flight over some links at once.
 type transfer struct {
 	path    []int32
 	latency clock.Duration
-	serial  int64 // of its start; 0 where nothing is transferred
+	serial  int64 // of its start; 0 if unused
 	left    clock.Uint128
 	rate    int64
 	as      clock.Time // the instant of left
-	end     clock.Time // when the last byte has left or, if it has, arrives
-	landing bool       // it has
+	end     clock.Time // when the last byte is sent or, if it has been, arrives
+	landing bool       // the last byte has been sent
 	stamp   int64
 }
 
-// AddLink adds a link of so many bytes per second, at least 1, and returns its number.
+// AddLink adds a link with a bandwidth in bytes per second, at least 1, and returns its number.
 func (n *Network) AddLink(bytesPerSecond int64) int32 {
 	n.links = append(n.links, link{bandwidth: bytesPerSecond, widest: bytesPerSecond})
 	return int32(len(n.links) - 1)
 }
 
-// SetBandwidth changes how much a link can carry, at an instant that is none before the last event. At 0 its transfers
-// stand still.
+// SetBandwidth sets the bandwidth of a link at an instant that is not before the last event. At 0 its transfers stop.
 func (n *Network) SetBandwidth(at clock.Time, l int32, bytesPerSecond int64) {
 	k := &n.links[l]
 	k.bandwidth, k.widest = bytesPerSecond, max(k.widest, bytesPerSecond)
 	n.share(at, []int32{l})
 }
 
-// Start begins a transfer of so many bytes at an instant, which is none before the last event, over links that differ
-// from each other. The last byte arrives so long after it has left. The number of the transfer is its until then.
+// Start begins a transfer of some bytes over different links, at an instant that is not before the last event. The last
+// byte arrives after latency when it has been sent. Start returns the number of the transfer, which is valid until
+// then.
 func (n *Network) Start(at clock.Time, bytes int64, latency clock.Duration, path ...int32) int32 {
 	var i int32
 	if k := len(n.vacant); k > 0 {
@@ -99,7 +99,7 @@ func (n *Network) Start(at clock.Time, bytes int64, latency clock.Duration, path
 	return i
 }
 
-// Extend adds bytes to a transfer that is going on, and has not sent its last one.
+// Extend adds bytes to a transfer that has not sent its last one.
 func (n *Network) Extend(at clock.Time, i int32, bytes int64) {
 	t, more := &n.transfers[i], clock.Mul64(uint64(bytes), uint64(clock.Second))
 	n.progress(t, at)
@@ -125,7 +125,7 @@ func (n *Network) Next() clock.Time {
 	return clock.Never
 }
 
-// Advance handles the event at Next. Done says that transfer i has arrived; its number is free now.
+// Advance handles the event at Next. done means that transfer i has arrived; its number is free then.
 func (n *Network) Advance() (i int32, done bool) {
 	at := n.Next()
 	i = n.ends.Pop().Value
@@ -145,7 +145,7 @@ func (n *Network) Advance() (i int32, done bool) {
 	return i, true
 }
 
-// Stop ends a transfer before its time.
+// Stop aborts a transfer.
 func (n *Network) Stop(at clock.Time, i int32) {
 	t := &n.transfers[i]
 	if !t.landing {
@@ -160,10 +160,10 @@ func (n *Network) Stop(at clock.Time, i int32) {
 	n.vacant = append(n.vacant, i)
 }
 
-// Carries reports whether a link has something to carry.
+// Carries reports whether a link has bytes to carry.
 func (n *Network) Carries(l int32) bool { return len(n.links[l].members) > 0 }
 
-// Busy is how long a link has been carrying something up to an instant that is not before the last event.
+// Busy is how long a link has been busy up to an instant that is not before the last event.
 func (n *Network) Busy(at clock.Time, l int32) clock.Duration {
 	k := &n.links[l]
 	if len(k.members) > 0 {
@@ -172,7 +172,7 @@ func (n *Network) Busy(at clock.Time, l int32) clock.Duration {
 	return k.busy
 }
 
-// leave takes a transfer off its links.
+// leave removes a transfer from its links.
 func (n *Network) leave(at clock.Time, i int32) {
 	for _, l := range n.transfers[i].path {
 		k := &n.links[l]
@@ -182,7 +182,7 @@ func (n *Network) leave(at clock.Time, i int32) {
 	}
 }
 
-// progress brings what is left of t up to an instant.
+// progress advances what is left of t to an instant.
 func (n *Network) progress(t *transfer, at clock.Time) {
 	moved := clock.Mul64(uint64(t.rate), uint64(at.Sub(t.as)))
 	if t.left.Cmp(moved) < 0 {
@@ -194,7 +194,7 @@ func (n *Network) progress(t *transfer, at clock.Time) {
 	}
 }
 
-// plan gives transfer i, which is up to date, a rate, and with it an end.
+// plan sets the rate of transfer i, which is up to date, and its next event.
 func (n *Network) plan(i int32, rate int64) {
 	t := &n.transfers[i]
 	t.rate = rate
@@ -208,7 +208,7 @@ func (n *Network) plan(i int32, rate int64) {
 	n.ends.Push(pq.Item[int32]{Key: int64(t.end), Tie: t.serial, Value: i})
 }
 
-// share gives new rates to the transfers that share links with those of the path, directly or through others.
+// share sets new rates of the transfers that share links with those of the path, directly or through others.
 func (n *Network) share(at clock.Time, path []int32) {
 	n.reach(path)
 	for {
@@ -250,7 +250,7 @@ func (n *Network) visit(path []int32) {
 	}
 }
 
-// freeze gives the members of a bottleneck that have no rate yet theirs.
+// freeze sets the rate of the members of a bottleneck that have none yet.
 func (n *Network) freeze(at clock.Time, bottleneck int32, share int64) {
 	for _, i := range n.links[bottleneck].members {
 		t := &n.transfers[i]
@@ -269,8 +269,8 @@ func (n *Network) freeze(at clock.Time, bottleneck int32, share int64) {
 	}
 }
 
-// rate is that of a transfer with a share of its bottleneck: a byte per second at least, unless a link on the way
-// carries nothing.
+// rate is the rate of a transfer with its share of the bottleneck: at least a byte per second, unless a link of its
+// path carries nothing.
 func (n *Network) rate(t *transfer, share int64) int64 {
 	for _, l := range t.path {
 		if n.links[l].bandwidth == 0 {
@@ -308,9 +308,9 @@ func (n *Network) Left(i int32) int64 {
 	return int64(bytes)
 }
 
-// Check asserts that every link has carried, at its rates, what its transfers were to send but for what is left of
-// them, and no more than it could while it was busy, but for a byte per second of each transfer, which has at least
-// that.
+// Check asserts that every link has carried, at its rates, what its transfers had to send less what is left of them,
+// and no more than its bandwidth while it was busy, up to a byte per second for each transfer, which is the lowest
+// rate.
 func (n *Network) Check(at clock.Time) error {
 	left := make([]clock.Uint128, len(n.links))
 	for i := range n.transfers {

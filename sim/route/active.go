@@ -5,14 +5,14 @@ import (
 	"clifftop/workload/idtable"
 )
 
-// activeBlocks counts the blocks of the prompts that replicas have been sent and not answered, each once however many
-// requests share it.
+// activeBlocks counts the prompt blocks of requests that replicas are serving. A block that several requests share
+// counts once.
 type activeBlocks struct {
 	holders kv.PrefixIndex
 	of      []workerBlocks // by replica
 	held    idtable.Table[promptBlocks]
 	vacant  [][]int32
-	matched []int32 // by replica: leading blocks of the prompt at hand that are active
+	matched []int32 // by replica: leading blocks of the current prompt that are active
 }
 
 type workerBlocks struct {
@@ -20,16 +20,17 @@ type workerBlocks struct {
 	all   int64
 }
 
-// promptBlocks are the blocks of a request: those that others may share, by place, and how many more.
+// promptBlocks are the blocks of a request: those that other requests may share, by place, and the number of the
+// others.
 type promptBlocks struct {
 	shared []int32
 	unique int32
 }
 
-// match finds which of the blocks of a prompt are active. Who has not one of them has none behind it.
+// match finds which blocks of a prompt are active. A replica that lacks one has none of those behind it.
 func (a *activeBlocks) match(path []uint64) { a.matched = a.holders.Match(path, a.matched) }
 
-// with is the number of blocks that a replica would have with those of the prompt that was matched last.
+// with is the number of blocks that a replica would have with those of the last matched prompt.
 func (a *activeBlocks) with(replica int, blocks int32) int64 {
 	n := int64(blocks)
 	if replica < len(a.of) {
@@ -65,7 +66,7 @@ func (a *activeBlocks) add(replica int, request int64, path []uint64, unique int
 	*a.held.Add(request) = h
 }
 
-// remove takes the blocks of a request out.
+// remove removes the blocks of a request.
 func (a *activeBlocks) remove(replica int, request int64) {
 	h := a.held.Find(request)
 	if h == nil {

@@ -8,13 +8,13 @@ import (
 )
 
 // BoundedHash is a consistent hash with bounded loads (Mirrokni, Thorup, Zadimoghaddam, "Consistent Hashing with
-// Bounded Loads", 2018): a key goes to the first endpoint on its way around the ring that has fewer outstanding
-// requests than ⌈Factor·(all + 1)/n⌉, so that no endpoint has much more than its share and a key's overflow has a
-// second home. KubeAI routes by it.
+// Bounded Loads", 2018): a key goes to the first endpoint on the ring that has fewer outstanding requests than
+// ⌈Factor·(all + 1)/n⌉. No endpoint has much more than its share, and the overflow of a key always goes to the same
+// second endpoint. KubeAI uses it.
 type BoundedHash struct {
-	// By is what it goes by; requests without such a key go where this router has the fewest outstanding.
+	// By is the key. Requests without one go to the endpoint with the fewest outstanding requests of this router.
 	By Key
-	// PrefixTokens is how much of the prompt [ByPrefix] looks at.
+	// PrefixTokens is the length of the prefix that [ByPrefix] uses, in tokens.
 	PrefixTokens int32
 	// Factor bounds the load of an endpoint, as a multiple of the mean; at least 1.
 	Factor float64
@@ -27,7 +27,7 @@ var (
 	_ Requirer = (*BoundedHash)(nil)
 )
 
-// NewBoundedHash goes by sessions, with the customary factor of 1.25.
+// NewBoundedHash uses sessions, and the customary factor of 1.25.
 func NewBoundedHash() *BoundedHash { return &BoundedHash{PrefixTokens: 32, Factor: 1.25} }
 
 // Validate reports what is wrong with the parameters.

@@ -8,24 +8,24 @@ import (
 	"clifftop/workload"
 )
 
-// Dynamo is the KV router of NVIDIA Dynamo. A worker costs a request
+// Dynamo is the KV router of NVIDIA Dynamo. The cost of a worker for a request is
 //
-//	OverlapWeight · (blocks to prefill there, its own uncached ones among them) + (KV blocks active there, its own among them)
+//	OverlapWeight · (blocks to prefill there, with its own) + (active KV blocks there, with its own)
 //
-// and the cheapest worker is taken, one at random of equals, or one drawn by the softmax of the negated costs. The
-// router counts the work of its own requests: prompts are to be prefilled until their first token, and the blocks of
-// prompts are active until the answer is complete, each once however many requests share it. Answers do not count.
-// Prefixes come from KV events, or from its own decisions.
+// The cheapest worker is taken, a random one of equals, or one is drawn by the softmax of the negated costs. The router
+// counts the work of its own requests: prompts must be prefilled until their first token, and the blocks of prompts are
+// active until the output is complete. A block that several requests share counts once. Output does not count. Prefixes
+// come from KV events, or from the router's own decisions.
 type Dynamo struct {
 	ID Identity
-	// OverlapWeight is the worth of a block to prefill in active blocks.
+	// OverlapWeight is the weight of a block to prefill, relative to an active block.
 	OverlapWeight float64
 	// Temperature of the softmax, over costs scaled to a range of 1; 0 takes the cheapest.
 	Temperature float64
 	// BlockTokens is the number of tokens in a block.
 	BlockTokens int32
-	// Approximate takes prefixes from the router's own decisions, each of which it believes for TTL, 0 being for ever.
-	// Beyond MaxBlocks in all, 0 being no limit, it forgets the oldest ones down to PruneTo of that.
+	// Approximate takes prefixes from the router's own decisions, which are valid for TTL; 0 is without end. Above
+	// MaxBlocks in all (0 is no limit) it forgets the oldest ones, down to the fraction PruneTo of that.
 	Approximate bool
 	TTL         clock.Duration
 	MaxBlocks   int64
@@ -46,7 +46,7 @@ var (
 )
 
 // NewDynamo has the defaults of Dynamo's frontend: weight 1, temperature 0, KV events; without these, decisions are
-// believed for 120 s, and 2²⁰ blocks pruned to four fifths.
+// valid for 120 s, and 2²⁰ blocks are pruned to four fifths.
 func NewDynamo() *Dynamo {
 	return &Dynamo{OverlapWeight: 1, BlockTokens: 16, TTL: 120 * clock.Second, MaxBlocks: 1 << 20, PruneTo: 0.8}
 }
@@ -91,7 +91,7 @@ func (p *Dynamo) Route(v View, r *workload.Request) int {
 	return k
 }
 
-// cached is how much of a prompt the worker at a position is taken to have, in tokens.
+// cached is the number of prompt tokens that the worker at a position is assumed to have.
 func (p *Dynamo) cached(v View, k int, r *workload.Request) int32 {
 	switch {
 	case p.OverlapWeight == 0:
@@ -102,7 +102,7 @@ func (p *Dynamo) cached(v View, k int, r *workload.Request) int32 {
 	return v.Cached(k, r)
 }
 
-// cost is that of the worker at a position, in blocks.
+// cost is the cost of the worker at a position, in blocks.
 func (p *Dynamo) cost(v View, k int, r *workload.Request) float64 {
 	i := v.Replica(k)
 	prefill := p.prefillLoad.of(i) + int64(r.InputTokens-p.cached(v, k, r))

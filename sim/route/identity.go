@@ -6,18 +6,18 @@ import (
 	"clifftop/workload"
 )
 
-// Identity tells the routers of a fleet apart, and seeds what they choose at random.
+// Identity distinguishes the routers of a fleet, and seeds their random numbers.
 type Identity struct {
-	// Seed is that of the run.
+	// Seed is the seed of the run.
 	Seed uint64
-	// Number counts the routers from 0, and Of is how many there are; 0 means one.
+	// Number counts the routers from 0. Of is the number of routers; 0 means one.
 	Number, Of int
 }
 
-// routers is how many there are.
+// routers is the number of routers.
 func (id *Identity) routers() int { return max(id.Of, 1) }
 
-// draws are random numbers that depend on a router's identity alone.
+// draws are random numbers that depend only on a router's identity.
 type draws struct{ stream *workload.RNG }
 
 func (d *draws) uint64(id *Identity) uint64 {
@@ -37,7 +37,7 @@ func (d *draws) below(id *Identity, n int) int {
 // uniform is a number in [0, 1).
 func (d *draws) uniform(id *Identity) float64 { return float64(d.uint64(id)>>11) / (1 << 53) }
 
-// least finds the endpoints that are offered with the least load.
+// least finds the endpoints with the least load of those that are offered.
 type least struct {
 	load  float64
 	equal []int32 // their positions
@@ -57,7 +57,7 @@ func (l *least) offer(k int, load float64) {
 // first is the first of them that was offered.
 func (l *least) first() int { return int(l.equal[0]) }
 
-// any is one of them at random. There is no draw where there is no choice.
+// any is a random one of them. It draws a number only if there are several.
 func (l *least) any(d *draws, id *Identity) int {
 	if len(l.equal) == 1 {
 		return int(l.equal[0])

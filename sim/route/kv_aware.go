@@ -6,9 +6,9 @@ import (
 	"clifftop/workload"
 )
 
-// KVAware asks a controller which endpoint holds the longest prefix of the prompt, and sends it there: the KV-aware
-// router of production-stack, with the controller of LMCache. A prompt of which more than Threshold tokens are missing
-// even there goes by its session, or, if it has none, where this router has the fewest outstanding requests.
+// KVAware looks up which endpoint holds the longest prefix of the prompt, and sends the request there: the KV-aware
+// router of production-stack, with the controller of LMCache. If more than Threshold tokens of the prompt are missing
+// even there, it uses the session or, without one, the endpoint with the fewest outstanding requests of this router.
 type KVAware struct {
 	ID Identity
 	// Threshold is the largest part of the prompt that may be missing, in tokens.

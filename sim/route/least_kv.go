@@ -2,9 +2,8 @@ package route
 
 import "clifftop/workload"
 
-// LeastKV sends a request where the least part of the KV cache was in use at the last scrape, to one at random of
-// equals. It has a herd between scrapes as [LeastQueue] has, and one of another kind too: what is in use says little of
-// what waits.
+// LeastKV sends a request to the endpoint with the lowest KV cache usage at the last scrape, a random one of equals.
+// Between scrapes it has the herd effect of [LeastQueue]; moreover, the usage says little about the queue.
 type LeastKV struct {
 	ID    Identity
 	draws draws

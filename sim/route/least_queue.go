@@ -2,12 +2,12 @@ package route
 
 import "clifftop/workload"
 
-// LeastQueue sends a request to the shortest queue, as the endpoints told it at the last scrape. Between scrapes it
-// sends everything to one endpoint, the herd effect (Mitzenmacher, "How Useful Is Old Information?", 2000), unless it
-// adds what it has sent itself. Several routers do not see each other's.
+// LeastQueue sends a request to the shortest queue of the last scrape. Between scrapes it sends all requests to one
+// endpoint, the herd effect (Mitzenmacher, "How Useful Is Old Information?", 2000), unless it adds what it has sent
+// itself. Several routers do not see each other's requests.
 type LeastQueue struct {
 	ID Identity
-	// Running counts the requests of the batch too. Without it, endpoints are alike until one is full.
+	// Running counts the requests of the batch too. Without it, endpoints are equal until one is full.
 	Running bool
 	// Local adds the requests that this router has sent since the last scrape.
 	Local bool

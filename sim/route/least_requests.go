@@ -2,9 +2,9 @@ package route
 
 import "clifftop/workload"
 
-// LeastRequests sends a request where this router has the fewest outstanding: join the shortest queue, as one
-// router alone sees it. Production-stack falls back to something like it, nginx and Envoy call it least connections
-// and least request.
+// LeastRequests sends a request to the endpoint with the fewest outstanding requests of this router: join the shortest
+// queue, as one router sees it. Production-stack falls back to a similar rule; nginx and Envoy call it least
+// connections and least request.
 type LeastRequests struct {
 	ID Identity
 	// First takes the first of equals, and not one at random.

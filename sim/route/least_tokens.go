@@ -2,15 +2,14 @@ package route
 
 import "clifftop/workload"
 
-// LeastTokens sends a request where this router has the fewest outstanding tokens: those of prompts and of the answers
-// that it expects, of requests that have not ended.
+// LeastTokens sends a request to the endpoint with the fewest outstanding tokens of this router: prompts and expected
+// outputs of requests that have not ended.
 type LeastTokens struct {
 	ID Identity
-	// Answer is the length that every answer is expected to have, in tokens; 0 knows the true lengths, which no router
-	// does.
+	// Answer is the expected length of every output, in tokens; 0 uses the true lengths, which no real router knows.
 	Answer int32
-	// Uncached counts of a prompt only what the prefix cache of the endpoint lacked when the request was sent there, as
-	// its KV events told, and adds it for each endpoint in turn to compare them.
+	// Uncached counts only the prompt tokens that the prefix cache of the endpoint lacked when the request was sent, as
+	// its KV events report. To compare endpoints it adds the new request's tokens for each.
 	Uncached bool
 	// First takes the first of equals, and not one at random.
 	First bool
@@ -47,7 +46,7 @@ func (p *LeastTokens) Route(v View, r *workload.Request) int {
 	return k
 }
 
-// own reports whether the router counts for itself.
+// own reports whether the router keeps its own counts.
 func (p *LeastTokens) own() bool { return p.Answer > 0 || p.Uncached }
 
 // outstanding are the tokens at the endpoint at a position.
@@ -61,7 +60,7 @@ func (p *LeastTokens) outstanding(v View, k int) int64 {
 	return 0
 }
 
-// saved is what the prefix cache at a position spares r, as a negative number of tokens.
+// saved is minus the number of prompt tokens of r that the prefix cache at a position holds.
 func (p *LeastTokens) saved(v View, k int, r *workload.Request) int64 {
 	if !p.Uncached {
 		return 0

@@ -8,28 +8,27 @@ import (
 	"clifftop/workload"
 )
 
-// LLMD is the endpoint picker of llm-d and of the Gateway API Inference Extension: filters narrow the endpoints down,
-// scorers give each of the rest between 0 and 1, and a picker decides by the weighted sums.
+// LLMD is the endpoint picker of llm-d and of the Gateway API Inference Extension: filters drop endpoints, scorers give
+// each remaining one a score between 0 and 1, and a picker decides by the weighted sums.
 type LLMD struct {
 	ID Identity
 	// Scorers and their weights.
 	Scorers []Weighted
 	// Picker decides.
 	Picker Picker
-	// Precise takes prefix matches from the KV events of the endpoints, and not from what the picker remembers of its
-	// own decisions.
+	// Precise takes prefix matches from the KV events of the endpoints, and not from the picker's own decisions.
 	Precise bool
-	// BlockTokens is the granularity of approximate matches, in tokens; MaxMatchTokens is how much of a prompt is
-	// looked at, 0 for all of it; Capacity is how many blocks are remembered of an endpoint, 0 for all.
+	// BlockTokens is the granularity of approximate matches, in tokens; MaxMatchTokens is the length of the prompt that
+	// is matched, 0 is all of it; Capacity is the number of blocks that are remembered of an endpoint, 0 is no limit.
 	BlockTokens, MaxMatchTokens int32
 	Capacity                    int64
 	// Affinity is the prefix cache affinity filter.
 	Affinity Affinity
-	// StaleAfter is the age of metrics from which on an endpoint counts as full, for the scorers of queue, running and
+	// StaleAfter is the age of metrics from which on an endpoint counts as full, for the scorers queue, running and
 	// kv-usage. 0 is never.
 	StaleAfter clock.Duration
-	// IdleThreshold is the number of own requests up to which active-requests takes an endpoint for idle, MaxBusyScore
-	// the most that another one gets. TokenLimit is where token-load is 0, QueueLimit where load-aware is.
+	// IdleThreshold is the number of own requests up to which active-requests counts an endpoint as idle; MaxBusyScore
+	// is the highest score of other endpoints. token-load is 0 at TokenLimit, load-aware at QueueLimit.
 	IdleThreshold int
 	MaxBusyScore  float64
 	TokenLimit    int64
@@ -44,8 +43,8 @@ type LLMD struct {
 	left    []int32   // positions that passed the filters
 	sums    []float64 // by position
 	gauges  []Metrics // by position
-	stale   []bool    // by position: they are too old to be believed
-	counts  []int     // of the endpoints that are left; scratch
+	stale   []bool    // by position: the metrics are too old
+	counts  []int     // of the remaining endpoints; scratch
 	matches []float64 // by position: part of the prompt
 	total   least
 }
@@ -58,28 +57,28 @@ var (
 
 // Affinity is the filter that keeps a prompt at endpoints that have most of it. The zero Affinity is off.
 type Affinity struct {
-	// Threshold is the part of the prompt, 0 to 1, from which on an endpoint is sticky; 0 turns the filter off.
+	// Threshold is the fraction of the prompt from which on an endpoint is sticky; 0 turns the filter off.
 	Threshold float64
-	// Explore is the probability that the filter lets everybody pass.
+	// Explore is the probability that the filter is skipped.
 	Explore float64
-	// MaxPenalty is by how much the expected TTFT of the best sticky endpoint may exceed that of the best other one;
-	// 0 sticks always. It is expected to be the tokens in flight divided by PrefillRate, in tokens per second.
+	// MaxPenalty is by how much the expected TTFT of the best sticky endpoint may exceed that of the best other one; 0
+	// is no limit. The expected TTFT is the tokens in flight divided by PrefillRate, in tokens per second.
 	MaxPenalty  clock.Duration
 	PrefillRate float64
 }
 
-// Picker says how an endpoint is chosen by the scores.
+// Picker is the rule that chooses an endpoint by its score.
 type Picker uint8
 
 // The pickers.
 const (
 	MaxScore       Picker = iota // the highest, one at random of equals
 	RandomPick                   // any that passed the filters
-	WeightedRandom               // with probabilities like the scores
+	WeightedRandom               // with probabilities proportional to the scores
 )
 
 // NewLLMD has the scorers and weights of the default configuration, queue 2, kv-cache-utilization 2, prefix-cache 3,
-// and the parameters that the plugins of llm-d-router have by themselves. Metrics older than 200 ms are stale.
+// and the default parameters of llm-d-router's plugins. Metrics older than 200 ms are stale.
 func NewLLMD() *LLMD {
 	return &LLMD{
 		Scorers:     []Weighted{{QueueScore, 2}, {KVScore, 2}, {PrefixScore, 3}},
@@ -88,7 +87,7 @@ func NewLLMD() *LLMD {
 	}
 }
 
-// DefaultAffinity is the filter as llm-d-router has it by itself.
+// DefaultAffinity is the filter with llm-d-router's defaults.
 func DefaultAffinity() Affinity {
 	return Affinity{Threshold: 0.8, MaxPenalty: 18 * clock.Second, PrefillRate: 15928}
 }
@@ -125,7 +124,7 @@ func (p *LLMD) Validate() error {
 	return nil
 }
 
-// scores reports whether a scorer of the kind has weight.
+// scores reports whether a scorer has a weight.
 func (p *LLMD) scores(by Score) bool {
 	for _, s := range p.Scorers {
 		if s.By == by && s.Weight > 0 {
@@ -135,12 +134,12 @@ func (p *LLMD) scores(by Score) bool {
 	return false
 }
 
-// matching reports whether prefixes matter. Uncached tokens are what token-load counts.
+// matching reports whether prefixes are needed. token-load counts uncached tokens.
 func (p *LLMD) matching() bool {
 	return p.Affinity.Threshold > 0 || p.scores(PrefixScore) || p.scores(NoHitScore) || p.scores(TokenScore)
 }
 
-// loading reports whether tokens in flight matter.
+// loading reports whether tokens in flight are needed.
 func (p *LLMD) loading() bool { return p.Affinity.MaxPenalty > 0 || p.scores(TokenScore) }
 
 // Requirements implements [Requirer].
@@ -166,7 +165,7 @@ func (p *LLMD) Route(v View, r *workload.Request) int {
 	return k
 }
 
-// match finds the part of the prompt that each endpoint has.
+// match finds the fraction of the prompt that each endpoint has.
 func (p *LLMD) match(v View, r *workload.Request) {
 	p.matches = p.matches[:0]
 	x := &p.known
@@ -225,7 +224,7 @@ func (p *LLMD) overloaded(v View) bool {
 	return float64(sticky-other)/a.PrefillRate > a.MaxPenalty.Seconds()
 }
 
-// pick chooses among the endpoints that are left.
+// pick chooses one of the remaining endpoints.
 func (p *LLMD) pick() int {
 	switch p.Picker {
 	case RandomPick:
@@ -240,7 +239,7 @@ func (p *LLMD) pick() int {
 	return p.total.any(&p.draws, &p.ID)
 }
 
-// weighted draws an endpoint with a probability like its score; any, where all have none.
+// weighted draws an endpoint with a probability proportional to its score, or any if all scores are 0.
 func (p *LLMD) weighted() int {
 	sum := 0.0
 	for _, k := range p.left {
@@ -258,7 +257,7 @@ func (p *LLMD) weighted() int {
 	return int(p.left[len(p.left)-1])
 }
 
-// note remembers the decision.
+// note records the decision.
 func (p *LLMD) note(v View, k int, r *workload.Request) {
 	replica := v.Replica(k)
 	if p.loading() {
@@ -278,7 +277,7 @@ func (p *LLMD) note(v View, k int, r *workload.Request) {
 	}
 }
 
-// had is how many prompt tokens the endpoint at a position is taken to have.
+// had is the number of prompt tokens that the endpoint at a position is assumed to have.
 func (p *LLMD) had(k int, r *workload.Request) int32 {
 	return int32(float64(p.matches[k] * float64(r.InputTokens)))
 }

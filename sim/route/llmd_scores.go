@@ -10,19 +10,19 @@ import (
 // Score is a scorer of [LLMD].
 type Score uint8
 
-// The scorers. Where nothing else is said, those that compare endpoints give 1 to all if they are equal.
+// The scorers. Unless noted, those that compare endpoints give 1 to all if they are equal.
 const (
 	QueueScore     Score = iota // (max − q)/(max − min) of scraped waiting requests
 	RunningScore                // the same of running ones
-	KVScore                     // 1 − scraped use of the KV cache
+	KVScore                     // 1 − scraped usage of the KV cache
 	LoadAwareScore              // ½·(1 − min(q, 128)/128) of scraped waiting requests
-	// own outstanding requests: 1 up to the idle threshold, else (max − n)/max of the most that a busy one gets
+	// own outstanding requests n: 1 up to the idle threshold, else (max − n)/max · the highest score of a busy endpoint
 	ActiveScore
 	TokenScore  // 1 − min(1, own uncached prompt tokens without a first token/4194304)
-	PrefixScore // part of the prompt's blocks that are taken to be there
-	// of prompts that nobody has: order of the last such prompt, the longest ago first; else ½
+	PrefixScore // fraction of the prompt's blocks that are assumed to be cached
+	// for prompts that are cached nowhere: by the instant of the last such prompt, the oldest first; else ½
 	NoHitScore
-	SessionScore // 1 where the session's last request went
+	SessionScore // 1 for the replica of the session's last request
 	numberOfScores
 )
 
@@ -57,7 +57,7 @@ type Weighted struct {
 	Weight float64
 }
 
-// sum adds up the weighted scores of the endpoints that are left.
+// sum adds the weighted scores of the remaining endpoints.
 func (p *LLMD) sum(v View, r *workload.Request) {
 	p.sums, p.gauges, p.stale = p.sums[:0], p.gauges[:0], p.stale[:0]
 	scraped := p.scores(QueueScore) || p.scores(RunningScore) || p.scores(KVScore) || p.scores(LoadAwareScore)
@@ -111,7 +111,7 @@ func (p *LLMD) score(s Weighted, v View, r *workload.Request) {
 	case SessionScore:
 		if last, ok := p.sessions[r.Session]; ok {
 			if k, ok := position(v, int(last)); ok {
-				add(int32(k), 1) // it counts for nothing where a filter has dropped it
+				add(int32(k), 1) // has no effect if a filter has dropped it
 			}
 		}
 	}
@@ -157,7 +157,7 @@ func (p *LLMD) active(v View, weight float64) {
 	}
 }
 
-// isCold reports whether no endpoint has a part of the prompt at hand.
+// isCold reports whether no endpoint has a part of the current prompt.
 func (p *LLMD) isCold() bool {
 	if !p.scores(NoHitScore) {
 		return false
@@ -170,8 +170,7 @@ func (p *LLMD) isCold() bool {
 	return true
 }
 
-// noHit spreads cold prompts over the endpoints in turn: those that never had one first, then by the order of their
-// last.
+// noHit spreads cold prompts over the endpoints: first those that never had one, then by the instant of their last one.
 func (p *LLMD) noHit(v View, weight float64) {
 	cold, n := p.isCold(), len(p.left)
 	if cold {
@@ -189,14 +188,14 @@ func (p *LLMD) noHit(v View, weight float64) {
 	}
 }
 
-// coldOrder remembers the order in which replicas last got a cold prompt.
+// coldOrder is the order in which replicas last got a cold prompt.
 type coldOrder struct {
-	order []int32 // replicas: those that never did by number, then the others, the longest ago first
-	never int     // how many never did
-	ranks []int32 // by replica, among those asked for; scratch
+	order []int32 // replicas: first those that never got one by number, then the others from the oldest on
+	never int     // number of replicas that never got one
+	ranks []int32 // by replica, among the remaining ones; scratch
 }
 
-// admit takes in the replicas up to a number.
+// admit adds the replicas up to a number.
 func (c *coldOrder) admit(replica int) {
 	for i := len(c.order); i <= replica; i++ {
 		c.order = slices.Insert(c.order, c.never, int32(i))
@@ -215,7 +214,7 @@ func (c *coldOrder) use(replica int) {
 	c.order = append(slices.Delete(c.order, i, i+1), int32(replica))
 }
 
-// rank gives the replicas at the positions left, which ascend, their places in the order.
+// rank sets the places in the order of the replicas at the positions left, which ascend.
 func (c *coldOrder) rank(v View, left []int32) {
 	c.admit(v.Replica(int(left[len(left)-1])))
 	const asked = -2

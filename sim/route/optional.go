@@ -2,7 +2,8 @@ package route
 
 import "clifftop/workload"
 
-// RequestObserver is a [Router] that is told when requests which it has sent begin to be answered, and when they end.
+// RequestObserver is a [Router] that is called when the output of a request that it has sent begins, and when the
+// request ends.
 type RequestObserver interface {
 	Router
 	// Began is called when a replica has delivered the first token of r.
@@ -11,23 +12,22 @@ type RequestObserver interface {
 	Ended(v View, replica int, r *workload.Request)
 }
 
-// CacheResetter is a [Router] that is told when the caches of a replica are empty: when it starts, and starts again.
+// CacheResetter is a [Router] that is called when the caches of a replica are empty, at each start.
 type CacheResetter interface {
 	Router
 	// CacheReset is called with the number of the replica.
 	CacheReset(replica int)
 }
 
-// Requirer is a [Router] that does not work everywhere.
+// Requirer is a [Router] that needs certain traffic or replicas.
 type Requirer interface {
 	Router
-	// Requirements returns what has to be there.
+	// Requirements returns what it needs.
 	Requirements() Requirements
 }
 
-// Bound is a [Router] with all optional interfaces. It forwards calls of those that the router implements; calls of the
-// others do nothing. It is the only place that looks for optional interfaces: a router that wraps another one embeds a
-// Bound.
+// Bound is a [Router] with all optional interfaces. It forwards calls of those that the router implements; other calls
+// do nothing. Only Bound looks for optional interfaces: a router that wraps another one embeds a Bound.
 type Bound struct {
 	Router
 	requests RequestObserver
@@ -40,7 +40,7 @@ var (
 	_ Requirer        = (*Bound)(nil)
 )
 
-// Bind finds out which optional interfaces a router implements.
+// Bind returns a Bound of a router.
 func Bind(r Router) Bound {
 	b := Bound{Router: r}
 	b.requests, _ = r.(RequestObserver)
@@ -72,7 +72,7 @@ func (b *Bound) CacheReset(replica int) {
 	}
 }
 
-// Requirements implements [Requirer]. A router that is no Requirer works everywhere.
+// Requirements implements [Requirer]. A router that is no Requirer needs nothing.
 func (b *Bound) Requirements() Requirements {
 	if r, ok := b.Router.(Requirer); ok {
 		return r.Requirements()

@@ -2,13 +2,13 @@ package route
 
 import "clifftop/workload"
 
-// PowerOfTwo draws two endpoints at random and takes the one with less load, the first drawn where they are equal: the
-// power of two choices (Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 2001). It keeps most of
-// its worth when loads are stale, since no endpoint looks best to everybody.
+// PowerOfTwo draws two endpoints at random and takes the one with less load, the first one of equals: the power of two
+// choices (Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 2001). It also works with stale
+// loads, since routers do not all prefer the same endpoint.
 type PowerOfTwo struct {
 	ID Identity
-	// Scraped compares what the endpoints said at the last scrape, waiting and running requests, as SGLang's router
-	// and Ray Serve do. Otherwise it is the outstanding requests of this router.
+	// Scraped compares the waiting and running requests of the last scrape, as SGLang's router and Ray Serve do.
+	// Otherwise the outstanding requests of this router are compared.
 	Scraped bool
 	draws   draws
 }

@@ -2,14 +2,14 @@ package route
 
 import "clifftop/workload"
 
-// prefillLoad counts prompt tokens that endpoints were sent and have not turned into a first token: what is left to
-// prefill there, as far as one router knows.
+// prefillLoad counts the prompt tokens of requests that were sent to endpoints and have no first token yet, as far as
+// one router knows.
 type prefillLoad struct {
 	tokens  []int64         // by replica
 	charged map[int64]int32 // by request
 }
 
-// of is the backlog of a replica.
+// of is the prefill load of a replica.
 func (b *prefillLoad) of(replica int) int64 {
 	if replica >= len(b.tokens) {
 		return 0
@@ -17,7 +17,7 @@ func (b *prefillLoad) of(replica int) int64 {
 	return b.tokens[replica]
 }
 
-// add counts so many tokens of r.
+// add counts tokens of r.
 func (b *prefillLoad) add(replica int, r *workload.Request, tokens int32) {
 	for replica >= len(b.tokens) {
 		b.tokens = append(b.tokens, 0)
@@ -29,7 +29,7 @@ func (b *prefillLoad) add(replica int, r *workload.Request, tokens int32) {
 	b.charged[r.ID] = tokens
 }
 
-// done takes r out, if it is in.
+// done removes r, if it was counted.
 func (b *prefillLoad) done(replica int, r *workload.Request) {
 	if tokens, ok := b.charged[r.ID]; ok {
 		b.tokens[replica] -= int64(tokens)

@@ -6,21 +6,21 @@ import (
 	"clifftop/workload"
 )
 
-// Prefix sends a request where the longest part of its prompt was sent before, to one at random of equals, as the
-// prefix-aware router of production-stack does. That one remembers all prompts for ever ("no eviction"), in chunks of
-// 128 characters; MaxBlocks makes it forget what an endpoint has used least recently.
+// Prefix sends a request to the endpoint that got the longest prefix of its prompt before, a random one of equals, as
+// the prefix-aware router of production-stack does. That one remembers all prompts without limit ("no eviction"), in
+// chunks of 128 characters. With MaxBlocks it forgets the least recently used blocks of an endpoint.
 //
-// Nothing in it looks at loads: a prefix that everybody has, such as a system prompt, draws everybody to the endpoint
-// that had it first, unless MinTokens makes so short a match count for nothing.
+// It ignores loads: a prefix that all requests share, such as a system prompt, attracts all of them to the endpoint
+// that had it first, unless MinTokens ignores so short a match.
 type Prefix struct {
 	ID Identity
 	// BlockTokens is the granularity of matches, in tokens.
 	BlockTokens int32
-	// MinTokens is the shortest match that decides; below it the endpoint with the fewest outstanding requests of this
-	// router is taken, one at random of equals. 0 lets every match decide, and takes an endpoint at random where there
-	// is none.
+	// MinTokens is the shortest match that counts. Below it the endpoint with the fewest outstanding requests of this
+	// router is taken, a random one of equals. With 0 every match counts, and without a match a random endpoint is
+	// taken.
 	MinTokens int32
-	// MaxBlocks is the most blocks remembered of an endpoint; 0 forgets nothing.
+	// MaxBlocks is the number of blocks that are remembered of an endpoint; 0 is no limit.
 	MaxBlocks int64
 
 	draws draws
@@ -33,7 +33,7 @@ var (
 	_ CacheResetter = (*Prefix)(nil)
 )
 
-// NewPrefix never forgets, in chunks of 32 tokens, which are about 128 characters.
+// NewPrefix has no limit, and chunks of 32 tokens, which are about 128 characters.
 func NewPrefix() *Prefix { return &Prefix{BlockTokens: 32} }
 
 // Validate reports what is wrong with the parameters.

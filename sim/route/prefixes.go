@@ -6,22 +6,21 @@ import (
 	"clifftop/workload"
 )
 
-// prefixes is what a router takes the prefix caches of its endpoints to hold: the blocks of the prompts that it has
-// sent to each. It is a guess. The caches evict by rules of their own, and serve other routers too.
+// prefixes is an estimate of the content of the endpoints' prefix caches: the blocks of the prompts that the router has
+// sent to each. The caches evict by their own rules, and serve other routers too.
 //
-// A block is known by the key of the chain of tokens up to its end, so that the longest known prefix of a prompt ends
-// where the first key is missing. Blocks that no other request can have are counted, and not looked for.
+// A block is identified by the key of the token chain up to its end, so that the longest known prefix of a prompt ends
+// where the first key is missing. Blocks that no other request can have are counted, and not looked up.
 type prefixes struct {
 	tokens int32 // in a block
-	// bound is the most blocks remembered of an endpoint, the least recently used going first; 0 forgets nothing, and
-	// does not count either.
+	// bound is the number of blocks that are remembered of an endpoint; the least recently used ones are forgotten
+	// first. 0 is no limit, and blocks are not counted.
 	bound int64
-	// counts keeps the order and the number of an endpoint's blocks though there is no bound.
+	// counts keeps the order and the number of an endpoint's blocks even without a bound.
 	counts bool
-	// roots lets the first block of a prompt go before those behind it, as hash tables do. Trees lose their leaves
-	// first.
+	// roots forgets the first block of a prompt before those behind it, as hash tables do. Trees forget leaves first.
 	roots bool
-	ttl   clock.Duration // how long a block is remembered after its last use; 0 is for ever
+	ttl   clock.Duration // how long a block is remembered after its last use; 0 is no limit
 
 	holders kv.PrefixIndex
 	caches  []kv.Recency // by replica
@@ -35,7 +34,7 @@ type prefixes struct {
 // blocks is the number of whole blocks of the prompt that was matched last.
 func (x *prefixes) blocks() int32 { return int32(len(x.path)) + x.unique }
 
-// of is the number of leading blocks of that prompt that a replica is taken to hold.
+// of is the number of leading blocks of that prompt that a replica is assumed to hold.
 func (x *prefixes) of(replica int) int32 {
 	if replica >= len(x.matched) {
 		return 0
@@ -43,14 +42,14 @@ func (x *prefixes) of(replica int) int32 {
 	return x.matched[replica]
 }
 
-// match finds who is taken to hold how much of a prompt. At most limit blocks are looked at; 0 is no limit.
+// match finds how much of a prompt each replica is assumed to hold. It looks up at most limit blocks; 0 is no limit.
 func (x *prefixes) match(now clock.Time, r *workload.Request, limit int32) {
 	x.expire(now)
 	x.read(r, limit)
 	x.matched = x.holders.Match(x.path, x.matched)
 }
 
-// read takes the keys of a prompt.
+// read computes the keys of a prompt.
 func (x *prefixes) read(r *workload.Request, limit int32) {
 	x.path = x.path[:0]
 	blocks := r.InputTokens / x.tokens
@@ -97,14 +96,14 @@ func (x *prefixes) add(now clock.Time, replica int) {
 	}
 }
 
-// trim forgets what a replica holds beyond so many blocks.
+// trim forgets blocks of a replica down to a number.
 func (x *prefixes) trim(replica int, blocks int64) {
 	for c := &x.caches[replica]; c.Blocks > blocks; {
 		x.pop(replica, c.Blocks-blocks)
 	}
 }
 
-// expire forgets what has not been used for too long.
+// expire forgets blocks that were not used for longer than ttl.
 func (x *prefixes) expire(now clock.Time) {
 	if x.ttl == 0 {
 		return
@@ -116,14 +115,14 @@ func (x *prefixes) expire(now clock.Time) {
 	}
 }
 
-// pop forgets the oldest block of a replica, or as much as is wanted of a run of them.
+// pop forgets the oldest block of a replica, or up to the given number of blocks of a run.
 func (x *prefixes) pop(replica int, most int64) {
 	if key, ok := x.caches[replica].Pop(most); ok {
 		x.holders.RemoveKey(key, replica)
 	}
 }
 
-// size is the number of blocks that a replica is taken to hold.
+// size is the number of blocks that a replica is assumed to hold.
 func (x *prefixes) size(replica int) int64 {
 	if replica >= len(x.caches) {
 		return 0
@@ -139,7 +138,7 @@ func (x *prefixes) removeReplica(replica int) {
 	}
 }
 
-// total is the number of blocks that all replicas are taken to hold.
+// total is the number of blocks that all replicas are assumed to hold.
 func (x *prefixes) total() int64 {
 	var n int64
 	for i := range x.caches {
@@ -148,7 +147,7 @@ func (x *prefixes) total() int64 {
 	return n
 }
 
-// loseOldest forgets the oldest block of all, or as much as is wanted of a run of them.
+// loseOldest forgets the oldest block of all replicas, or up to the given number of blocks of a run.
 func (x *prefixes) loseOldest(most int64) {
 	oldest := -1
 	for i := range x.caches {

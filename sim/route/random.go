@@ -2,8 +2,8 @@ package route
 
 import "clifftop/workload"
 
-// Random sends each request to an endpoint at random, all being equally likely. Poisson arrivals stay Poisson at each
-// of them, so that n single servers are n queues M/G/1.
+// Random sends each request to a random endpoint with equal probabilities. Poisson arrivals stay Poisson at each
+// endpoint, so that n single servers are n M/G/1 queues.
 type Random struct {
 	ID    Identity
 	draws draws

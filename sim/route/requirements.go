@@ -9,25 +9,27 @@ import (
 // Requirements are what a router needs from the traffic and the replicas. Without them it would silently behave like
 // another router.
 type Requirements struct {
-	// Sessions and Users: requests have to belong to sessions, or to the users of a closed loop.
+	// Sessions and Users: requests must belong to sessions, or to the users of a closed loop.
 	Sessions, Users bool
-	// KVUsage: the KV pools have to be limited.
+	// KVUsage: the KV pools must be limited.
 	KVUsage bool
-	// PrefixCaching: the replicas have to keep prefixes.
+	// PrefixCaching: the replicas must have prefix caches.
 	PrefixCaching bool
-	// Events: it calls [View.Cached], so that replicas have to tell what their prefix caches hold. Such a router costs
-	// time: its replicas are stepped iteration by iteration, whose blocks it may ask for at any instant.
+	// Events: the router calls [View.Cached], so that replicas must report the content of their prefix caches. Such a
+	// router is slow: its replicas are simulated iteration by iteration, because it may ask for their blocks at any
+	// instant.
 	Events bool
-	// Scrape is how often the original asks for metrics; 0 where it does not, or where there is no custom.
+	// Scrape is the interval at which the original router reads metrics; 0 if it does not, or if there is no usual
+	// value.
 	Scrape clock.Duration
 }
 
-// Offers is what there is of it.
+// Offers are the requirements that a configuration meets.
 type Offers struct {
 	Sessions, Users, KVUsage, PrefixCaching bool
 }
 
-// Check says, as one error, what the router needs and is not there.
+// Check returns, as one error, the requirements that are not met.
 func Check(p Router, there Offers) error {
 	b := Bind(p)
 	var faults []error

@@ -8,7 +8,7 @@ import (
 	"clifftop/workload"
 )
 
-// Key is what of a request a consistent hash goes by.
+// Key is the part of a request that a consistent hash uses.
 type Key uint8
 
 // The keys.
@@ -31,16 +31,16 @@ func (y Key) of(r *workload.Request, prefix int32) (key uint64, ok bool) {
 	}
 }
 
-// needs is what the key needs.
+// needs are the requirements of the key.
 func (y Key) needs() Requirements { return Requirements{Sessions: y == BySession, Users: y == ByUser} }
 
-// pointsOnRing is how often a replica stands on the ring, as in libketama.
+// pointsOnRing is the number of points of a replica on the ring, as in libketama.
 const pointsOnRing = 160
 
 // ring is a consistent hash (Karger et al., "Consistent Hashing and Random Trees", 1997): a key belongs to the first
-// point clockwise from it whose replica can serve it. Points depend on the number of a replica alone, so that replicas
-// that come and go move only the keys that are or become theirs. It holds the points of all replicas ever seen; those
-// of replicas that are gone are passed over.
+// point clockwise from it whose replica can serve it. Points depend only on the number of a replica, so that a replica
+// that starts or stops moves only its own keys. The ring has the points of all replicas ever seen; those of absent
+// replicas are skipped.
 type ring struct {
 	points []point
 	known  int // replicas 0 to known-1 are on the ring
@@ -51,7 +51,7 @@ type point struct {
 	replica int32
 }
 
-// learn puts the endpoints of v on the ring.
+// learn adds the endpoints of v to the ring.
 func (g *ring) learn(v View) {
 	last := v.Replica(v.Len() - 1)
 	if last < g.known {
@@ -67,7 +67,7 @@ func (g *ring) learn(v View) {
 	})
 }
 
-// clockwise goes through the points of v's endpoints from a key on, once around.
+// clockwise visits the points of v's endpoints once, from a key on.
 func (g *ring) clockwise(v View, key uint64) func(yield func(k int) bool) {
 	g.learn(v)
 	return func(yield func(k int) bool) {

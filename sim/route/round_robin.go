@@ -2,7 +2,7 @@ package route
 
 import "clifftop/workload"
 
-// RoundRobin sends requests to the endpoints in turn. It begins anew when their set changes.
+// RoundRobin sends requests to the endpoints in turn. It starts again from the first when the set of endpoints changes.
 type RoundRobin struct {
 	next, generation int
 }

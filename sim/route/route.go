@@ -5,37 +5,37 @@ import (
 	"clifftop/workload"
 )
 
-// Router chooses endpoints. One router serves one stream of requests; it may keep state.
+// Router chooses endpoints. One router handles one stream of requests; it may keep state.
 type Router interface {
-	// Route returns the position of the endpoint that serves r, from 0 to v.Len()-1. It is called once for each
-	// request that the router sends, and only where there is an endpoint.
+	// Route returns the position of the endpoint that serves r, from 0 to v.Len()-1. It is called once for each request
+	// that the router sends, if there is an endpoint.
 	Route(v View, r *workload.Request) int
 }
 
-// View shows a router the endpoints among which it may choose: the replicas that are ready and for which the
-// request is not too long, in order of their numbers.
+// View is the set of endpoints that a router may choose from: the replicas that are ready and that can serve the
+// request, ordered by number.
 type View interface {
 	// Now is the instant at which the router decides.
 	Now() clock.Time
 	// Len is the number of endpoints.
 	Len() int
-	// Replica is the number of the replica at a position. It stays the same while endpoints come and go.
+	// Replica is the number of the replica at a position. It does not change when endpoints are added or removed.
 	Replica(k int) int
-	// Metrics are what the replica at a position said of itself at the last scrape.
+	// Metrics are the metrics of the replica at a position at the last scrape.
 	Metrics(k int) Metrics
-	// Sent is what this router has sent to the replica at a position.
+	// Sent counts what this router has sent to the replica at a position.
 	Sent(k int) Sent
 	// Cached is the number of leading prompt tokens of r that the prefix cache of the replica at a position holds now,
-	// as its KV events tell; 0 where it has none.
+	// as its KV events report; 0 without a cache.
 	Cached(k int, r *workload.Request) int32
-	// Generation counts the changes of which replicas are ready. Among them, long requests may have fewer endpoints
-	// than short ones.
+	// Generation counts the changes of the set of ready replicas. At one generation, long requests may have fewer
+	// endpoints than short ones.
 	Generation() int
 }
 
 // Metrics are the gauges of a serving engine.
 type Metrics struct {
-	// At is when they were true.
+	// At is the instant of the metrics.
 	At clock.Time
 	// Waiting and Running are numbers of requests, in the engine's queue and in its batch.
 	Waiting, Running int
@@ -54,12 +54,11 @@ func (m *Metrics) KVUsage() float64 {
 	return float64(m.UsedBlocks) / float64(m.UsableBlocks)
 }
 
-// Sent is what a router knows of an endpoint from its own doing.
+// Sent counts what a router has sent to an endpoint.
 type Sent struct {
-	// Outstanding requests were sent there and have not ended; OutstandingTokens are their tokens, of prompts and
-	// answers.
+	// Outstanding is the number of requests that have not ended; OutstandingTokens are their prompt and output tokens.
 	Outstanding       int
 	OutstandingTokens int64
-	// SinceScrape is the number of requests sent there since the last scrape; 0 where metrics are those of now.
+	// SinceScrape is the number of requests sent since the last scrape; 0 if metrics are current.
 	SinceScrape int
 }

@@ -2,11 +2,11 @@ package route
 
 import "clifftop/workload"
 
-// Session sends all requests of a session to one endpoint, found on a consistent hash ring, so that later turns find
-// the earlier ones in its prefix cache. A request without a session goes where this router has the fewest outstanding
-// requests; production-stack, whose session router this is, takes the lowest rate of requests there.
+// Session sends all requests of a session to one endpoint by a consistent hash, so that later turns find the earlier
+// ones in its prefix cache. A request without a session goes to the endpoint with the fewest outstanding requests of
+// this router; production-stack, whose session router this is, takes the lowest request rate there.
 type Session struct {
-	// ByUser goes by the user of a closed loop in place of the session.
+	// ByUser uses the user of a closed loop instead of the session.
 	ByUser bool
 	ring   ring
 	least  least

@@ -8,15 +8,15 @@ import (
 )
 
 // SGLang is the cache-aware router of SGLang (sgl-router, then sgl-model-gateway). It keeps a tree of the prompts that
-// each worker was sent. While loads, the outstanding requests of this router, are balanced, a prompt goes to a worker
-// that had the longest prefix of it, if that is a large enough part; else, and whenever loads are not balanced, to the
-// least loaded one. Trees lose their least recently used leaves from time to time.
+// were sent to each worker. If loads, which are the outstanding requests of this router, are balanced, and a large
+// enough part of the prompt matches, the request goes to the worker with the longest match; otherwise to the least
+// loaded one. The least recently used leaves of the trees are removed from time to time.
 //
-// Its trees hold characters, of which a token has about four; these hold blocks of tokens. Of workers with equally long
-// prefixes one is taken at random, where the original takes any.
+// The original's trees hold characters, about four for a token; these hold blocks of tokens. Of workers with equally
+// long matches a random one is taken; the original takes any.
 type SGLang struct {
 	ID Identity
-	// CacheThreshold is the part of the prompt, 0 to 1, that a match has to exceed.
+	// CacheThreshold is the fraction of the prompt, 0 to 1, that a match must exceed.
 	CacheThreshold float64
 	// BalanceAbs and BalanceRel: loads are unbalanced if the largest exceeds the least by more than BalanceAbs
 	// requests, and by more than BalanceRel times.
@@ -27,7 +27,7 @@ type SGLang struct {
 	SmallestTree bool
 	// BlockTokens is the granularity of the trees, in tokens.
 	BlockTokens int32
-	// MaxTreeTokens is what a tree is trimmed to, every EvictionInterval; 0 is never.
+	// MaxTreeTokens is the size to which a tree is trimmed at every EvictionInterval; an interval of 0 is never.
 	MaxTreeTokens    int64
 	EvictionInterval clock.Duration
 
@@ -109,7 +109,7 @@ func (p *SGLang) choose(v View, r *workload.Request) int {
 	return p.least.first()
 }
 
-// trim cuts the trees if that was due since the last decision.
+// trim trims the trees if that was due since the last decision.
 func (p *SGLang) trim(now clock.Time) {
 	if p.EvictionInterval == 0 || p.MaxTreeTokens == 0 {
 		return

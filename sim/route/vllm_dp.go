@@ -5,10 +5,10 @@ import (
 	"clifftop/workload"
 )
 
-// VLLMDP is the balancer inside vLLM's data-parallel front ends: the engine with the least 4·waiting + running, the
-// first of equals from the front end's own place in the row on. Counts come from a coordinator every 100 ms; between
-// them a front end adds what it has sent to waiting, once for each of the front ends, since they all do the same
-// (vLLM v1 engine core client, DPLBAsyncMPClient).
+// VLLMDP is the load balancer in vLLM's data-parallel front ends. It takes the engine with the lowest 4·waiting +
+// running; of equals the first one from the front end's own position on. Counts come from a coordinator every 100 ms.
+// Between them a front end adds each request that it sends to waiting, once for each front end, because all front ends
+// do the same (vLLM v1 engine core client, DPLBAsyncMPClient).
 type VLLMDP struct {
 	ID Identity
 }
