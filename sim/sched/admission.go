@@ -2,19 +2,19 @@ package sched
 
 import "fmt"
 
-// Admission is a rule of what the KV pool must have room for when a request is admitted.
+// Admission says what the KV pool must have room for when a request is admitted.
 type Admission uint8
 
 // The rules.
 const (
 	FullPrompt Admission = iota // all known tokens, although only the first chunk takes its blocks
 	FirstChunk                  // the first chunk
-	// prompt and longest answer, which takes all blocks at once: nobody is ever preempted for them
+	// prompt and longest output, which takes all blocks at once: no sequence is ever preempted for them
 	FullLength
 )
 
-// obstacle says what keeps a waiting request out that would be given so many tokens and take so many
-// blocks; NotBlocked if nothing does.
+// obstacle is the cause that prevents the admission of a waiting request with tokens and blocks; NotBlocked if there is
+// none.
 func obstacle(v View, tokens int32, blocks int) Cause {
 	switch {
 	case v.Seats() == 0:
@@ -27,20 +27,20 @@ func obstacle(v View, tokens int32, blocks int) Cause {
 	return NotBlocked
 }
 
-// fullLength is the most tokens of a request that the pool may ever hold: its prompt and the longest answer that
-// was declared, but for the last token, which is never computed.
+// fullLength is the most tokens of a request that the pool may ever hold: its prompt and its longest declared output,
+// except the last token, which is never computed.
 func fullLength(p Progress) int32 { return p.Prompt + p.MaxTokens - 1 }
 
 // fullBlocks is the number of free blocks that w takes at its full length.
 func fullBlocks(v View, w Waiting) int { return v.BlocksFor(fullLength(w.Progress)) - w.Held }
 
-// admitFull admits w, the head of the queue, with so many tokens, and takes the blocks of its full length, so
-// that it never needs more.
+// admitFull admits w, the head of the queue, with tokens, and takes the blocks of its full length, so that it never
+// needs more.
 func admitFull(v View, w Waiting, tokens int32) {
 	v.Reserve(v.Admit(0, tokens), fullLength(w.Progress))
 }
 
-// decodeReserved gives every decoding sequence its token, where each has the blocks for it.
+// decodeReserved gives every decoding sequence its token. Each must have the blocks for it.
 func decodeReserved(v View) {
 	if v.DecodeFirst() {
 		return
@@ -56,8 +56,8 @@ func decodeReserved(v View) {
 	}
 }
 
-// continuePrefills gives the running prefills what is left of the budget, in order of admission, where each
-// has the blocks for it.
+// continuePrefills gives the running prefills the rest of the budget, in order of admission. Each must have the blocks
+// for it.
 func continuePrefills(v View) {
 	for s := v.NextPrefill(None); s != None && v.Budget() > 0; s = v.NextPrefill(s) {
 		if n := min(v.Missing(s), v.Budget()); v.Grow(s, n) {
@@ -66,10 +66,10 @@ func continuePrefills(v View) {
 	}
 }
 
-// forever answers Repeats where nothing that the policy looks at changes by itself.
+// forever is the result of Repeats if nothing that the policy depends on changes by itself.
 const forever = 1 << 30
 
-// needsWholePrompts refuses a token budget that the longest prompt does not fit.
+// needsWholePrompts rejects a token budget that the longest prompt does not fit.
 func needsWholePrompts(policy string, l Limits) error {
 	if l.MaxNumBatchedTokens < int(l.MaxModelLen) {
 		return fmt.Errorf("max_num_batched_tokens: %d is less than max_model_len %d, but policy %s does not divide prompts",
@@ -78,7 +78,7 @@ func needsWholePrompts(policy string, l Limits) error {
 	return nil
 }
 
-// needsTokens refuses speculative decoding, and KV to be loaded.
+// needsTokens rejects speculative decoding and KV connectors.
 func needsTokens(policy string, l Limits) error {
 	if l.Connector {
 		return fmt.Errorf("policy %s: it loads no KV from elsewhere (want policy vllm)", policy)
@@ -90,7 +90,7 @@ func needsTokens(policy string, l Limits) error {
 	return nil
 }
 
-// needsPages refuses a contiguous pool.
+// needsPages rejects a contiguous pool.
 func needsPages(policy string, l Limits) error {
 	if l.Contiguous {
 		return fmt.Errorf("policy %s: it works on a paged pool, not on a contiguous one", policy)

@@ -1,6 +1,6 @@
 package sched
 
-// Cause says why the head of the waiting queue is not admitted.
+// Cause is the reason why the head of the waiting queue is not admitted.
 type Cause uint8
 
 // The causes, and [NotBlocked] for none.

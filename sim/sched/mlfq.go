@@ -9,47 +9,47 @@ import (
 	"clifftop/sim/clock"
 )
 
-// MLFQ is the skip-join multi-level feedback queue of FastServe (Wu et al., 2023), which approximates shortest job
-// first without knowing how long answers are. Each request has a level, and each iteration serves those of the highest
-// levels. One that has used up the quantum of its level goes down to the next. A long prompt would use up the quanta of
-// the first levels without a token to show for it; so a request skips them, and joins the first level whose quantum
-// covers its prefill. Whoever was not served for the starvation time goes up to the first level.
+// MLFQ is the skip-join multi-level feedback queue of FastServe (Wu et al., 2023). It approximates shortest job first
+// without knowing the length of outputs. Each request has a level, and each iteration serves the highest levels. A
+// request that has used up the quantum of its level moves down to the next. A long prompt would use up the quanta of
+// the first levels before its first token; so a request skips them, and joins the first level whose quantum covers its
+// prefill. A request that was not served for the starvation time moves up to the first level.
 //
 // A quantum counts tokens that are computed for a request: those of its prompt, without what the prefix cache held when
-// it joined, and those of its answer, all alike. Level i, from 0, has a quantum of Quantum·Ratioⁱ tokens; the last
-// level has no end. What is computed again after a preemption does not count. FastServe counts time, of which a token
-// of a prompt takes less than one of an answer.
+// it joined, and those of its output. Level i, from 0, has a quantum of Quantum·Ratioⁱ tokens; the last level has no
+// limit. Tokens that are computed again after a preemption do not count. FastServe counts time, of which a prompt token
+// takes less than an output token.
 //
-// Of a level alike, those who run go before those who wait, and each go in their order: that of admission, and that of
-// the queue. A running sequence that is not among those to be served is paused: it keeps its seat and its KV. It is
-// taken out, the last of the lowest level first, when one of a higher level needs its seat or its blocks, to host
-// memory if there is room, or else to be recomputed; it keeps its level. Nobody is taken out for the sake of a waiting
-// request unless that lets it in, as far as blocks are not shared.
+// Within a level, running sequences come before waiting requests, each in their order: that of admission, and that of
+// the queue. A running sequence that is not served is paused: it keeps its seat and its KV. It is preempted, the last
+// of the lowest level first, when a request of a higher level needs its seat or its blocks: it is swapped to host
+// memory if there is room, otherwise recomputed; it keeps its level. A sequence is preempted for a waiting request only
+// if that request can then be admitted, as far as blocks are not shared.
 //
-// Who has to be paused, and who may be overtaken, depends on the level of everybody, which changes with each token. So
-// while anybody waits or is paused every running sequence is looked at in each iteration, and the queue as far as the
-// first request of the first level.
+// Which sequences are paused, and which requests are overtaken, depends on all levels, which change with each token. So
+// while any request waits or is paused, each iteration visits every running sequence, and the queue up to the first
+// request of the first level.
 type MLFQ struct {
-	// Quantum is that of the first level, in tokens, and Ratio that of a level to the one above it. Levels is
-	// their number; with one of them nobody is ever overtaken.
+	// Quantum is that of the first level, in tokens, and Ratio that of a level to the one above it. Levels is their
+	// number; with one level no request is overtaken.
 	Quantum, Ratio, Levels int
-	// Starvation is how long somebody is not served before they go up to the first level; 0 is for ever.
+	// Starvation is how long a request is not served before it moves up to the first level; 0 is without end.
 	Starvation clock.Duration
 	// Batch is the most sequences that an iteration serves; 0 is as many as there are seats.
 	Batch int
 
 	jobs   []job // of running sequences, in running order, and of some that have left since
-	out    []job // of preempted requests, which stand first in the queue, in its order
-	paused bool  // somebody was, in the last iteration
+	out    []job // of preempted requests, which are the first in the queue, in its order
+	paused bool  // some sequence was paused in the last iteration
 
 	// Of one iteration:
-	rank     []int   // places in jobs of those who can be served and have not been, the first to serve first
-	gone     []int64 // requests that were taken out
-	stirring bool    // the cache may hold more or less of those who wait by the next iteration
+	rank     []int   // places in jobs of sequences that can be served and have not been, in the order of serving
+	gone     []int64 // requests that were preempted
+	stirring bool    // the cached tokens of waiting requests may change by the next iteration
 	repeats  int
 }
 
-// job is what is remembered of a request that has run.
+// job is the state of a request that has run.
 type job struct {
 	request int64
 	seq     Seq // None for one that does not run
@@ -57,7 +57,7 @@ type job struct {
 	begun   int32      // tokens that were computed when its quantum began
 	done    int32      // the most tokens that were ever computed
 	holds   int32      // tokens that are computed now
-	since   clock.Time // it is not served; Never if it was in the last iteration
+	since   clock.Time // since when it is not served; Never if it was served in the last iteration
 }
 
 var _ Scheduler = (*MLFQ)(nil)
@@ -101,10 +101,10 @@ func (p *MLFQ) Schedule(v View) {
 	p.pause(v)
 }
 
-// fits says whether an iteration may serve so many.
+// fits reports whether an iteration may serve this many sequences.
 func (p *MLFQ) fits(served int) bool { return p.Batch == 0 || served <= p.Batch }
 
-// update brings the jobs up to date, and ranks those of the running sequences that can be served.
+// update updates the jobs, and ranks the running sequences that can be served.
 func (p *MLFQ) update(v View) {
 	p.rank = p.rank[:0]
 	n, from := 0, 0
@@ -140,7 +140,7 @@ func (p *MLFQ) update(v View) {
 	p.out = p.out[:n]
 }
 
-// relevel takes a job to the level where it belongs by now.
+// relevel moves a job to its current level.
 func (p *MLFQ) relevel(v View, j *job) {
 	if p.Starvation > 0 && j.since != clock.Never && v.Now().Sub(j.since) >= p.Starvation {
 		j.level, j.begun = 0, j.done
@@ -151,7 +151,7 @@ func (p *MLFQ) relevel(v View, j *job) {
 	}
 }
 
-// left is what is left of the quantum of a job, in tokens.
+// left is the rest of the quantum of a job, in tokens.
 func (p *MLFQ) left(j *job) int64 { return p.quantum(j.level) - int64(j.done-j.begun) }
 
 // quantum is that of a level, in tokens.
@@ -164,7 +164,7 @@ func (p *MLFQ) quantum(level int) int64 {
 	return q
 }
 
-// entrant is the waiting request that is to be admitted next.
+// entrant is the waiting request that is admitted next.
 type entrant struct {
 	job
 	Waiting
@@ -199,12 +199,12 @@ func (p *MLFQ) waiting(v View, i int, w Waiting) job {
 	return j
 }
 
-// steady is the number of iterations for which all who run go before next, which waits, as they do now.
+// steady is the number of iterations for which all running sequences come before next, which waits, as they do now.
 func (p *MLFQ) steady(next entrant, waits bool) int {
 	switch {
 	case !waits:
 		return forever
-	case p.stirring, p.Starvation > 0 && (next.place > 0 || next.level > 0): // time may raise somebody over others
+	case p.stirring, p.Starvation > 0 && (next.place > 0 || next.level > 0): // time may raise a request over others
 		return 1
 	}
 	n := int64(forever)
@@ -216,8 +216,8 @@ func (p *MLFQ) steady(next entrant, waits bool) int {
 	return int(n)
 }
 
-// fill serves those who run, and admits those who wait, from the highest level down, while the iteration has room. So
-// many have been served.
+// fill serves running sequences and admits waiting requests, from the highest level down, while the iteration has room.
+// served sequences have been served already.
 func (p *MLFQ) fill(v View, served int, next entrant, waits bool) {
 	why := NotBlocked
 	for p.fits(served+1) && v.Budget() > 0 {
@@ -245,7 +245,7 @@ func (p *MLFQ) fill(v View, served int, next entrant, waits bool) {
 	v.Blocked(why)
 }
 
-// obstacle is why nobody more is admitted when the iteration is full.
+// obstacle is the cause that prevents further admissions when the iteration is full.
 func (p *MLFQ) obstacle(v View) Cause {
 	switch {
 	case v.Budget() == 0:
@@ -256,8 +256,8 @@ func (p *MLFQ) obstacle(v View) Cause {
 	return HeldByPolicy
 }
 
-// serve gives the first of the rank its tokens, and reports whether there was room in the pool, once those of lower
-// rank had given way.
+// serve gives the first of the rank its tokens, and reports whether the pool had room, after preempting sequences of
+// lower rank.
 func (p *MLFQ) serve(v View) bool {
 	i := p.rank[0]
 	s := p.jobs[i].seq
@@ -273,7 +273,7 @@ func (p *MLFQ) serve(v View) bool {
 	return true
 }
 
-// admit admits next, for which sequences of lower levels give way, or says what it lacks.
+// admit admits next, for which sequences of lower levels are preempted, or returns what it lacks.
 func (p *MLFQ) admit(v View, next entrant) Cause {
 	if slices.Contains(p.gone, next.request) {
 		return HeldByPolicy
@@ -282,7 +282,7 @@ func (p *MLFQ) admit(v View, next entrant) Cause {
 	if why != NotBlocked {
 		return why
 	}
-	for ; len(p.rank) > keep; next.place++ { // they go to the head of the queue
+	for ; len(p.rank) > keep; next.place++ { // they return to the head of the queue
 		p.evict(v)
 	}
 	w, _ := v.Waiting(next.place) // blocks that it shared with them may have gone free
@@ -298,8 +298,7 @@ func (p *MLFQ) admit(v View, next entrant) Cause {
 	return NotBlocked
 }
 
-// makeWay says how many of the rank can stay when next is admitted, or what it lacks without all of a lower
-// level.
+// makeWay returns how many of the rank can stay when next is admitted, or what it lacks even without all lower levels.
 func (p *MLFQ) makeWay(v View, next entrant) (keep int, why Cause) {
 	keep = len(p.rank)
 	asks, seats := v.BlocksFor(next.Known)-next.Held-v.FreeBlocks(), v.Seats()
@@ -316,7 +315,7 @@ func (p *MLFQ) makeWay(v View, next entrant) (keep int, why Cause) {
 	return keep, NotBlocked
 }
 
-// evict takes out the last of the rank.
+// evict preempts the last of the rank.
 func (p *MLFQ) evict(v View) {
 	last := len(p.rank) - 1
 	j := &p.jobs[p.rank[last]]
@@ -329,7 +328,7 @@ func (p *MLFQ) evict(v View) {
 	p.gone = append(p.gone, j.request)
 }
 
-// pause notes who is left over.
+// pause notes which sequences were not served.
 func (p *MLFQ) pause(v View) {
 	p.paused = len(p.rank) > 0
 	for _, i := range p.rank {

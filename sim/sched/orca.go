@@ -2,14 +2,14 @@ package sched
 
 import "errors"
 
-// Orca schedules iteration by iteration (Yu et al., OSDI 2022): after each iteration those that have ended leave
-// and waiting requests enter, first come, first served, without waiting for the rest of a batch. Prompts are
-// computed whole, in the same iterations in which others decode. On admission a request takes room for the
-// longest that it may get, so that nobody is ever preempted.
+// Orca schedules iteration by iteration (Yu et al., OSDI 2022): after each iteration finished sequences leave and
+// waiting requests enter, first come, first served, without waiting for the rest of a batch. Prompts are computed
+// whole, in the same iterations in which others decode. On admission a request reserves room for its longest output, so
+// that no sequence is ever preempted.
 //
-// In a contiguous pool, as Orca had it, that room is one hole, and what lies between the holes is lost until
-// neighbours leave. In a paged pool Orca shows what reservation alone costs. How much is reserved
-// depends on what clients declare: exactly what they will get is the best case, and max_model_len the worst.
+// In a contiguous pool, as Orca had it, that room is one range, and the gaps between ranges are unusable until
+// neighbours leave. In a paged pool Orca shows the cost of reservation alone. How much is reserved depends on what
+// clients declare: the exact length is the best case, max_model_len the worst.
 type Orca struct{}
 
 var _ Scheduler = (*Orca)(nil)

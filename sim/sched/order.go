@@ -5,15 +5,13 @@ package sched
 //
 // An order has no state: it may serve many engines at once.
 type Order interface {
-	// Key ranks a request: the lowest goes first, and equals go by arrival, then request. It is asked when a
-	// request joins the queue, when it returns there, and of running sequences, as if they returned now. What the
-	// prefix cache holds of the request is not looked up for it: Cached, Held and Live are zero, and so is
-	// Urgency.Key.
+	// Key ranks a request: the lowest key comes first, and equals are ordered by arrival, then request. It is called
+	// when a request joins the queue, when it returns there, and for running sequences, as if they returned now. The
+	// prefix cache is not looked up for it: Cached, Held and Live are zero, and so is Urgency.Key.
 	Key(w *Waiting) int64
 }
 
-// ByPriority is vLLM's scheduling policy "priority": requests go by the priority that their clients gave
-// them.
+// ByPriority is vLLM's scheduling policy "priority": requests are ordered by their clients' priority.
 type ByPriority struct{}
 
 var _ Order = ByPriority{}

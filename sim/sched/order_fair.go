@@ -2,31 +2,30 @@ package sched
 
 import "fmt"
 
-// Fair is an order that shares service among clients. The engine keeps a counter for each client: what it was
-// charged for. The next request is one of the client with the lowest counter among those who
-// have requests in the queue; of equals, the client whose request is more urgent. Its [Order] ranks the requests
-// of one client.
+// Fair is an order that shares service among clients. The engine keeps a counter of the charges of each client. The
+// next request is one of the client with the lowest counter among those that have requests in the queue; of equals, the
+// client whose request is more urgent. Its [Order] ranks the requests of one client.
 //
-// A request that joins the queue when none of its client waits lifts the client's counter to the lowest among the
-// clients who wait, so that idle time gives no credit; if nobody waits, to the lowest among those who have running
-// sequences; if there are none, it stays. Requests that joined since the last composition do so in their order, when
-// the next one begins.
+// A request that joins the queue when none of its client waits raises the client's counter to the lowest among the
+// waiting clients, so that idle time gives no credit; if none waits, to the lowest among the clients with running
+// sequences; if there are none, it stays. Requests that joined since the last composition do so in their order when the
+// next one begins.
 //
-// The counters that a composition goes by are those before it, but for what it admits.
+// A composition uses the counters before it, plus what it admits itself.
 type Fair interface {
 	Order
 	// Client numbers the client whose request it is.
 	Client(p *Progress) int64
-	// Admission is charged when a request is admitted for the first time, Token for each token of the answer when
-	// it is scheduled. Neither is negative.
+	// Admission is charged when a request is admitted for the first time, Token for each output token when it is
+	// scheduled. Neither is negative.
 	Admission(p *Progress) int64
 	Token() int64
 }
 
-// Client says whom a request is counted for.
+// Client is what identifies the client of a request.
 type Client uint8
 
-// The ways to tell clients apart.
+// The ways to identify clients.
 const (
 	ByUser    Client = iota // the user of a closed loop
 	ByClass                 // the class of the request
@@ -44,12 +43,12 @@ func (c Client) Of(p *Progress) int64 {
 	return int64(p.User)
 }
 
-// VTC is the virtual token counter of Sheng and others (OSDI 2024): clients who wait get the same service, in weighted
-// tokens, within a bound that does not grow with time. The whole prompt is charged, whatever the cache holds of it, and
-// what a preemption makes the engine compute again is not.
+// VTC is the virtual token counter of Sheng and others (OSDI 2024): waiting clients get the same service, in weighted
+// tokens, within a bound that does not grow with time. The whole prompt is charged, cached or not; what is computed
+// again after a preemption is not.
 type VTC struct {
 	Clients Client
-	// PerPrompt and PerAnswer weigh a token of the prompt and one of the answer; both 0 stands for 1 and 2.
+	// PerPrompt and PerAnswer are the weights of a prompt token and an output token; both 0 stands for 1 and 2.
 	PerPrompt, PerAnswer int64
 	// Within ranks the requests of one client; nil is first come, first served.
 	Within Order

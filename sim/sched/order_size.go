@@ -11,17 +11,16 @@ import (
 
 // Size measures the work of a request, in weighted tokens.
 type Size struct {
-	// PerPrompt is the weight of a token to prefill, PerAnswer that of a token of the answer; at most a
-	// million each. With PerAnswer 0 nothing need be known of the answer.
+	// PerPrompt is the weight of a token to prefill, PerAnswer that of an output token; at most a million each. With
+	// PerAnswer 0 the length of the output is not used.
 	PerPrompt, PerAnswer int64
-	// Error makes the length of the answer a prediction: the true one times a lognormal factor of median 1, of whose
-	// logarithm this is the standard deviation. 0 is an oracle, which knows it. The factor of a request
-	// depends on Seed and its ID alone.
+	// Error makes the output length a prediction: the true length times a lognormal factor of median 1, whose logarithm
+	// has this standard deviation. 0 is an oracle. The factor of a request depends only on Seed and its ID.
 	Error float64
 	Seed  uint64
 }
 
-// maxWeight is the largest weight of a token: sums of weighted tokens stay far from overflowing.
+// maxWeight is the largest weight of a token; it prevents overflow of sums.
 const maxWeight = 1_000_000
 
 // Validate reports what is wrong with the weights and the error.
@@ -37,7 +36,7 @@ func (z Size) Validate() error {
 	return nil
 }
 
-// Answer is the predicted length of the answer, at least 1 token.
+// Answer is the predicted length of the output, at least 1 token.
 func (z Size) Answer(w *Waiting) int32 {
 	if z.Error == 0 {
 		return w.Answer
@@ -48,7 +47,7 @@ func (z Size) Answer(w *Waiting) int32 {
 	return int32(min(max(1, math.Floor(float64(w.Answer)*factor+0.5)), math.MaxInt32))
 }
 
-// Whole is the size of the whole request, whatever has been done of it.
+// Whole is the size of the whole request, without regard to its progress.
 func (z Size) Whole(w *Waiting) int64 {
 	size := z.PerPrompt * int64(w.Prompt)
 	if z.PerAnswer > 0 {
@@ -57,8 +56,8 @@ func (z Size) Whole(w *Waiting) int64 {
 	return size
 }
 
-// Left is what is left to do: known tokens to compute, those lost by a preemption included, and the rest of the answer.
-// An answer that has outgrown its prediction is taken to end with the next token.
+// Left is the remaining work: known tokens to compute, those lost by a preemption included, and the rest of the output.
+// An output that is longer than its prediction is expected to end with the next token.
 func (z Size) Left(w *Waiting) int64 {
 	size := z.PerPrompt * int64(w.Known-w.Computed)
 	if z.PerAnswer > 0 {
@@ -73,8 +72,8 @@ type SJF struct{ Size }
 // LJF is longest job first.
 type LJF struct{ Size }
 
-// SRPT is shortest remaining processing time: by what is left to do. A preempted request keeps the progress of
-// its answer. Under [Preemptive] running sequences give way to shorter ones.
+// SRPT is shortest remaining processing time. A preempted request keeps its output so far. Under [Preemptive] running
+// sequences are preempted for shorter ones.
 type SRPT struct{ Size }
 
 var (

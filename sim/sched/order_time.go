@@ -8,7 +8,7 @@ import (
 )
 
 // EDF is earliest deadline first. A request is due a given time after its arrival: the objective of its class for the
-// time to first token, or for the whole answer.
+// time to first token, or for the whole output.
 type EDF struct {
 	// Within is the time by class, Otherwise that of classes beyond the list.
 	Within    []clock.Duration
@@ -36,9 +36,9 @@ func (o EDF) Key(w *Waiting) int64 {
 	return w.Urgency.Arrival + int64(within)
 }
 
-// LeastSlack is EDF less the time that the request takes: who must begin first goes first. It takes the request as a
-// whole, whatever has been done of it. If progress made a request less urgent, two that do not fit into the pool
-// together could preempt each other for ever.
+// LeastSlack is EDF less the time that the request takes: the request that must begin first comes first. It uses the
+// whole request, without regard to progress. If progress made a request less urgent, two that do not fit into the pool
+// together could preempt each other endlessly.
 type LeastSlack struct {
 	EDF
 	Size
@@ -63,8 +63,8 @@ func (o LeastSlack) Key(w *Waiting) int64 {
 	return o.EDF.Key(w) - need
 }
 
-// Aged lets nobody starve: each Per of time since its arrival improves the key of a request by 1, so that in the
-// end it goes before any newcomer. Keys that differ by k are worth k·Per of waiting. As all grow older alike, the
+// Aged prevents starvation: each Per of time since its arrival improves the key of a request by 1, so that in the end
+// it comes before any new request. Keys that differ by k are worth k·Per of waiting. As all requests age equally, the
 // order of two requests does not change while they wait. Time counts in microseconds.
 type Aged struct {
 	Order

@@ -2,13 +2,13 @@ package sched
 
 import "errors"
 
-// Pipelined is a [Scheduler] that goes with a pipeline: several iterations are in flight, and a sequence that has a
-// token in one of them misses nothing, and counts among those that decode for nobody, until that has come. Chunks of
-// one prefill may follow each other closely. While the head of the queue was preempted with a token in flight, the
-// queue shows nobody.
+// Pipelined is a [Scheduler] that supports pipeline stages: several iterations are in flight. A sequence with a token
+// in one of them misses nothing, and does not count as decoding until that token has been processed. Chunks of one
+// prefill may follow each other closely. While the head of the queue was preempted with a token in flight, the queue
+// appears empty.
 type Pipelined interface {
 	Scheduler
-	// Pipelined reports what does not go with a pipeline.
+	// Pipelined reports settings that do not work with a pipeline.
 	Pipelined() error
 }
 

@@ -6,22 +6,23 @@ import (
 	"slices"
 )
 
-// Preemptive is vLLM's scheduler on an ordered queue, whose head takes the place of running sequences that are less
-// urgent when it finds no seat or too few blocks: priority preemption, or, by [SRPT], shortest remaining processing
-// time. vLLM itself preempts only to let running sequences grow.
+// Preemptive is vLLM's scheduler on an ordered queue, whose head replaces less urgent running sequences when it finds
+// no seat or too few blocks: priority preemption, or, with [SRPT], shortest remaining processing time. vLLM itself
+// preempts only to let running sequences grow.
 //
-// The least urgent goes first, and nobody goes unless that lets the head in. Victim is [LeastUrgent] too, or those who
-// came in by their urgency would go out by another rule, and come in again. The head waits for the token budget as
-// under vLLM. Each time that it is blocked all running sequences are looked at.
+// The least urgent sequence is preempted first, and none unless the head can then be admitted. Victim must be
+// [LeastUrgent] too; otherwise sequences that were admitted by urgency would be preempted by another rule, and admitted
+// again. The head waits for the token budget as with vLLM. Each time that it is blocked all running sequences are
+// visited.
 //
-// What a sequence gains as it runs must not make it less urgent: no order of this package does that.
+// A sequence must not become less urgent as it runs: no order of this package does that.
 type Preemptive struct {
 	VLLM
-	// Threshold is by how much the key of the head must be less than that of a sequence whose place it takes; 0
-	// is any difference. Equal keys never preempt, whoever came first.
+	// Threshold is by how much the key of the head must be less than that of a sequence that it replaces; 0 is any
+	// difference. Equal keys never preempt, whatever their arrival.
 	Threshold int64
 
-	waits      bool // for less urgent sequences to hold enough blocks
+	waits      bool // the head waits until less urgent sequences hold enough blocks
 	candidates []candidate
 }
 
@@ -51,7 +52,7 @@ func (p *Preemptive) Schedule(v View) {
 		v.Blocked(HeldByPolicy)
 		return
 	}
-	var gone []int64 // requests that gave way in this iteration do not come back in it
+	var gone []int64 // requests that were preempted in this iteration do not return in it
 	for w, ok := v.Waiting(0); ok; w, ok = v.Waiting(0) {
 		if slices.Contains(gone, w.Request) {
 			v.Blocked(HeldByPolicy)
@@ -73,8 +74,8 @@ func (p *Preemptive) Schedule(v View) {
 	}
 }
 
-// inTheWay is the sequences that give way to w, the head of the queue: the least urgent ones that let it in, without
-// those among them who can stay.
+// inTheWay returns the sequences that are preempted for w, the head of the queue: the least urgent ones that suffice,
+// without those among them that can stay.
 func (p *Preemptive) inTheWay(v View, w *Waiting, lacks Cause) (victims []Seq) {
 	want, whole := p.chunk(v, w)
 	if lacks == LacksBudget || v.Budget() == 0 || p.DisableChunkedPrefill && !whole {
@@ -101,13 +102,13 @@ func (p *Preemptive) inTheWay(v View, w *Waiting, lacks Cause) (victims []Seq) {
 	})
 }
 
-// candidate is a running sequence that may give way.
+// candidate is a running sequence that may be preempted.
 type candidate struct {
 	seq Seq
 	Urgency
 }
 
-// lessUrgent lists the sequences whose key is over a bound, the least urgent first.
+// lessUrgent lists the sequences whose key is above a bound, the least urgent first.
 func (p *Preemptive) lessUrgent(v View, bound int64) []candidate {
 	p.candidates = p.candidates[:0]
 	for s := v.First(); s != None; s = v.Next(s) {
@@ -119,7 +120,7 @@ func (p *Preemptive) lessUrgent(v View, bound int64) []candidate {
 	return p.candidates
 }
 
-// holds is the number of blocks that go free with s, as far as it shares none.
+// holds is the number of blocks that are freed with s, as far as it shares none.
 func (p *Preemptive) holds(v View, s Seq) int {
 	at := v.Progress(s)
 	if p.Admission == FullLength {

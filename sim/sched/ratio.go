@@ -1,16 +1,15 @@
 package sched
 
-// newTokenRatio is the share of their remaining answers that SGLang reserves for the running requests. It
-// starts high, falls with each decode step, rises when the pool ran out, and starts again when the
-// replica is idle.
+// newTokenRatio is the fraction of their remaining outputs that SGLang reserves for the running requests. It starts
+// high, falls with each decode step, rises when the pool ran out, and starts again when the replica is idle.
 type newTokenRatio struct {
 	initial float64
-	value   float64 // when so many decode steps had been made as since says
+	value   float64 // after since decode steps
 	since   int64
 }
 
-// SGLang's constants: the ratio at first, the lowest in parts of it, the decode steps in between, and the
-// steps that a correction looks ahead.
+// SGLang's constants: the first ratio, the lowest one as a fraction of it, the decode steps in between, and the steps
+// that a correction looks ahead.
 const (
 	initialRatio   = 0.7
 	lowestPart     = 0.14
@@ -29,13 +28,13 @@ func (r *newTokenRatio) start(conservativeness float64) {
 	}
 }
 
-// reset returns to the first ratio, after so many decode steps.
+// reset returns to the first ratio at a number of decode steps.
 func (r *newTokenRatio) reset(steps int64) { r.value, r.since = r.initial, steps }
 
-// skip leaves the decode step that is being composed out of the decay.
+// skip excludes the decode step that is composed from the decay.
 func (r *newTokenRatio) skip() { r.since++ }
 
-// at is the ratio after so many decode steps.
+// at is the ratio at a number of decode steps.
 func (r *newTokenRatio) at(steps int64) float64 {
 	if steps <= r.since {
 		return r.value
@@ -45,8 +44,8 @@ func (r *newTokenRatio) at(steps int64) float64 {
 	return max(r.value-float64(decay*float64(steps-r.since)), lowest)
 }
 
-// correct takes the ratio from the sequences that a retraction left: what they have produced, and
-// will in the next steps, by what they may produce. The step being composed does not lower it.
+// correct sets the ratio after a retraction: what the remaining sequences have produced, and will in the next steps,
+// divided by what they may produce. The step that is composed does not lower it.
 func (r *newTokenRatio) correct(v View, left []Seq) {
 	var generated, most int64
 	for _, s := range left {

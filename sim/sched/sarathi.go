@@ -2,14 +2,13 @@ package sched
 
 import "errors"
 
-// Sarathi is the scheduler of Sarathi-Serve (Agrawal et al., OSDI 2024): a small, fixed token budget (chunk_size,
-// here max_num_batched_tokens; 512 is typical), of which decoding requests have their tokens first, then prompts
-// that were begun, then new ones. So every iteration takes about the same time, and nobody who decodes ever waits for
-// a prompt.
+// Sarathi is the scheduler of Sarathi-Serve (Agrawal et al., OSDI 2024): a small, fixed token budget (chunk_size, here
+// max_num_batched_tokens; 512 is typical). Decoding requests get their tokens first, then prompts that were begun, then
+// new ones. So every iteration takes about the same time, and no decoding request waits for a prompt.
 //
-// The blocks of a whole prompt are taken on admission, and a watermark stays free beside them; a prompt that
-// was begun never waits for blocks. A decoding request that finds no free block preempts the one that was
-// admitted last, which is recomputed. Nobody is admitted in an iteration with a preemption.
+// The blocks of a whole prompt are taken on admission, and a watermark stays free; a prompt that was begun never waits
+// for blocks. A decoding request that finds no free block preempts the one that was admitted last, which is recomputed.
+// No request is admitted in an iteration with a preemption.
 type Sarathi struct {
 	// Watermark is the fraction of the pool that admission leaves free, while others run. Sarathi-Serve has 0.01.
 	Watermark float64

@@ -7,34 +7,33 @@ import (
 	"slices"
 )
 
-// SGLang is the scheduler of SGLang. Prefills go first: as long as waiting requests fit, iterations
-// compute prompts only, and decoding sequences are held. Whether a request fits is an estimate
-// that reserves, for the answers of the running ones, a share of what they may still produce. When the
-// estimate was too hopeful and decoding runs out of KV, sequences are retracted: their answer so far is
-// kept, and they are prefilled again from the tail of the queue.
+// SGLang is the scheduler of SGLang. Prefills come first: as long as waiting requests fit, iterations compute prompts
+// only, and decoding sequences are held. Whether a request fits is an estimate that reserves, for the outputs of the
+// running ones, a fraction of what they may still produce. When the estimate was too low and decoding runs out of KV,
+// sequences are retracted: their output so far is kept, and they are prefilled again from the tail of the queue.
 //
-// Differences from SGLang: a request alone on the replica is admitted whatever the estimate
-// says, where SGLang cuts its max_new_tokens beforehand; and a request that a [QueueOrder] passes over keeps its place
-// in the queue, where SGLang leaves the queue sorted.
+// Differences from SGLang: a request alone on the replica is always admitted, where SGLang cuts its max_new_tokens
+// beforehand; and a request that a [QueueOrder] skips keeps its place in the queue, where SGLang leaves the queue
+// sorted.
 type SGLang struct {
 	// ChunkedPrefillSize is the most prompt tokens of an iteration, and prompts are cut to it, or to the engine's
 	// token budget if that is less; 0 is no chunking. MaxPrefillTokens bounds the prompt tokens of an iteration too,
 	// but cuts none: without chunking the first prompt of an iteration may be longer.
 	ChunkedPrefillSize, MaxPrefillTokens int32
-	// MixedChunk lets the decoding sequences ride along with prefills (enable_mixed_chunk).
+	// MixedChunk adds the decoding sequences to prefill iterations (enable_mixed_chunk).
 	MixedChunk bool
-	// Conservativeness scales the share of their remaining answers that is reserved for running requests
+	// Conservativeness scales the fraction of their remaining outputs that is reserved for running requests
 	// (schedule_conservativeness); 0 stands for 1.
 	Conservativeness float64
 	// QueueOrder is the order in which waiting requests are tried (schedule_policy).
 	QueueOrder QueueOrder
-	// PreemptByPriority lets a waiting request that does not fit retract running ones whose
-	// priority is worse than its own by more than PreemptionThreshold. The queue should be ordered [ByPriority].
+	// PreemptByPriority retracts running requests for a waiting one that does not fit, if their priority is worse than
+	// its own by more than PreemptionThreshold. The queue should be ordered [ByPriority].
 	PreemptByPriority   bool
 	PreemptionThreshold int32
 
-	// IgnoreEOS says that clients ask for answers of exactly the length that they declare, as benchmarks
-	// do (ignore_eos). Without a prefix cache SGLang then looks ahead instead of estimating.
+	// IgnoreEOS means that outputs have exactly the declared length, as in benchmarks (ignore_eos). Without a prefix
+	// cache SGLang then looks ahead instead of estimating.
 	IgnoreEOS bool
 
 	page      int32 // page_size: the engine's block size
@@ -47,7 +46,7 @@ type SGLang struct {
 
 var _ Scheduler = (*SGLang)(nil)
 
-// clippedAnswer is the most answer tokens that the estimate expects of a request, in tokens.
+// clippedAnswer is the most output tokens that the estimate expects of a request.
 const clippedAnswer = 4096
 
 // Validate implements [Scheduler].
@@ -98,8 +97,8 @@ func (p *SGLang) Schedule(v View) {
 	}
 }
 
-// decode gives every decoding sequence one token. If the pool has no room for all it retracts as many as
-// it takes, but for one, corrects the ratio, and returns false.
+// decode gives every decoding sequence one token. If the pool has no room for all it retracts as many as needed, but
+// keeps one, corrects the ratio, and returns false.
 func (p *SGLang) decode(v View) bool {
 	fits := v.DecodeFirst()
 	if fits {
@@ -120,8 +119,8 @@ func (p *SGLang) decode(v View) bool {
 	return false
 }
 
-// byAnswer lists the decoding sequences such that those to be retracted stand at the end, the first one
-// last: the shortest answers, of equals the longest prompt, of equals the last admitted.
+// byAnswer lists the decoding sequences in the reverse order of retraction: the shortest output is retracted first, of
+// equals the longest prompt, of equals the last admitted.
 func (p *SGLang) byAnswer(v View) []Seq {
 	type candidate struct {
 		seq Seq
@@ -144,8 +143,7 @@ func (p *SGLang) byAnswer(v View) []Seq {
 	return seqs
 }
 
-// prefill continues the unfinished prompt and admits waiting requests. It reports whether any tokens
-// were given.
+// prefill continues the unfinished prompt and admits waiting requests. It reports whether any tokens were given.
 func (p *SGLang) prefill(v View) bool {
 	unfinished := v.NextPrefill(None)
 	if why := p.gate.shut(v); unfinished == None && why != NotBlocked && !p.PreemptByPriority {
@@ -189,10 +187,10 @@ func (p *SGLang) Repeats(v View) int {
 // the running batch.
 type gate struct {
 	why   Cause
-	since int64 // departures when it was shut
+	since int64 // departures when it was closed
 }
 
-// shut is the cause for which the gate is shut, or NotBlocked.
+// shut is the cause for which the gate is closed, or NotBlocked.
 func (g *gate) shut(v View) Cause {
 	if g.why != NotBlocked && v.Departures() != g.since {
 		g.why = NotBlocked

@@ -4,16 +4,16 @@ import "slices"
 
 // pass is one attempt of SGLang's scheduler to build a prefill batch.
 //
-// The estimate behind it: of the free KV, reserve for every running request the ratio's share of what it
-// may still produce. A candidate fits if the rest has more room than its uncached tokens, its whole allowance
-// of answer tokens and a page take; once admitted it counts so, without the ratio.
+// The estimate: of the free KV, the ratio's fraction of what every running request may still produce is reserved. A
+// candidate fits if the rest has more room than its uncached tokens, its whole allowance of output tokens and a page;
+// once admitted it counts with that, without the ratio.
 type pass struct {
 	*SGLang
 	v          View
-	reserved   float64 // tokens spoken for beyond those that have blocks
-	chunk      int32   // what is left of the chunk; without chunking as much as can be
-	input      int32   // what is left of max_prefill_tokens
-	batch      []Seq   // what was given tokens
+	reserved   float64 // reserved tokens beyond those that have blocks
+	chunk      int32   // the rest of the chunk; without chunking the maximum
+	input      int32   // the rest of max_prefill_tokens
+	batch      []Seq   // sequences that were given tokens
 	unfinished Seq     // the request whose prompt is computed in part
 	evicted    []int64 // requests retracted by priority
 	futures    []future
@@ -41,7 +41,7 @@ func (p *SGLang) newPass(v View) *pass {
 	return a
 }
 
-// expected is the number of answer tokens that the estimate expects of a request.
+// expected is the number of output tokens that the estimate expects of a request.
 func expected(p Progress) int32 { return min(max(p.MaxTokens-p.Generated, 0), clippedAnswer) }
 
 // room is the number of tokens that the estimate leaves.
@@ -52,7 +52,7 @@ func (a *pass) room() float64 {
 // whole rounds tokens down to pages.
 func (a *pass) whole(tokens int32) int32 { return tokens / a.page * a.page }
 
-// charge books what a request of the batch takes beside its blocks; answer is 0 for a cut prompt.
+// charge reserves what a request of the batch takes besides its blocks; answer is 0 for a cut prompt.
 func (a *pass) charge(s Seq, tokens, answer int32) {
 	pages := (tokens + a.page - 1) / a.page * a.page
 	a.reserved += float64(answer + a.page)
@@ -61,8 +61,7 @@ func (a *pass) charge(s Seq, tokens, answer int32) {
 	a.batch = append(a.batch, s)
 }
 
-// goOn gives the unfinished request its next chunk, whatever the estimate says, as long as there are
-// free blocks.
+// goOn gives the unfinished request its next chunk as long as there are free blocks, regardless of the estimate.
 func (a *pass) goOn() {
 	v, s := a.v, a.unfinished
 	missing := v.Missing(s)
@@ -92,7 +91,7 @@ func (a *pass) goOn() {
 	a.unfinished = None
 }
 
-// admit tries the waiting requests in order until one does not fit, and says why, or NotBlocked.
+// admit tries the waiting requests in order until one does not fit, and returns the cause, or NotBlocked.
 func (a *pass) admit() Cause {
 	a.order.begin(a.QueueOrder, a.v)
 	for {
@@ -119,7 +118,7 @@ func (a *pass) admit() Cause {
 	}
 }
 
-// spent says what the batch has used up, or NotBlocked.
+// spent returns what the batch has used up, or NotBlocked.
 func (a *pass) spent() Cause {
 	switch {
 	case a.room() <= 0 || a.v.FreeBlocks() == 0:
@@ -130,7 +129,7 @@ func (a *pass) spent() Cause {
 	return NotBlocked
 }
 
-// add admits the i-th request of the queue, or says why not.
+// add admits the i-th request of the queue, or returns the cause why not.
 func (a *pass) add(i int, w Waiting) Cause {
 	v := a.v
 	if v.Seats() == 0 {

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// future is a sequence whose end is known: so many tokens are left of its answer. When it ends it gives back
-// what it holds now; the tokens left are counted where they are taken.
+// future is a sequence whose end is known: left output tokens remain. When it ends it frees what it holds now; the
+// remaining tokens are counted where they are taken.
 type future struct{ left, holds int64 }
 
-// lasts reports whether the pool lasts until everybody who runs, and w, have their whole answers, if w takes so many
-// tokens now: at no end of a sequence may as few tokens be free as sequences run. It sorts the running batch.
+// lasts reports whether the pool suffices until all running sequences, and w, have their whole outputs, if w takes
+// tokens now: at each end of a sequence, more tokens must be free than sequences run. It sorts the running batch.
 func (a *pass) lasts(w Waiting, tokens int32) bool {
 	a.futures = a.futures[:0]
 	for s := a.v.First(); s != None; s = a.v.Next(s) {

@@ -12,9 +12,9 @@ type QueueOrder uint8
 const (
 	// FirstCome is the order of the queue (fcfs).
 	FirstCome QueueOrder = iota
-	// LongestPrefix tries those first of which the cache holds most (lpm), and those last that share a
-	// beginning with one before them which the cache does not hold, so that it does when their turn comes. A
-	// long queue is served first come, first served.
+	// LongestPrefix tries first those requests of which the cache holds most (lpm), and last those that share an
+	// uncached beginning with one before them, because it is cached when their turn comes. A long queue is served first
+	// come, first served.
 	LongestPrefix
 	// DFSWeight walks the radix tree depth first, and of the branches at a fork takes the one with the most
 	// waiting requests first (dfs-weight).
@@ -103,7 +103,7 @@ func (q *queueOrder) byPrefix(v View) {
 	}
 }
 
-// branch is a node of the radix tree with the waiting requests of which the cache holds as much.
+// branch is a node of the radix tree with the waiting requests whose cached prefix ends there.
 type branch struct {
 	weight   int // requests here and below
 	children []int

@@ -2,8 +2,8 @@ package sched
 
 import "slices"
 
-// preemptFor retracts running sequences that matter less than w, the least urgent first, if what is reserved
-// for their answers makes enough room for it. It reports whether it did.
+// preemptFor retracts running sequences of lower priority than w, the least urgent first, if what is reserved for their
+// outputs makes enough room for it. It reports whether it did.
 func (a *pass) preemptFor(w Waiting) bool {
 	v := a.v
 	ratio := a.ratio.at(v.DecodeSteps())
@@ -28,7 +28,7 @@ func (a *pass) preemptFor(w Waiting) bool {
 	return true
 }
 
-// lesser lists the sequences, but for those of the batch, whose priority is worse than that of w by more than the
+// lesser lists the sequences, except those of the batch, whose priority is worse than that of w by more than the
 // threshold, the least urgent first.
 func (a *pass) lesser(w Waiting) []Seq {
 	var list []candidate
@@ -49,9 +49,8 @@ func (a *pass) lesser(w Waiting) []Seq {
 	return seqs
 }
 
-// blockedFor is for how many iterations of decoding the head w, which was not admitted, stays
-// blocked for sure: while nobody can be retracted for it, and the room that the falling ratio may leave is
-// less than it needs.
+// blockedFor is the number of decode iterations for which the head w, which was not admitted, certainly stays blocked:
+// while no sequence can be retracted for it, and the room that the falling ratio may leave is less than it needs.
 func (p *SGLang) blockedFor(v View, w Waiting) int {
 	a := p.newPass(v)
 	if len(a.lesser(w)) > 0 {

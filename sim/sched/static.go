@@ -2,16 +2,15 @@ package sched
 
 import "errors"
 
-// Static forms a batch and runs it to its end, as FasterTransformer did: requests are admitted only when
-// nothing runs, at most max_num_seqs of them, and whoever comes later waits until the longest answer of the batch
-// has ended. Nobody waits for a batch to fill.
+// Static forms a batch and runs it to its end, as FasterTransformer did: requests are admitted only when nothing runs,
+// at most max_num_seqs of them, and later ones wait until the longest output of the batch has ended. It does not wait
+// for a batch to fill.
 //
-// The batch is a rectangle. All prompts are computed in its first iteration, each at the cost of the longest of
-// them; so that many tokens have to fit the token budget. Then every row decodes in every iteration: a
-// row whose answer has ended, or whose client has left, costs what it would if it went on. Its blocks and
-// its seat are free, but nobody takes them.
+// The batch is a rectangle. All prompts are computed in its first iteration, each at the cost of the longest of them;
+// that many tokens must fit the token budget. Then every row decodes in every iteration: a row whose output has ended,
+// or whose client has left, costs as much as before. Its blocks and its seat are free, but are not used.
 type Static struct {
-	rows    int   // of the batch that runs
+	rows    int   // of the current batch
 	prompts int64 // the tokens of their prompts
 }
 
@@ -56,11 +55,11 @@ func (p *Static) form(v View) {
 	}
 }
 
-// decode gives every row its token, those that have ended included.
+// decode gives every row its token, including rows that have ended.
 func (p *Static) decode(v View) {
 	live := v.Decoding()
 	if live == 0 {
-		return // the last tokens are on their way
+		return // the last tokens are in flight
 	}
 	row := v.First()
 	for v.Missing(row) == 0 {

@@ -5,28 +5,28 @@ import (
 	"fmt"
 )
 
-// TGI is the scheduler of Hugging Face's text-generation-inference. A request takes the blocks of its prompt and of
-// all the tokens that it may generate when it enters the batch, so that nobody is ever preempted. The queue is first
-// in, first out; an entry whose client has left is dropped.
+// TGI is the scheduler of Hugging Face's text-generation-inference. A request takes the blocks of its prompt and of its
+// longest output when it enters the batch, so that no sequence is ever preempted. The queue is first in, first out; an
+// entry whose client has left is dropped.
 //
-// Without chunking a prefill pauses all who decode. It is therefore put off until it is worth while: at least
-// WaitingServedRatio of the decoding requests' number have to wait, and so many of them to fit; after MaxWaitingTokens
-// iterations without a prefill anybody will do. The batch decodes at least once between two prefills.
+// Without chunking a prefill pauses all decoding requests. It is therefore delayed until it is worthwhile: at least
+// WaitingServedRatio of the decoding requests' number must wait and fit; after MaxWaitingTokens iterations without a
+// prefill one request suffices. The batch decodes at least once between two prefills.
 //
 // With chunking (the back ends of version 3) prompts join the iterations in which others decode. The token budget is
-// max_batch_prefill_tokens less what the batch takes by itself, and the last prompt that enters is cut where it ends.
+// max_batch_prefill_tokens less what the batch takes itself, and the last prompt that enters is cut where it ends.
 type TGI struct {
-	// WaitingServedRatio is the number of waiting requests that are worth a pause, for each one that
-	// decodes, rounded down. TGI has 0.3, and 1.2 before version 2.
+	// WaitingServedRatio is the number of waiting requests that are worth a pause, per decoding request, rounded down.
+	// TGI has 0.3, and 1.2 before version 2.
 	WaitingServedRatio float64
-	// MaxWaitingTokens is the reading of the counter at which a prefill needs no minimum: it is 1 after a prefill
-	// and grows by 1 with each iteration that decodes. TGI has 20.
+	// MaxWaitingTokens is the value of the counter at which a prefill needs no minimum. The counter is 1 after a
+	// prefill and grows by 1 with each decode iteration. TGI has 20.
 	MaxWaitingTokens int
-	// Chunking divides prompts. The two knobs above are then without effect.
+	// Chunking splits prompts. The two knobs above then have no effect.
 	Chunking bool
 
 	prefilled int64 // DecodeSteps at the last prefill
-	stirring  bool  // the cache may hold more of those who were looked at by the next iteration
+	stirring  bool  // the cached tokens of the requests that were looked at may grow by the next iteration
 }
 
 var _ Scheduler = (*TGI)(nil)
@@ -65,7 +65,7 @@ func (p *TGI) Schedule(v View) {
 	}
 }
 
-// admit admits from the head of the queue until one does not fit, and reports whether anybody did.
+// admit admits from the head of the queue until a request does not fit, and reports whether it admitted any.
 func (p *TGI) admit(v View) (any bool) {
 	for w, ok := p.look(v, 0); ok; w, ok = p.look(v, 0) {
 		tokens := w.Known - w.Cached
@@ -82,7 +82,7 @@ func (p *TGI) admit(v View) (any bool) {
 	return any
 }
 
-// worthwhile says whether a prefill may pause those who decode.
+// worthwhile reports whether a prefill may pause the decoding requests.
 func (p *TGI) worthwhile(v View) bool {
 	if _, ok := p.look(v, 0); !ok || v.Decoding() == 0 {
 		return ok
@@ -100,7 +100,7 @@ func (p *TGI) counter(v View) int64 { return 1 + v.DecodeSteps() - p.prefilled }
 // minimum is the number of requests that are worth a pause.
 func (p *TGI) minimum(v View) int { return int(p.WaitingServedRatio * float64(v.Decoding())) }
 
-// enough says whether as many as are worth a pause wait and fit.
+// enough reports whether the minimum number of requests wait and fit.
 func (p *TGI) enough(v View) bool {
 	least := p.minimum(v)
 	if v.WaitingLen() < least || v.Seats() < least {
@@ -118,7 +118,7 @@ func (p *TGI) enough(v View) bool {
 	return true
 }
 
-// look is the i-th request that waits. Without chunking it is looked at before those who decode are given the tokens
+// look returns the i-th waiting request. Without chunking it is called before decoding sequences are given the tokens
 // that may fill another block of its beginning.
 func (p *TGI) look(v View, i int) (Waiting, bool) {
 	w, ok := v.Waiting(i)

@@ -5,41 +5,40 @@ import (
 	"fmt"
 )
 
-// TRTLLM is the scheduler of TensorRT-LLM. Each iteration it decides first who may hold KV, by the capacity
-// policy, and then who runs: all generating requests, and contexts with what they leave of the token
-// budget. A context takes the blocks of its whole prompt when its first chunk runs.
+// TRTLLM is the scheduler of TensorRT-LLM. In each iteration the capacity policy decides first which requests may hold
+// KV. Then all generating requests run, and contexts with the rest of the token budget. A context takes the blocks of
+// its whole prompt when its first chunk runs.
 //
-// With prefix caching TensorRT-LLM holds a new request back for an iteration when one that it just
-// started produces what both share. Here the second finds the blocks of the first in the same iteration, so
-// that there is nothing to wait for.
+// With prefix caching TensorRT-LLM delays a new request for an iteration when one that it just started produces what
+// both share. Here the second finds the blocks of the first in the same iteration, so that it need not wait.
 type TRTLLM struct {
 	// Capacity is the capacity scheduler policy.
 	Capacity Capacity
-	// ChunkedContext cuts contexts to what is left of the token budget (enable_chunked_prefill, off by
-	// default); without it one that is longer waits.
+	// ChunkedContext cuts contexts at the rest of the token budget (enable_chunked_prefill, off by default); without it
+	// a longer one waits.
 	ChunkedContext bool
-	// Chunking shares the budget among contexts, in multiples of ChunkUnit tokens but for the last chunk.
+	// Chunking shares the budget among contexts, in multiples of ChunkUnit tokens except for the last chunk.
 	Chunking  Chunking
 	ChunkUnit int32
 
-	why    Cause          // for which the head was not started last
+	why    Cause          // why the head was not started last
 	shares []contextShare // scratch
 }
 
 var _ Scheduler = (*TRTLLM)(nil)
 
-// Capacity is a rule that says who may hold KV.
+// Capacity is a rule that decides which requests may hold KV.
 type Capacity uint8
 
 // The capacity policies.
 const (
-	// GuaranteedNoEvict starts a request only if there is room for its prompt and the longest answer
-	// that it may get, beside what the running ones may still take; nobody is ever paused.
+	// GuaranteedNoEvict starts a request only if there is room for its prompt and its longest output, in addition to
+	// what the running ones may still take; no sequence is ever paused.
 	GuaranteedNoEvict Capacity = iota
 	// MaxUtilization starts a request if there is room for its prompt and one token. When the pool runs out the
 	// request started last is paused, and computed again later.
 	MaxUtilization
-	// StaticBatch is GuaranteedNoEvict, but requests are started only when nobody runs.
+	// StaticBatch is GuaranteedNoEvict, but requests are started only when none runs.
 	StaticBatch
 )
 
@@ -55,7 +54,7 @@ type Chunking uint8
 const (
 	// FirstComeFirstServed gives each context all that it can use, in order.
 	FirstComeFirstServed Chunking = iota
-	// EqualProgress gives all contexts one unit after the other in turns.
+	// EqualProgress gives all contexts one unit each in turn.
 	EqualProgress
 )
 
@@ -140,7 +139,7 @@ func (p *TRTLLM) inOrder(v View, paused bool) Cause {
 	}
 }
 
-// chunk is how much a context that lacks so many tokens gets of the budget.
+// chunk is the number of tokens of the budget for a context that lacks missing tokens.
 func (p *TRTLLM) chunk(missing, budget int32) int32 {
 	switch {
 	case missing <= budget:

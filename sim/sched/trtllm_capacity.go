@@ -1,10 +1,10 @@
 package sched
 
-// room is what TensorRT-LLM's capacity policy leaves for requests that wait.
+// room is what TensorRT-LLM's capacity policy leaves for waiting requests.
 type room struct {
 	policy  Capacity
 	v       View
-	closed  bool // nobody is started in this iteration
+	closed  bool // no request is started in this iteration
 	looking int  // blocks of requests that were looked at and are not started yet
 	seats   int  // and their number
 	ahead   int  // blocks for the first decoded tokens of those started in this iteration
@@ -15,8 +15,8 @@ func newRoom(policy Capacity, v View, paused bool) *room {
 	return &room{policy: policy, v: v, closed: paused || policy == StaticBatch && v.RunningLen() > 0}
 }
 
-// next is the i-th request of the queue if it can be started beside those looked at before it; otherwise the
-// cause, or neither when there is none.
+// next returns the i-th request of the queue if it can be started in addition to those before it; otherwise the cause,
+// or neither if there is none.
 func (r *room) next(i int) (*Waiting, Cause) {
 	v := r.v
 	w, ok := v.Waiting(i)
@@ -34,7 +34,7 @@ func (r *room) next(i int) (*Waiting, Cause) {
 	return &r.waiting, NotBlocked
 }
 
-// need is the number of blocks that the policy asks for to start w.
+// need is the number of blocks that the policy requires to start w.
 func (r *room) need(w Waiting) int {
 	tokens := w.Prompt + w.MaxTokens
 	if r.policy == MaxUtilization {
@@ -43,7 +43,7 @@ func (r *room) need(w Waiting) int {
 	return r.v.BlocksFor(tokens) - w.Held
 }
 
-// left is the number of blocks that are neither taken nor spoken for.
+// left is the number of blocks that are neither taken nor reserved.
 func (r *room) left() int { return r.v.FreeBlocks() - r.v.Booked() - r.looking - r.ahead }
 
 // look counts w, which can be started, against those looked at later.

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// VLLM is the scheduler of vLLM's V1 engine: no phases, one token budget. Running requests go first,
-// in order of admission, then waiting ones; every request is given as many tokens as bring its
-// computed tokens up to its known ones. Preempted requests are recomputed.
+// VLLM is the scheduler of vLLM's V1 engine: no phases, one token budget. Running requests come first, in order of
+// admission, then waiting ones; every request is given the tokens that bring its computed tokens up to its known ones.
+// Preempted requests are recomputed.
 type VLLM struct {
-	// Victim is the running request that a preemption takes. Scheduling policy "priority" takes
-	// [LeastUrgent], beside the queue's [ByPriority].
+	// Victim is the running request that is preempted. Scheduling policy "priority" takes [LeastUrgent], with the
+	// queue's [ByPriority].
 	Victim Victim
 	// DisableChunkedPrefill admits a prompt only when the budget has room for all of it.
 	DisableChunkedPrefill bool
@@ -21,8 +21,8 @@ type VLLM struct {
 	Admission Admission
 	// Watermark is the fraction of the pool that an admission leaves free while others run.
 	Watermark float64
-	// Swap moves what a preempted request has computed to host memory, as far as there is room, which V1 does not
-	// do. It resumes where it was.
+	// Swap moves the KV of a preempted request to host memory, as far as there is room, which V1 does not do. It
+	// resumes where it was.
 	Swap bool
 }
 
@@ -61,7 +61,7 @@ func (p *VLLM) Schedule(v View) {
 	}
 }
 
-// extendRunning gives the running requests their tokens, and reports whether it preempted nobody.
+// extendRunning gives the running requests their tokens, and reports whether it did so without a preemption.
 func (p *VLLM) extendRunning(v View) bool {
 	calm := true
 	for s := v.DecodeAll(); s != None && v.Budget() > 0; s = v.Next(s) {
@@ -82,15 +82,15 @@ func (p *VLLM) extendRunning(v View) bool {
 	return calm
 }
 
-// preempt takes s out of the running batch.
+// preempt preempts s.
 func (p *VLLM) preempt(v View, s Seq) {
 	if !p.Swap || !v.SwapOut(s) {
 		v.Preempt(s)
 	}
 }
 
-// admitWaiting admits from the head of the queue while seats, budget and KV blocks last. Nobody
-// overtakes a blocked head; what blocks it is returned.
+// admitWaiting admits from the head of the queue while seats, budget and KV blocks last. No request overtakes a blocked
+// head; the cause that blocks it is returned.
 func (p *VLLM) admitWaiting(v View) Cause {
 	for {
 		w, ok := v.Waiting(0)
@@ -103,7 +103,7 @@ func (p *VLLM) admitWaiting(v View) Cause {
 	}
 }
 
-// admit admits w, the head of the queue, or says what it lacks.
+// admit admits w, the head of the queue, or returns what it lacks.
 func (p *VLLM) admit(v View, w *Waiting) Cause {
 	want, whole := p.chunk(v, w)
 	switch {
@@ -125,7 +125,7 @@ func (p *VLLM) admit(v View, w *Waiting) Cause {
 	return NotBlocked
 }
 
-// load brings in what lies elsewhere of w, the head of the queue, which is then no longer that, or says what it lacks.
+// load loads the KV of w, the head of the queue, which then leaves the queue, or returns what it lacks.
 func (p *VLLM) load(v View, w *Waiting) Cause {
 	if v.BlocksFor(w.Known)-w.Held+p.reserve(v) > v.LargestFree() || !v.Load(0) {
 		return LacksKV
@@ -133,14 +133,13 @@ func (p *VLLM) load(v View, w *Waiting) Cause {
 	return NotBlocked
 }
 
-// chunk is the number of tokens that w is given if it is admitted now; whole says that the budget
-// does not cut it.
+// chunk is the number of tokens that w is given if it is admitted now; whole means that the budget does not cut it.
 func (p *VLLM) chunk(v View, w *Waiting) (tokens int32, whole bool) {
 	want := p.capped(w.Known - max(w.Cached, w.Computed))
 	return min(want, v.Budget()), want <= v.Budget()
 }
 
-// asks is the number of free blocks that there must be to admit w with want tokens.
+// asks is the number of free blocks required to admit w with want tokens.
 func (p *VLLM) asks(v View, w *Waiting, want int32) int {
 	reserve := p.reserve(v)
 	chunk := v.Slots(max(w.Cached, w.Computed) + want)

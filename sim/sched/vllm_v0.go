@@ -6,18 +6,18 @@ import (
 )
 
 // VLLMV0 is the scheduler of vLLM's V0 engine, the default until 2025. An iteration either computes whole prompts or
-// decodes, never both, and prompts go first: as long as the head of the queue fits, it is admitted, and all who
-// decode wait. That gives the shortest time to first token and the longest gaps.
+// decodes, never both, and prompts come first: as long as the head of the queue fits, it is admitted, and all decoding
+// requests wait. That gives the shortest time to first token and the longest gaps.
 //
-// A prompt has its blocks on admission, a watermark stays free beside them. A decoding request
-// wants a free block in every iteration, whether or not it takes one. Where there is none the request that was admitted
-// last is preempted, recomputed later or swapped to host memory. Those who were swapped out come back before anybody
-// new is admitted, beside decoding requests and under the same watermark.
+// A prompt takes its blocks on admission, and a watermark stays free. A decoding request requires a free block in every
+// iteration, whether or not it takes one. If there is none, the request that was admitted last is preempted: recomputed
+// later, or swapped to host memory. Swapped requests return before new ones are admitted, together with decoding
+// requests and with the same watermark.
 type VLLMV0 struct {
 	// Watermark is the fraction of the pool that admission leaves free, while others run. V0 has 0.01.
 	Watermark float64
-	// Swap moves what a preempted request has computed to host memory (preemption_mode swap, V0's choice for
-	// groups of sequences). Without it, or where host memory is full, the request is recomputed.
+	// Swap moves the KV of a preempted request to host memory (preemption_mode swap, V0's choice for groups of
+	// sequences). Without it, or if host memory is full, the request is recomputed.
 	Swap bool
 }
 
@@ -66,8 +66,7 @@ func (p *VLLMV0) admitPrompts(v View) (any bool) {
 	return any
 }
 
-// nextSwapped finds the first request in the queue, from a place on, that is in host memory. Preempted
-// requests stand at the head.
+// nextSwapped finds the first swapped request in the queue, from a place on. Preempted requests are at the head.
 func (p *VLLMV0) nextSwapped(v View, place int) (at int, ok bool) {
 	for ; p.Swap; place++ {
 		w, ok := v.Waiting(place)
@@ -81,7 +80,7 @@ func (p *VLLMV0) nextSwapped(v View, place int) (at int, ok bool) {
 	return 0, false
 }
 
-// swapIn brings back those who were swapped out, the first of whom waits at a place of the queue, as far as they fit.
+// swapIn resumes swapped requests, the first of which waits at a place of the queue, as far as they fit.
 func (p *VLLMV0) swapIn(v View, place int) {
 	for ok := true; ok; place, ok = p.nextSwapped(v, place) {
 		w, _ := v.Waiting(place)
@@ -95,7 +94,7 @@ func (p *VLLMV0) swapIn(v View, place int) {
 	v.Blocked(HeldByPolicy)
 }
 
-// evict takes s out of the running batch.
+// evict preempts s.
 func (p *VLLMV0) evict(v View, s Seq) {
 	if !p.Swap || !v.SwapOut(s) {
 		v.Preempt(s)
@@ -107,7 +106,7 @@ func (p *VLLMV0) Repeats(v View) int { return 1 + v.FreeBlocks()/slots(v) }
 
 // The block manager of V0, which Sarathi-Serve has too.
 
-// aboveWatermark is the number of free blocks that admission asks for.
+// aboveWatermark is the number of free blocks required for an admission.
 func aboveWatermark(v View, tokens int32, watermark float64) int {
 	blocks := v.BlocksFor(tokens)
 	if v.RunningLen() > 0 {
@@ -123,12 +122,12 @@ func validWatermark(watermark float64) error {
 	return nil
 }
 
-// slots is the number of free blocks with which surely nobody is preempted when all decode.
+// slots is the number of free blocks with which certainly no sequence is preempted when all decode.
 func slots(v View) int { return max(1, v.Decoding()*v.BlocksFor(1)) }
 
-// decodeOrEvict gives every decoding sequence its token. At its turn there must be a free block, or else the
-// sequence that was admitted last is evicted, which can be itself; a sequence that runs alone needs only
-// what it takes. It reports whether nobody was evicted.
+// decodeOrEvict gives every decoding sequence its token. A sequence needs a free block, or else the sequence that was
+// admitted last is evicted, which can be itself; a sequence that runs alone needs only what it takes. It reports
+// whether none was evicted.
 func decodeOrEvict(v View, evict func(View, Seq)) (calm bool) {
 	if v.FreeBlocks() >= slots(v) && v.DecodeFirst() {
 		return true
