@@ -480,12 +480,12 @@ func TestClientWarnings(t *testing.T) {
 // TestHopelessTimeouts: who leaves within one iteration is never answered.
 func TestHopelessTimeouts(t *testing.T) {
 	for text, want := range map[string]string{
-		"clients: {timeout: 5ms}": "s.yaml:1:20: clients.timeout: 5ms is too short for any response: an iteration with one sequence takes ",
+		"clients: {timeout: 5ms}": "s.yaml:1:20: clients.timeout: 5ms is too short for any response: one iteration takes ",
 		"step_time: {linear: {a_ms: 10, b_us: 5}}\nworkload: {classes: [{name: a, weight: 1, clients: {timeout: 9ms}}]}": "s.yaml:2:62: workload.classes.0.clients.timeout: 9ms is too short",
 		"step_time: {linear: {a_ms: 10, b_us: 5}}\nclients: {ttft_timeout: 9ms}": "s.yaml:2:25: clients.ttft_timeout: 9ms is too short for any response: " +
-			"an iteration with one sequence takes 10.005ms, the network round trip and front end 0 (want more than both)",
+			"one iteration takes 10.005ms, network and front end 0 (want more than both)",
 		"step_time: {linear: {a_ms: 10, b_us: 5}}\nclients: {ttft_timeout: 12ms}\noverheads: {network_in: 2ms, network_out: 3ms}": "s.yaml:2:25: clients.ttft_timeout: 12ms is too short for any response: " +
-			"an iteration with one sequence takes 10.005ms, the network round trip and front end 5ms (want more than both)",
+			"one iteration takes 10.005ms, network and front end 5ms (want more than both)",
 	} {
 		s, err := scenario.Parse("s.yaml", []byte(text))
 		if err != nil {

@@ -84,7 +84,11 @@ func (*Autoscaler) Variants() (string, map[string]yamldoc.VariantKeys) {
 	keys := autoscaler.Rules().Variants(yamldoc.VariantKeys{Required: []string{"target"}, Optional: common})
 	all := yamldoc.KeysOf(&Autoscaler{})[1:]
 	for _, r := range autoscaler.Rules() {
-		all = append(all, yamldoc.KeysOf(r.Options())...)
+		for _, name := range yamldoc.KeysOf(r.Options()) {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
 	}
 	keys[""] = yamldoc.VariantKeys{Required: []string{"policy"}, Optional: all}
 	return "policy", keys

@@ -183,7 +183,7 @@ func (u trafficResolver) tooShort(key string, c *Clients) error {
 	}{{"ttft_timeout", c.TTFTTimeout}, {"timeout", c.Timeout}} {
 		if x.wait != nil && x.wait.Clock() < step+way {
 			return s.Fault(yamldoc.Join(key, x.key),
-				"%v is too short for any response: an iteration with one sequence takes %v, the network round trip and front end %v (want more than both)",
+				"%v is too short for any response: one iteration takes %v, network and front end %v (want more than both)",
 				*x.wait, rounded(step), rounded(way))
 		}
 	}

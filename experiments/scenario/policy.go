@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"cmp"
+
 	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/sched"
@@ -79,7 +81,7 @@ func (s *Scenario) policy() (policy.Policy, error) {
 		names = append(names, p.Name)
 	}
 	f := s.Fault("engine.policy", "%q is not known (want %s)", yamldoc.Short(s.Engine.Policy), yamldoc.OneOf(names))
-	f.Hint = yamldoc.DidYouMean(s.Engine.Policy, names)
+	f.Hint = cmp.Or(yamldoc.DidYouMean(s.Engine.Policy, names), "clifftop catalog policies lists all of them")
 	return policy.Policy{}, f
 }
 

@@ -92,8 +92,7 @@ func (r *Router) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 		return
 	}
 	if _, ok := router.Rules().Find(named.Text); named.Kind == yamldoc.Text && !ok {
-		d.Fault(named.At, key, fmt.Sprintf("%q is not known (want %s)", yamldoc.Short(named.Text),
-			yamldoc.OneOf(router.Rules().Names())), yamldoc.DidYouMean(named.Text, router.Rules().Names()))
+		d.Unknown(named, key, router.Rules().Names(), "clifftop catalog routers lists all of them")
 	}
 }
 

@@ -57,7 +57,7 @@ func (s StepTime) MarshalJSON() ([]byte, error) {
 }
 
 func (s *StepTime) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
-	const want = "kernels, roofline, or a map of one name such as {linear: {a_ms: 10, b_us: 100}} or {table: steps.csv}"
+	const want = "kernels, roofline, or a map such as {linear: {a_ms: 10, b_us: 100}} or {table: steps.csv}"
 	*s = StepTime{Kind: "kernels", Roofline: defaultRoofline()}
 	switch {
 	case n.Kind == yamldoc.Text && n.Text == "linear":

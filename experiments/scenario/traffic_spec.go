@@ -125,5 +125,9 @@ func (h *Hourly) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 			return
 		}
 	}
-	d.Wrong(n, key, "24 or 168 relative rates, or "+yamldoc.OneOf(hourlyNames()))
+	if n.Kind == yamldoc.Text {
+		d.Unknown(n, key, hourlyNames(), "")
+		return
+	}
+	d.Wrong(n, key, "24 or 168 relative rates, or a name such as office-hours")
 }

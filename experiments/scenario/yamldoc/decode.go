@@ -1,6 +1,7 @@
 package yamldoc
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -88,6 +89,12 @@ func (d *Decoder) Wrong(n *Node, key, want string) {
 // Refuse reports a value of the right type that is not allowed.
 func (d *Decoder) Refuse(n *Node, key, want string) {
 	d.Fault(n.At, key, fmt.Sprintf("%s is not allowed (want %s)", Short(n.Text), want), "")
+}
+
+// Unknown reports a text that is none of the names, with the nearest name as a hint, or another hint if none is near.
+func (d *Decoder) Unknown(n *Node, key string, names []string, hint string) {
+	d.Fault(n.At, key, fmt.Sprintf("%q is not known (want %s)", Short(n.Text), OneOf(names)),
+		cmp.Or(DidYouMean(n.Text, names), hint))
 }
 
 // NewDecoder makes a decoder of the values of a file, whose lines are for excerpts.
@@ -218,7 +225,7 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 			free := slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return n.Get(s) != nil })
 			hint := DidYouMean(f.Name, free)
 			if hint == "" && i < 0 && len(free) > 0 {
-				hint = "the keys here are " + strings.Join(free, ", ")
+				hint = keysHint(free)
 			}
 			d.Fault(f.At, full, problem, hint)
 			continue
@@ -242,6 +249,15 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 			c.Check(d, n, key)
 		}
 	}
+}
+
+// keysHint names the keys of a map, or the first of many.
+func keysHint(keys []string) string {
+	text, others := firstOf(keys, 120)
+	if others > 0 {
+		return fmt.Sprintf("some of the keys here are %s", text)
+	}
+	return "the keys here are " + text
 }
 
 // extension is the further struct of a map, invalid where there is none, and all keys that some value of the deciding
@@ -325,8 +341,7 @@ func (d *Decoder) text(n *Node, key string, v reflect.Value, tag reflect.StructT
 	case n.Kind != Text:
 		d.Wrong(n, key, "a text")
 	case len(names) > 0 && !slices.Contains(names, n.Text):
-		d.Fault(n.At, key, fmt.Sprintf("%q is not known (want %s)", Short(n.Text), OneOf(names)),
-			DidYouMean(n.Text, names))
+		d.Unknown(n, key, names, "")
 	case n.Text == "" && tag.Get("empty") == "":
 		d.Fault(n.At, key, "the text is empty", "")
 	default:

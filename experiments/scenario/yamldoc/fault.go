@@ -143,13 +143,32 @@ func editDistance(a, b string) int {
 	return old[len(b)]
 }
 
-// OneOf joins names for a message: "a, b or c".
+// OneOf joins names for a message: "a, b, c or d". Of a list longer than a message it names the first ones.
 func OneOf(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
 	}
 	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
+	if text := strings.Join(names[:last], ", ") + " or " + names[last]; len(text) <= longestList {
+		return text
+	}
+	text, n := firstOf(names, longestList-len(" or 10 others"))
+	return fmt.Sprintf("%s or %d others", text, n)
+}
+
+// longestList is the most characters of a list of names in a message.
+const longestList = 95
+
+// firstOf joins as many names as fit into so many characters, and counts the others.
+func firstOf(names []string, most int) (text string, others int) {
+	text = names[0]
+	for i, name := range names[1:] {
+		if len(text)+len(name)+2 > most {
+			return text, len(names) - 1 - i
+		}
+		text += ", " + name
+	}
+	return text, 0
 }
 
 // Join appends faults, but for those that are there.

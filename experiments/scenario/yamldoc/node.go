@@ -119,7 +119,7 @@ func (n *Node) brief() string {
 
 // Short cuts a text to what a message can carry.
 func Short(s string) string {
-	const most = 60
+	const most = 40
 	if len(s) <= most {
 		return s
 	}
