@@ -108,7 +108,7 @@ func TestDisaggregationFaults(t *testing.T) {
 		{"workload: {sessions: {}}\npools: [{role: prefill}, {role: decode}]",
 			"s.yaml:1:22: workload.sessions.turns: is missing"},
 		{"pools: [{role: prefill}, {role: decode, engine: {policy: tgi}}]",
-			"s.yaml:1:58: pools.1.engine.policy: policy tgi: it loads no KV from elsewhere (want policy vllm)"},
+			"s.yaml:1:58: pools.1.engine.policy: policy tgi: it does not support a KV connector (want policy vllm)"},
 		{"pools: [{role: prefill}, {role: decode, engine: {speculative: {method: ngram, num_speculative_tokens: 2, acceptance: 0.5}}}]",
 			"s.yaml:1:63: pools.1.engine.speculative: connector: speculative decoding: the KV of drafts is not loaded"},
 		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {router: session}",

@@ -113,7 +113,7 @@ func serve(b *testing.B, c contender, caching bool, requests int64) (time.Durati
 	return time.Since(start), q
 }
 
-// BenchmarkPolicy is the cost of a request in overload under each policy, beside that under vLLM V1: the two take
+// BenchmarkPolicy is the cost of a request in overload under each policy, next to that under vLLM V1: the two take
 // turns, and the ratio is the median of the turns, because machines have other things to do. The house asks for 2 at
 // most, but for policies that look at each sequence.
 func BenchmarkPolicy(b *testing.B) {

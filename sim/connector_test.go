@@ -238,7 +238,7 @@ func TestValidateConnector(t *testing.T) {
 		change func(*engine.Config)
 		want   string
 	}{
-		{func(c *engine.Config) { c.Scheduler = new(sched.Orca) }, "policy orca: it loads no KV from elsewhere"},
+		{func(c *engine.Config) { c.Scheduler = new(sched.Orca) }, "policy orca: it does not support a KV connector"},
 		{func(c *engine.Config) { c.Scheduler = &sched.VLLM{Admission: sched.FullLength} }, "full length"},
 		{func(c *engine.Config) { c.Connector.Tiers = []engine.Tier{tier} }, "they need prefix caching"},
 		{func(c *engine.Config) { c.Connector.BlockBytes = 0 }, "0 bytes"},

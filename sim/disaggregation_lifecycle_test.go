@@ -115,7 +115,7 @@ func TestDisaggregatedLifecycle(t *testing.T) {
 }
 
 // TestLeaseEndsWithReader: replica 0 has room for one prompt. The second one is computed when the KV of the first is
-// kept no more: since replica 1, which was loading it, has died. That one is there again when the second prompt comes
+// released, because replica 1, which was loading it, has crashed. Replica 1 is ready again when the second prompt comes
 // at 205 ms.
 func TestLeaseEndsWithReader(t *testing.T) {
 	f := splitFleet(1, 1, 25e9)

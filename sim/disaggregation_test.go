@@ -29,7 +29,7 @@ func (phases) Span(b *model.Batch) (first, slope int64, n int) {
 	return 10e12, 0, 1 << 20
 }
 
-// splitFleet is a fleet of prefill and decode replicas, with links of so many bytes per second.
+// splitFleet is a fleet of prefill and decode replicas, with links of these bandwidths in bytes per second.
 func splitFleet(prefills, decodes int, bandwidth int64) sim.Fleet {
 	f := sim.Fleet{
 		Routers: []route.Router{new(route.RoundRobin)},
@@ -102,7 +102,7 @@ func TestDisaggregated(t *testing.T) {
 	}
 }
 
-// TestDisaggregatedOutage: the link is down from 106 to 156 ms, while the KV of the test above is on its way from 105
+// TestDisaggregatedOutage: the link is down from 106 to 156 ms, while the KV of the test above is in flight from 105
 // ms on. It stands still, comes at 160.3 ms, and is seen at 165 ms. A lease of 30 ms has ended then, so that the prompt
 // is computed again, or the request fails.
 func TestDisaggregatedOutage(t *testing.T) {

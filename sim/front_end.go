@@ -6,10 +6,10 @@ import (
 	"clifftop/workload"
 )
 
-// frontEnd keeps the requests that are on their way to the router or to the queue of a replica, and those that wait at
+// frontEnd keeps the requests in flight to the router or to the queue of a replica, and those that wait at
 // the router.
 type frontEnd struct {
-	due      pq.Queue[int32] // numbers of those that are on their way, by the instant of arrival and ID
+	due      pq.Queue[int32] // numbers of the requests in flight, by the instant of arrival and ID
 	requests []pendingRequest
 	vacant   []int32 // numbers that are free
 }

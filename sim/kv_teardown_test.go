@@ -13,7 +13,7 @@ import (
 )
 
 // runTiers runs requests on one engine with iterations of 10 ms, a tier that takes 5 ms for a block of 16 tokens, and a
-// life.
+// failure.
 func runTiers(t *testing.T, persistent bool, failure sim.Failure, list []workload.Request) *lifecycleLog {
 	t.Helper()
 	config := func(int) engine.Config {
@@ -39,7 +39,7 @@ func runTiers(t *testing.T, persistent bool, failure sim.Failure, list []workloa
 }
 
 // TestTiersPersist follows a text of 40 tokens, whose two full blocks are copied from 10 to 15 and from 15 to 20
-// ms. The engine ends at some instant, is there again at 100 ms or later, and is asked for the same text: what had come
+// ms. The engine stops at some instant, is ready again at 100 ms or later, and gets the same text: what had been copied
 // to a tier that persists is loaded, and a tier that does not is empty.
 func TestTiersPersist(t *testing.T) {
 	text := &workload.Content{Segments: []workload.Segment{{ID: workload.SegmentID("text"), Tokens: 40}}}
@@ -93,7 +93,7 @@ func TestDrainWaitsForCopies(t *testing.T) {
 	}
 }
 
-// TestLoadsEndOnCrash: a crash while a request's KV is on its way leaves nothing of it, and the bytes are accounted
+// TestLoadsEndOnCrash: a crash while a request's KV is in flight discards it, and the bytes are accounted
 // for.
 func TestLoadsEndOnCrash(t *testing.T) {
 	config := func(int) engine.Config {

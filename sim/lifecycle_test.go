@@ -30,7 +30,7 @@ func steady(int) engine.Config {
 	}
 }
 
-// lifecycleLog notes the states of replicas beside what a recording does.
+// lifecycleLog records the states of replicas in addition to a recording.
 type lifecycleLog struct {
 	simtest.Recorder
 	states []string
@@ -65,7 +65,7 @@ func tryLifecycle(replicas int, lifecycle sim.Lifecycle, requests ...workload.Re
 	return d, err
 }
 
-// asks is a request for so many tokens, sent at an instant.
+// asks is a request for some tokens, sent at an instant.
 func asks(at clock.Duration, tokens int32) workload.Request {
 	return workload.Request{Arrival: clock.Time(at), InputTokens: 1, OutputTokens: tokens}
 }
@@ -114,7 +114,7 @@ func TestLifecycle(t *testing.T) {
 			[]workload.Request{asks(600*milli, 1), asks(700*milli, 1), asks(800*milli, 1), asks(1000*milli, 1),
 				asks(1001*milli, 1)},
 			"failed 0/0 at 600ms; completed 1/1 at 710ms; failed 0/0 at 800ms; completed 1/1 at 1.01s; completed 1/1 at 1.02s", "0 500ms down"},
-		{"a drain lets requests end, and sends new ones elsewhere", 2,
+		{"a drain lets requests end, and sends new ones to another replica", 2,
 			sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Drain, At: clock.Time(15 * milli)}}},
 			[]workload.Request{asks(0, 5), asks(20*milli, 1), asks(21*milli, 1)},
 			"completed 0/5 at 50ms; completed 1/1 at 30ms; completed 1/1 at 40ms", "0 15ms draining, 0 50ms off"},
@@ -138,7 +138,7 @@ func TestLifecycle(t *testing.T) {
 			sim.Lifecycle{RouterQueue: -1, Failures: []sim.Failure{{Kind: sim.Crash, For: 100 * milli}}},
 			[]workload.Request{asks(10*milli, 1), asks(120*milli, 1)},
 			"rejected -1/0 at 10ms (not ready); completed 0/1 at 130ms", "0 0s down, 0 100ms starting, 0 100ms ready"},
-		{"a lost link: who is told to leaves, others get their answer late", 2,
+		{"a lost link: clients with a timeout leave, others get their output late", 2,
 			sim.Lifecycle{Probe: 50 * milli,
 				Failures: []sim.Failure{{Kind: sim.LinkLoss, At: clock.Time(5 * milli), For: 100 * milli}}},
 			[]workload.Request{impatient, asks(0, 5), asks(6*milli, 1), asks(7*milli, 1), asks(60*milli, 2)},
@@ -237,7 +237,7 @@ func TestStranded(t *testing.T) {
 }
 
 // TestScaleUpLag is D-06 of the scheduling notes: a spike at 0 is scraped every 15 s, polled every 15 s, and seen by a
-// loop that turns every 15 s. With a cold start of 120 s there is more capacity after 120 to 165 s, whatever the
+// loop that runs every 15 s. With a cold start of 120 s there is more capacity after 120 to 165 s, whatever the
 // phases.
 func TestScaleUpLag(t *testing.T) {
 	spike := make([]workload.Request, 40)

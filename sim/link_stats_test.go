@@ -82,7 +82,7 @@ func drawTraffic(t *rapid.T) (f sim.Fleet, list []workload.Request) {
 }
 
 // TestBytesAreConserved draws fleets that compute prompts apart and keep KV in tiers: on every link bytes sent are
-// received, dropped or on their way, whatever is lost or aborted; what leaves the prefill replicas arrives at the
+// received, dropped or in flight, with losses and aborts; what leaves the prefill replicas arrives at the
 // decode replicas; and what links carried is what requests and tiers report.
 func TestBytesAreConserved(t *testing.T) {
 	seen := map[string]int{}
@@ -122,7 +122,7 @@ func TestBytesAreConserved(t *testing.T) {
 			sum.Sent, sum.Received, sum.Dropped = sum.Sent+u.Sent, sum.Received+u.Received, sum.Dropped+u.Dropped
 		}
 		if next != len(links) || out != in {
-			t.Fatalf("%d links, %d known; out of the replicas for prompts %+v, into those that answer %+v", len(links),
+			t.Fatalf("%d links, %d known; out of prefill replicas %+v, into decode replicas %+v", len(links),
 				next, out, in)
 		}
 		if whole := f.Disaggregation.Layers < 2 && !f.Replicas[0].PrefixCaching; whole &&

@@ -12,7 +12,7 @@ import (
 )
 
 // byLength is the mean time from arrival to last token, in seconds, of the half of the requests with the shortest
-// answers and of the tenth with the longest ones, and the longest of all.
+// outputs and of the tenth with the longest ones, and the longest of all.
 func byLength(y *trial) (short, long, worst float64) {
 	records := slices.Clone(y.Records)
 	slices.SortStableFunc(records, func(a, b event.Record) int {
@@ -58,14 +58,14 @@ func TestMLFQ(t *testing.T) {
 		t.Logf("seed %d, MLFQ with a starvation time: short %.2f s, long %.1f s, worst %.1f s, %d preemptions", seed,
 			rs, rl, rw, raised.preemptions)
 		if fs > 0.6*short || rs > 0.6*short {
-			t.Errorf("seed %d: short answers take %.2f and %.2f s, in order of arrival %.2f s", seed, fs, rs, short)
+			t.Errorf("seed %d: short outputs take %.2f and %.2f s, in order of arrival %.2f s", seed, fs, rs, short)
 		}
 		if rw > 0.9*fw || rw > 4*worst || rl > 2.5*long {
 			t.Errorf("seed %d: the worst takes %.1f s, without starvation time %.1f s, in order of arrival %.1f s; long ones %.1f s and %.1f s",
 				seed, rw, fw, worst, rl, long)
 		}
 		if fl < long {
-			t.Errorf("seed %d: long answers take %.1f s, in order of arrival %.1f s; who paid?", seed, fl, long)
+			t.Errorf("seed %d: long outputs take %.1f s, in order of arrival %.1f s; want longer", seed, fl, long)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func TestThroughputAtSaturation(t *testing.T) {
 			contiguous bool
 		}{
 			{"static", new(sched.Static), false},
-			{"orca, holes", new(sched.Orca), true},
+			{"orca, contiguous", new(sched.Orca), true},
 			{"orca, pages", new(sched.Orca), false},
 			{"sarathi", &sched.Sarathi{Watermark: 0.01}, false},
 		} {
@@ -248,7 +248,7 @@ func blocking(t *testing.T, cfg engine.Config, spec workload.Spec, seed uint64) 
 	return y.refused / y.sent
 }
 
-// M/G/c/c: ten seats and no queue lose what Erlang's formula B says, whatever the law of the lengths. A request that
+// M/G/c/c: ten seats and no queue lose what Erlang's formula B says, with any distribution of lengths. A request that
 // comes during an iteration keeps its seat for half of one more, in the mean.
 func TestTheoryErlangB(t *testing.T) {
 	const step = 0.5e-3

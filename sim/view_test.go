@@ -9,7 +9,7 @@ import (
 )
 
 // randomPolicy is a policy that uses every operation of the view at random. All that the view returns goes into its
-// choices, so that a wrong answer shows as a different run.
+// choices, so that a wrong result changes the run.
 type randomPolicy struct {
 	seed    uint64
 	window  int64 // decode steps for which it keeps a decision to do nothing but decode

@@ -78,7 +78,7 @@ func TestHPA(t *testing.T) {
 		{"those that start count as idle", 8, 4, 80, 8, 8},
 		{"but may not be enough", 8, 4, 120, 12, 12},
 		{"down only after 300 s", 8, 8, 20, 2, 8},
-		{"nobody to measure", 3, 0, 0, 3, 3},
+		{"no replica to measure", 3, 0, 0, 3, 3},
 	} {
 		p := NewHPA(10)
 		s := state(600*second, k.wanted, k.ready, k.sum)
@@ -139,16 +139,16 @@ func TestKnative(t *testing.T) {
 	p = NewKnative(10)
 	p.Turn(burst)
 	if n, _ := p.Turn(state(100*second, 18, 18, 7)); n != 18 {
-		t.Errorf("40 s after a panic: %d, want 18, since nobody goes", n)
+		t.Errorf("40 s after a panic: %d, want 18, since no replica is removed", n)
 	}
 	if n, _ := p.Turn(state(122*second, 18, 18, 7)); n != 9 {
 		t.Errorf("62 s after a panic: %d, want half of 18", n)
 	}
 	if n, _ := p.Turn(state(200*second, 1, 1, 0)); n != 1 {
-		t.Errorf("nobody there: %d, want 1 for 30 s", n)
+		t.Errorf("no load: %d, want 1 for 30 s", n)
 	}
 	if n, _ := p.Turn(state(230*second, 1, 1, 0)); n != 0 {
-		t.Errorf("nobody there for 30 s: %d, want 0", n)
+		t.Errorf("no load for 30 s: %d, want 0", n)
 	}
 }
 

@@ -59,10 +59,10 @@ func TestFanout(t *testing.T) {
 	want := []string{"arrived", "finished", "levels", "span", "gap", "preempted", "dropped", "step", "moved", "busy",
 		"state"}
 	if !slices.Equal(log, want) {
-		t.Errorf("a full observer is told %v, want %v", log, want)
+		t.Errorf("a full observer gets %v, want %v", log, want)
 	}
 	if !slices.Equal(plainLog, want[:2]) {
-		t.Errorf("a plain observer is told %v, want %v", plainLog, want[:2])
+		t.Errorf("a plain observer gets %v, want %v", plainLog, want[:2])
 	}
 	if got := f.Edge(10); got != 15 {
 		t.Errorf("edge at %d, want 15", got)

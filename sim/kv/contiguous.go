@@ -3,7 +3,7 @@ package kv
 import "slices"
 
 // Contiguous is a contiguous KV pool: the blocks of a sequence are one run, and the free blocks are
-// holes between runs, so that free blocks may be too scattered to be of use.
+// gaps between runs, so that free blocks may be too fragmented to be used.
 type Contiguous struct {
 	gaps []gap // in order of start; no two of them touch
 }

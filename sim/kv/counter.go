@@ -1,6 +1,7 @@
 package kv
 
-// Counter counts by numbers, of which neighbours are often counted together. The zero Tally has counted nothing.
+// Counter counts numbers. Neighbouring numbers, which are often counted together, are stored together. The zero Counter
+// is empty.
 type Counter struct {
 	index index
 	n     int
@@ -9,7 +10,7 @@ type Counter struct {
 // Len is how many numbers have a count above 0.
 func (t *Counter) Len() int { return t.n }
 
-// Add counts a number once more.
+// Add increments the count of a number.
 func (t *Counter) Add(number uint64) {
 	if t.index.groups == nil {
 		t.index.init()
@@ -21,7 +22,7 @@ func (t *Counter) Add(number uint64) {
 	t.index.put(number, count+1)
 }
 
-// Take counts a number once less, and reports whether its count was above 0.
+// Take decrements the count of a number, and reports whether it was above 0.
 func (t *Counter) Take(number uint64) bool {
 	if t.n == 0 {
 		return false

@@ -1,27 +1,27 @@
 package kv
 
-// duplicateBlocks are the blocks that came to hold what another block held already: of sequences that computed the same
-// tokens side by side, say. A key finds the block that was first registered among those that are left.
+// duplicateBlocks are blocks with the content of another block, for example of sequences that computed the same tokens
+// at the same time. A key finds the block that was registered first of those that are left.
 //
-// Their names are negative. Those of a key hang on a chain in order of registration, behind the block that the key
-// itself names, if that is left.
+// Their names are negative. Those of a key are a chain in order of registration, after the block that the key itself
+// free names
 type duplicateBlocks struct {
 	all    []duplicate // by -name; 0 is none
 	vacant []int32     // names
 	chains map[int32]chain
 }
 
-// duplicate is one of them.
+// duplicate is a duplicate block.
 type duplicate struct {
-	state        int32 // as the pool has it of every block
-	of           int32 // the name that its key has
+	state        int32 // as the pool has for every block
+	of           int32 // the name of its key
 	older, newer int32 // names of neighbours in the chain, or 0
 }
 
-// chain is the ends of a chain.
+// chain has the ends of a chain.
 type chain struct{ oldest, newest int32 }
 
-// add makes a block behind all others of a key, with a reference.
+// add adds a block after all others of a key, with one reference.
 func (c *duplicateBlocks) add(of int32) (name int32) {
 	if n := len(c.vacant); n > 0 {
 		name, c.vacant = c.vacant[n-1], c.vacant[:n-1]
@@ -43,7 +43,7 @@ func (c *duplicateBlocks) add(of int32) (name int32) {
 	return name
 }
 
-// remove takes a block out, and reports whether others of its key are left in the chain.
+// remove removes a block, and reports whether others of its key are left in the chain.
 func (c *duplicateBlocks) remove(name int32) (others bool) {
 	c.vacant = append(c.vacant, name)
 	d := &c.all[-name]

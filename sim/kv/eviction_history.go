@@ -2,9 +2,9 @@ package kv
 
 import "math/bits"
 
-// RememberedEvictions is the number of evicted blocks that a pool with hashed blocks remembers at least, by their keys;
-// about twice as many at most. That takes 2 MB where texts are long, and 50 MB if all keys are far from each other.
-// What a radix cache remembers is [RememberedLeaves].
+// RememberedEvictions is the least number of evicted blocks that a pool with hashed blocks remembers, by their keys;
+// the most is about twice that. It takes 2 MB if texts are long, and 50 MB if no two keys are neighbours. For a radix
+// cache see [RememberedLeaves].
 const RememberedEvictions = 1 << 19
 
 // evictionHistory is a set of recently evicted keys. It has two generations: when the young one is full, it becomes the
@@ -14,14 +14,14 @@ const RememberedEvictions = 1 << 19
 // The table is larger than the processor's caches, so that nearly every access to an entry misses them. Evicted keys
 // are therefore added in batches, so that the accesses of a batch overlap.
 type evictionHistory struct {
-	entries []historyEntry // as many as a power of two, at least a quarter of them empty
+	entries []historyEntry // a power of two of them, at least a quarter empty
 	used    int
 	n       int // keys of the young generation
-	most    int // from which on it is full
+	most    int // number of keys at which it is full
 	batch   []historyEntry
 }
 
-// batchSize is the number of runs that are entered at a time.
+// batchSize is the number of entries that are added at a time.
 const batchSize = 32
 
 // historyEntry is a set of keys with equal high bits, one bit for each key.
@@ -42,7 +42,7 @@ func (g *evictionHistory) init(most int) {
 		batch: make([]historyEntry, 0, batchSize)}
 }
 
-// add enters some of the keys of a group of the index, those that have a bit in ats.
+// add adds the keys of a group of the index that have a bit in ats.
 func (g *evictionHistory) add(group uint64, ats uint8) {
 	high, keys := group>>(runBits-groupBits), uint64(ats)<<(group<<groupBits%runSize)
 	n := len(g.batch)
@@ -56,7 +56,7 @@ func (g *evictionHistory) add(group uint64, ats uint8) {
 	g.batch = append(g.batch, historyEntry{high: high, young: keys})
 }
 
-// enter enters the batch into the table.
+// enter adds the batch to the table.
 func (g *evictionHistory) enter() {
 	if g.n >= g.most {
 		g.age()
@@ -64,7 +64,7 @@ func (g *evictionHistory) enter() {
 	if 4*(g.used+batchSize) > 3*len(g.entries) {
 		g.grow()
 	}
-	var first [batchSize]uint64 // what stood where each run is sought first
+	var first [batchSize]uint64 // the content of the first place of each entry
 	for i := range g.batch {
 		first[i] = g.entries[g.home(g.batch[i].high)].high
 	}
@@ -102,7 +102,7 @@ func (g *evictionHistory) none() bool { return g.used+len(g.batch) == 0 }
 
 func (g *evictionHistory) home(high uint64) int { return int(uint32(high)) & (len(g.entries) - 1) }
 
-// place is where the keys of high bits stand, or where they would.
+// place is the place of the entry for high bits, or the free one for it.
 func (g *evictionHistory) place(high uint64) int {
 	i := g.home(high)
 	for r := &g.entries[i]; r.high != high && !r.empty(); r = &g.entries[i] {
@@ -113,7 +113,7 @@ func (g *evictionHistory) place(high uint64) int {
 
 // age makes the young generation the old one.
 func (g *evictionHistory) age() {
-	// From behind an empty entry on, every one that stays finds a place that was emptied before it, or its own.
+	// After an empty entry, every entry that stays finds a place that was emptied before it, or its own.
 	from := 0
 	for !g.entries[from].empty() {
 		from++
@@ -137,7 +137,7 @@ func (g *evictionHistory) grow() {
 	}
 }
 
-// keep enters an entry, unless it is empty.
+// keep adds an entry, unless it is empty.
 func (g *evictionHistory) keep(r historyEntry) {
 	if !r.empty() {
 		g.entries[g.place(r.high)] = r

@@ -1,6 +1,6 @@
 package kv
 
-// freeList is the names of free blocks in order of eviction. A block that is taken out of the middle leaves 0 in its
+// freeList is the names of free blocks in order of eviction. A block that is removed from the middle leaves 0 in its
 // place.
 type freeList struct {
 	ring []int32
@@ -16,7 +16,7 @@ func (l *freeList) init(usable int) {
 	l.ring = make([]int32, size)
 }
 
-// pop takes n names from the front, which are there, and appends them to names.
+// pop takes n names from the front, which must exist, and appends them to names.
 func (l *freeList) pop(names []int32, n int) []int32 {
 	mask := len(l.ring) - 1
 	for ; n > 0; l.head++ {
@@ -28,7 +28,7 @@ func (l *freeList) pop(names []int32, n int) []int32 {
 	return names
 }
 
-// pushBack adds a name behind the others and returns its place. There is room.
+// pushBack adds a name at the back and returns its place. There must be room.
 func (l *freeList) pushBack(name int32) (place int32) {
 	at := l.tail & (len(l.ring) - 1)
 	l.ring[at] = name
@@ -36,7 +36,7 @@ func (l *freeList) pushBack(name int32) (place int32) {
 	return int32(at)
 }
 
-// pushFront adds a name before the others and returns its place. There is room.
+// pushFront adds a name at the front and returns its place. There must be room.
 func (l *freeList) pushFront(name int32) (place int32) {
 	l.head--
 	at := l.head & (len(l.ring) - 1)
@@ -50,8 +50,7 @@ func (l *freeList) take(place int32) { l.ring[place] = 0 }
 // room reports whether n names can be added before the list is compacted.
 func (l *freeList) room(n int) bool { return l.tail-l.head+n <= len(l.ring) }
 
-// compact closes the gaps that taken names have left, at least half of the places, and tells the new places of the
-// others.
+// compact removes the gaps of taken names, at least half of the places, and reports the new places of the others.
 func (l *freeList) compact(moved func(name, place int32)) {
 	mask, tail := len(l.ring)-1, l.head
 	for at := l.head; at < l.tail; at++ {

@@ -4,35 +4,35 @@ import "math/bits"
 
 // index maps keys to numbers other than 0.
 //
-// Neighbouring blocks of a text have consecutive numbers for keys (see [workload.BlockKeys]), so what the index looks
-// up is a group of eight keys that differ in their last three bits, of which most are there or none. It remembers the
-// group that it came to last, where the next key mostly is.
+// Neighbouring blocks of a text have consecutive numbers as keys (see [workload.BlockKeys]). The index therefore looks
+// up groups of eight keys that differ in their last three bits. Mostly all keys of a group exist, or none. It remembers
+// the group that it found last, which mostly has the next key too.
 //
-// The groups stand in a table of buckets of eight slots. A word for each bucket holds a byte of every slot's key, so
-// that one comparison tells which slots are worth a look. A group that finds its bucket full goes to the next one, and
-// the full one counts it.
+// The groups are in a hash table of buckets with eight slots. A word of each bucket has a byte of every slot's key, so
+// that one comparison finds the slots to compare. A group whose bucket is full goes into the next one, and the full
+// bucket counts it.
 type index struct {
 	buckets []bucket
 	mask    uint32
 	groups  []group // group 0 is empty
-	vacant  []int32 // numbers of the others that are
-	last    int32   // number of the group that was found last
+	vacant  []int32 // numbers of the other empty ones
+	last    int32   // number of the group found last
 }
 
 // bucket is a part of the table.
 type bucket struct {
-	marks  uint64           // a byte for each slot, 0 where it is empty
+	marks  uint64           // a byte for each slot, 0 if it is empty
 	slots  [groupSize]int32 // numbers of groups
-	passed int32            // groups that went on to a later bucket
+	passed int32            // groups that went into a later bucket
 }
 
 // group is eight keys.
 type group struct {
-	keys   uint64 // the keys but for their last bits
+	keys   uint64 // the keys without their last bits
 	values [groupSize]int32
 	held   uint8  // a bit for each key that has a value
-	copied uint8  // the pool's: a bit for each key that has further blocks
-	slot   uint32 // where it stands
+	copied uint8  // used by the pool: a bit for each key with duplicate blocks
+	slot   uint32 // its place in the table
 }
 
 const (
@@ -60,13 +60,13 @@ func (x *index) resize(buckets int) {
 
 const everyByte = 0x0101010101010101
 
-// home is the bucket where a group of keys is sought first.
+// home is the first bucket for a group of keys.
 func (x *index) home(keys uint64) uint32 { return uint32(keys) & x.mask }
 
-// mark is the byte of a group that its slot shows.
+// mark is the byte of a group in its bucket.
 func mark(keys uint64) uint64 { return keys>>(57-groupBits) | 0x80 }
 
-// matches has the top bit of every byte of marks that equals mark, and perhaps of some above the
+// matches returns a word with the top bit set of every byte of marks that equals mark, and perhaps of some above the
 // lowest of these.
 func matches(marks, mark uint64) uint64 {
 	differ := marks ^ mark*everyByte
@@ -82,14 +82,14 @@ func (x *index) find(key uint64) int32 {
 	return g.values[key%groupSize]
 }
 
-// put gives a key a number.
+// put sets the number of a key.
 func (x *index) put(key uint64, value int32) {
 	g := &x.groups[x.obtain(key>>groupBits)]
 	g.values[key%groupSize] = value
 	g.held |= 1 << (key % groupSize)
 }
 
-// remove takes out a key that has a number.
+// remove removes a key that has a number.
 func (x *index) remove(key uint64) {
 	n := x.group(key >> groupBits)
 	x.groups[n].held &^= 1 << (key % groupSize)
@@ -117,7 +117,7 @@ func (x *index) group(keys uint64) int32 {
 	}
 }
 
-// obtain is the number of the group of keys, which is made if there is none. The caller puts something in it.
+// obtain is the number of the group of keys, which is created if there is none. The caller adds a key to it.
 func (x *index) obtain(keys uint64) int32 {
 	if n := x.group(keys); n != 0 {
 		return n
@@ -137,7 +137,7 @@ func (x *index) obtain(keys uint64) int32 {
 	return n
 }
 
-// enter gives a group a slot.
+// enter puts a group into a slot.
 func (x *index) enter(n int32) {
 	g := &x.groups[n]
 	i := x.home(g.keys)
@@ -154,7 +154,7 @@ func (x *index) enter(n int32) {
 	g.slot = 8*i + at
 }
 
-// leave takes a group out of the table, unless something is in it.
+// leave removes a group from the table, if it is empty.
 func (x *index) leave(n int32) {
 	g := &x.groups[n]
 	if !g.empty() {

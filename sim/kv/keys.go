@@ -9,7 +9,7 @@ type Keys struct {
 	blocks int32
 }
 
-// keyRun is keys that follow each other, up to the next run.
+// keyRun is consecutive keys, up to the next run.
 type keyRun struct {
 	first uint64
 	from  int32 // block
@@ -18,7 +18,7 @@ type keyRun struct {
 // Len is the number of blocks.
 func (k *Keys) Len() int32 { return k.blocks }
 
-// Reset leaves none, and keeps their room.
+// Reset removes all keys, and keeps the memory.
 func (k *Keys) Reset() { k.runs, k.blocks = k.runs[:0], 0 }
 
 // Add adds the keys of the next blocks, which are consecutive numbers from the first one on.
@@ -43,7 +43,7 @@ func (k *Keys) run(i int32) int {
 	return sort.Search(len(k.runs), func(r int) bool { return k.runs[r].from > i }) - 1
 }
 
-// walk goes along the keys of the blocks from one number on, up to another.
+// walk returns a walk over the keys of blocks [from, to).
 func (k *Keys) walk(from, to int32) keyWalk {
 	if from >= to {
 		return keyWalk{}
@@ -51,14 +51,14 @@ func (k *Keys) walk(from, to int32) keyWalk {
 	return keyWalk{k.runs[k.run(from):], from, to}
 }
 
-// keyWalk is a walk along keys.
+// keyWalk is a walk over keys.
 type keyWalk struct {
-	runs   []keyRun // the one under the walk, and those behind it
+	runs   []keyRun // the current run and those after it
 	at, to int32    // blocks
 }
 
-// next returns the key of the next block, and how many blocks, with it, have the following keys up to the next multiple
-// of size. They are 0 at the end.
+// next returns the key of the next block, and how many blocks, including it, have the following keys up to the next
+// multiple of size. Both are 0 at the end.
 func (w *keyWalk) next(size uint64) (key uint64, blocks int32) {
 	if w.at == w.to {
 		return 0, 0

@@ -1,9 +1,9 @@
 package kv
 
-// The evictable leaves of a radix tree are a binary heap of node numbers: the least recently
-// matched one stands first. Each node knows its place, so that a match can move it.
+// The evictable leaves of a radix tree are a binary heap of node numbers with the least recently matched one first.
+// Each node has its place, so that a match can move it.
 
-// offerLeaf enters node i if it is a leaf without locks.
+// offerLeaf adds node i if it is a leaf without locks.
 func (t *Radix) offerLeaf(i int32) {
 	if n := &t.nodes[i]; i != root && n.children == 0 && n.refs == 0 && n.place < 0 {
 		n.place = int32(len(t.leaves))
@@ -12,7 +12,7 @@ func (t *Radix) offerLeaf(i int32) {
 	}
 }
 
-// dropLeaf takes node i out if it is there.
+// dropLeaf removes node i if it is there.
 func (t *Radix) dropLeaf(i int32) {
 	at := t.nodes[i].place
 	if i == root || at < 0 {
@@ -31,7 +31,7 @@ func (t *Radix) dropLeaf(i int32) {
 	t.sink(t.nodes[moved].place)
 }
 
-// touch notes that node i was met now.
+// touch notes that node i was matched now.
 func (t *Radix) touch(i int32) {
 	n := &t.nodes[i]
 	n.matched = t.clock

@@ -6,30 +6,30 @@ import (
 	"clifftop/workload"
 )
 
-// RememberedLeaves is the number of evicted leaves, of text that others may ask for, that a radix cache remembers at
-// least. It forgets the older ones before it remembers twice as many.
+// RememberedLeaves is the least number of evicted leaves that a radix cache remembers, of text that others may request.
+// It forgets the older ones before it remembers twice as many.
 const RememberedLeaves = 1 << 14
 
-// memory is what was evicted of a radix tree lately, in two generations: when the young one is full, it takes the place
-// of the old one, which is forgotten.
+// memory is the recently evicted leaves of a radix tree, in two generations: when the young one is full, it replaces
+// the old one, which is forgotten.
 //
-// A generation is a tree that is never evicted from, of the texts of evicted leaves from the root on. So what is above
-// such a leaf is in it too, though it may not have been evicted. It takes part in nothing: as long as it is in the
-// cache nobody asks for it here, and when it is evicted itself, later than the leaf, it is there already.
+// A generation is a tree of the texts of evicted leaves from the root on, without eviction of its own. The nodes above
+// such a leaf are therefore in it too, though they may not have been evicted. This has no effect: as long as they are
+// in the cache they are not looked up here, and when they are evicted, later than the leaf, they are already in it.
 type memory struct {
 	young, old generation
 	number     uint32     // of the young one, from 1 on
-	most       int        // leaves that either may have
+	most       int        // leaves of either generation
 	spans      []tokenRun // scratch
 }
 
 type generation struct {
 	tree   *Radix // nil for none
-	leaves int    // learnt
-	ids    idSet  // of all segments in it, and of others
+	leaves int    // leaves that were added
+	ids    idSet  // of all segments in it; it may contain others
 }
 
-// remember notes that leaf i is evicted, of which the young generation does not know.
+// remember adds leaf i, which is evicted and not in the young generation.
 func (t *Radix) remember(i int32) {
 	m := &t.memory
 	if m.young.leaves == m.most {
@@ -44,8 +44,8 @@ func (t *Radix) remember(i int32) {
 	m.young.learn(t.beginning(i))
 }
 
-// beginning is the text from the root to the end of what others may ask for of node i, and notes that all above it is
-// remembered with it.
+// beginning is the text from the root to the end of the part of node i that others may request. It marks all nodes
+// above as remembered.
 func (t *Radix) beginning(i int32) tokenReader {
 	m := &t.memory
 	n := &t.nodes[i]
@@ -59,7 +59,7 @@ func (t *Radix) beginning(i int32) tokenReader {
 	return tokenReader{runs: m.spans}
 }
 
-// appendReversed appends spans to to, the last one first. Those that follow each other in a segment become one.
+// appendReversed appends spans to to, the last one first. Consecutive spans of a segment are merged.
 func appendReversed(to, spans []tokenRun) []tokenRun {
 	for k := len(spans) - 1; k >= 0; k-- {
 		s := spans[k]
@@ -72,7 +72,7 @@ func appendReversed(to, spans []tokenRun) []tokenRun {
 	return to
 }
 
-// learn enters a text. What goes on where a leaf ends makes the leaf longer.
+// learn adds a text. A text that continues at the end of a leaf makes the leaf longer.
 func (g *generation) learn(text tokenReader) {
 	t := g.tree
 	i, left := int32(root), text.tokens()
@@ -84,7 +84,7 @@ func (g *generation) learn(text tokenReader) {
 		}
 		common := text.skipCommon(t.nodes[next].spans, t.page)
 		if left -= common; left == 0 || common == 0 {
-			return // it is known, or hides behind another one of the same hash
+			return // it is known, or has the hash of another one
 		}
 		i = next
 		if blocks := common / t.page; blocks < t.nodes[i].blocks {
@@ -102,7 +102,7 @@ func (g *generation) learn(text tokenReader) {
 	}
 }
 
-// join appends what is left to walk to spans.
+// join appends the rest of a walk to spans.
 func join(spans []tokenRun, rest tokenReader) []tokenRun {
 	s, last := rest.next(), &spans[len(spans)-1]
 	if last.id == s.id && last.from+last.tokens == s.from {
@@ -113,7 +113,7 @@ func join(spans []tokenRun, rest tokenReader) []tokenRun {
 	return append(spans, rest.runs[1:]...)
 }
 
-// forget empties the generation, and keeps its room.
+// forget empties the generation, and keeps its memory.
 func (g *generation) forget() {
 	t := g.tree
 	if t == nil {
@@ -128,9 +128,9 @@ func (g *generation) forget() {
 	t.nodes[root].children = 0
 }
 
-// Lost is how many blocks that follow p, the match of text, would have been found too but for evictions, of at most
-// limit tokens with those before: of the last [RememberedLeaves] leaves at least. Others may ask for the first common
-// tokens; what of them is remembered is noted in p.
+// Lost is the number of blocks after p, the match of text, that would have been found too but for evictions, at most
+// limit tokens with those before: of at least the last [RememberedLeaves] leaves. Others may request the first common
+// tokens; p caches what the memory has of them.
 func (t *Radix) Lost(p *Prefix, text []workload.Segment, limit, common int32) int {
 	m := &t.memory
 	limit = min(limit, common) / t.page
@@ -138,7 +138,7 @@ func (t *Radix) Lost(p *Prefix, text []workload.Segment, limit, common int32) in
 	if m.young.tree == nil || int32(p.Blocks) >= limit {
 		return 0
 	}
-	var next uint64 // the segment that goes on there
+	var next uint64 // the segment that continues there
 	for _, s := range text {
 		if next = s.ID; position < s.Tokens {
 			break
@@ -156,7 +156,7 @@ func (t *Radix) Lost(p *Prefix, text []workload.Segment, limit, common int32) in
 	return max(0, int(min(seen, limit))-p.Blocks)
 }
 
-// idSet is a set of identities, which are hashes, that may know one that it was not given, but not the other way round.
+// idSet is a set of identities, which are hashes. It may contain some that were not added, but never misses one.
 type idSet []uint64
 
 const idWords = 1 << 12

@@ -1,18 +1,17 @@
-// Package kv is the paged KV cache of one engine: a pool of equal blocks, and the prefix cache that
-// finds blocks again by their content.
+// Package kv is the paged KV cache of one engine: a pool of equal blocks, and the prefix cache that finds blocks by
+// their content.
 //
-// Without prefix caching blocks have no identity and the pool only counts. With it every block is
-// in one of two states: referenced by one or more sequences, or in the free list. A free
-// block may still hold a cached prefix; it loses it when it is handed out again. The free list is
-// therefore also the order of eviction: least recently released first.
+// Without prefix caching blocks have no identity and the pool only counts. With it every block is either referenced by
+// one or more sequences, or in the free list. A free block may still hold a cached prefix, until it is allocated again.
+// The free list is therefore also the order of eviction: least recently released first.
 package kv
 
 // Pool is a pool of KV blocks.
 //
-// A block is known by its content: as long as it holds none that can be found, it is like any other and nameless. From
-// [Pool.Index] on, until it is handed out again, its name is the place of its key in the index, where its state is too.
-// What is done to neighbouring blocks of a text is therefore done in one place. vLLM's null block, which is never
-// handed out, is not in the pool.
+// A block is identified by its content: blocks without content that can be found are interchangeable and nameless. From
+// [Pool.Index] on, until it is allocated again, the name of a block is the place of its key in the index, where its
+// state is too. Operations on neighbouring blocks of a text therefore touch one place. vLLM's null block, which is
+// never allocated, is not in the pool.
 type Pool struct {
 	usable, free  int
 	appendUnkeyed bool
@@ -58,16 +57,16 @@ func (p *Pool) Free() int { return p.free }
 // Shared is the number of references to blocks beyond the first of each: Σ max(0, references-1).
 func (p *Pool) Shared() int64 { return p.shared }
 
-// Epoch changes whenever a look-up may find more, less or otherwise than before.
+// Epoch changes whenever the result of a look-up may change.
 func (p *Pool) Epoch() uint64 { return p.epoch }
 
-// TakeCount takes n blocks from a pool that only counts; PutCount returns them.
+// TakeCount takes n blocks from a pool that only counts.
 func (p *Pool) TakeCount(n int) { p.free -= n }
 
 // PutCount returns n blocks to a pool that only counts.
 func (p *Pool) PutCount(n int) { p.free += n }
 
-// state is that of a block which has a name: its references, or -1 less its place in the free list.
+// state is the state of a block with a name: its references, or -1 less its place in the free list.
 func (p *Pool) state(name int32) *int32 {
 	if name < 0 {
 		return &p.copies.all[-name].state
@@ -75,8 +74,8 @@ func (p *Pool) state(name int32) *int32 {
 	return &p.index.groups[name>>groupBits].values[name%groupSize]
 }
 
-// Pop takes n blocks from the front of the free list, which the caller has seen to be there, and appends them to names.
-// What they had cached is evicted.
+// Pop takes n blocks, which must be free, from the front of the free list and appends them to names. Their content is
+// evicted.
 func (p *Pool) Pop(names []int32, n int) []int32 {
 	p.taken = p.list.pop(p.taken[:0], n)
 	for taken := p.taken; len(taken) > 0; {
@@ -89,8 +88,8 @@ func (p *Pool) Pop(names []int32, n int) []int32 {
 	return names
 }
 
-// evict makes the content of the leading ones of blocks unknown, and returns how many they are: neighbours of a text
-// leave one after the other.
+// evict evicts the content of the leading blocks that share a group, and returns their number: neighbours of a text are
+// evicted one after the other.
 func (p *Pool) evict(names []int32) (n int) {
 	first := names[0]
 	if first == nameless {
@@ -112,7 +111,7 @@ func (p *Pool) evict(names []int32) (n int) {
 	return n
 }
 
-// evictOne makes the content of a block unknown that has a name.
+// evictOne evicts the content of a block with a name.
 func (p *Pool) evictOne(name int32) {
 	place := name
 	if name < 0 {
@@ -137,7 +136,7 @@ func (p *Pool) evictOne(name int32) {
 	p.epoch++
 }
 
-// LogEvictions makes the pool note the content that it loses.
+// LogEvictions makes the pool record the keys that it evicts.
 func (p *Pool) LogEvictions() { p.logs = true }
 
 // Evicted returns the keys that were evicted since the last call, in order. The list is valid until the next Pop.
@@ -147,10 +146,10 @@ func (p *Pool) Evicted() []uint64 {
 	return list
 }
 
-// Find returns the block first registered among those that hold the content of key, or 0.
+// Find returns the block that was registered first of those with the content of key, or 0.
 func (p *Pool) Find(key uint64) int32 { return p.first(p.index.group(key>>groupBits), key%groupSize) }
 
-// first returns the block first registered of a key of group n, or 0.
+// first returns the block that was registered first for a key of group n, or 0.
 func (p *Pool) first(n int32, at uint64) int32 {
 	g := &p.index.groups[n]
 	place := n<<groupBits | int32(at)
@@ -163,8 +162,7 @@ func (p *Pool) first(n int32, at uint64) int32 {
 	return 0
 }
 
-// Match appends to names the blocks that [Pool.Find] finds for the first n keys of a text, up to the first that it does
-// not.
+// Match appends to names the blocks that [Pool.Find] finds for the first n keys of a text, up to the first miss.
 func (p *Pool) Match(keys *Keys, n int32, names []int32) []int32 {
 	walk := keys.walk(0, n)
 	for key, blocks := walk.next(groupSize); blocks > 0; key, blocks = walk.next(groupSize) {
@@ -180,9 +178,9 @@ func (p *Pool) Match(keys *Keys, n int32, names []int32) []int32 {
 	return names
 }
 
-// Lost is how many of the blocks of a text from one number on, up to another, would be found too but for evictions, if
-// those before were found: of the last [RememberedEvictions] at least. Their content is not in the cache, or cannot be
-// found there since it goes on from what is not.
+// Lost is the number of blocks of a text, in a range of blocks, that would be found too but for evictions, if those
+// before were found: of at least the last [RememberedEvictions]. Their content is not in the cache, or cannot be
+// reached because a block before it is missing.
 func (p *Pool) Lost(keys *Keys, from, to int32) int32 {
 	if p.history.none() {
 		return 0
@@ -199,7 +197,7 @@ func (p *Pool) Lost(keys *Keys, from, to int32) int32 {
 	return max(0, to-from)
 }
 
-// Referenced is how many of the blocks, which have names, some sequence holds.
+// Referenced is the number of the blocks, which have names, that sequences reference.
 func (p *Pool) Referenced(names []int32) int {
 	n := 0
 	for _, name := range names {
@@ -210,7 +208,7 @@ func (p *Pool) Referenced(names []int32) int {
 	return n
 }
 
-// Reference adds references to cached blocks, and takes those off the free list that had no reference.
+// Reference adds references to cached blocks, and removes those without references from the free list.
 func (p *Pool) Reference(names []int32) {
 	for _, name := range names {
 		state := p.state(name)
@@ -226,8 +224,8 @@ func (p *Pool) Reference(names []int32) {
 	}
 }
 
-// Index makes the blocks of a sequence from one number on, up to another, findable by the keys of their content, and
-// gives them names, which they do not have. They are full.
+// Index registers a range of blocks of a sequence under the keys of their content, and sets their names. They are full
+// and have no names yet.
 func (p *Pool) Index(names []int32, keys *Keys, from, to int32) {
 	if from > 0 && names[from-1] > nameless {
 		p.index.last = names[from-1] >> groupBits // where the next key mostly is

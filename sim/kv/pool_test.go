@@ -144,8 +144,8 @@ func visible(s *slow) string {
 	return strings.Join(list, ", ")
 }
 
-// TestPool lets random sequences, whose texts begin alike, come, grow and go in a pool, and demands what a slow one
-// says: which block is found, what is free and in which order, what is lost and what is told.
+// TestPool adds, grows and removes random sequences with common prefixes in a pool, and compares it with a slow one:
+// which block is found, what is free and in which order, what is lost and what is reported.
 func TestPool(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const usable, texts, longest = 24, 4, 14

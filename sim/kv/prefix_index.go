@@ -2,8 +2,8 @@ package kv
 
 import "math/bits"
 
-// PrefixIndex knows which of many caches hold which blocks, by the blocks' keys. It finds what each of them holds of a
-// text in one walk along it, however many they are.
+// PrefixIndex knows which of many caches hold which blocks, by the blocks' keys. One walk over a text finds how much
+// each of them holds.
 type PrefixIndex struct {
 	table table    // of places
 	words int      // of a set of caches
@@ -14,8 +14,8 @@ type PrefixIndex struct {
 // Len is the number of blocks that some cache holds.
 func (h *PrefixIndex) Len() int { return h.table.len() }
 
-// Add notes that a cache, numbered from 0, holds the block of a key. It returns the place of the key, which stays the
-// same while some cache holds it, and whether the cache did not hold the block before.
+// Add notes that a cache, numbered from 0, holds the block of a key. It returns the place of the key, which does not
+// change while some cache holds it, and whether the cache did not hold the block before.
 func (h *PrefixIndex) Add(key uint64, cache int) (place int32, fresh bool) {
 	if cache >= h.words*64 {
 		h.widen(cache/64 + 1)
@@ -41,7 +41,7 @@ func (h *PrefixIndex) widen(words int) {
 	h.words, h.sets, h.live = words, sets, make([]uint64, words)
 }
 
-// Remove notes that a cache does not hold the block at a place any more.
+// Remove notes that a cache no longer holds the block at a place.
 func (h *PrefixIndex) Remove(place int32, cache int) {
 	if cache >= h.words*64 {
 		return
@@ -63,7 +63,7 @@ func (h *PrefixIndex) RemoveKey(key uint64, cache int) {
 	}
 }
 
-// Clear notes that a cache holds nothing any more.
+// Clear notes that a cache is empty.
 func (h *PrefixIndex) Clear(cache int) {
 	if cache >= h.words*64 {
 		return
@@ -77,7 +77,7 @@ func (h *PrefixIndex) Clear(cache int) {
 
 func (h *PrefixIndex) set(place int32) []uint64 { return h.sets[int(place)*h.words:][:h.words] }
 
-// Match finds how many leading blocks of a text each cache holds, and writes it to held, by cache, growing it as
+// Match finds how many leading blocks of a text each cache holds, and writes them to held, by cache, which grows as
 // needed.
 func (h *PrefixIndex) Match(text []uint64, held []int32) []int32 {
 	for len(held) < h.words*64 {

@@ -27,7 +27,7 @@ func TestPrefixIndex(t *testing.T) {
 			default:
 				place, fresh := h.Add(k, c)
 				if fresh == naive[k][c] {
-					t.Fatalf("key %x comes to cache %d: new %v", k, c, fresh)
+					t.Fatalf("key %x enters cache %d: new %v", k, c, fresh)
 				}
 				if was, ok := places[k]; ok && was != place {
 					t.Fatalf("key %x moves from place %d to %d", k, was, place)

@@ -4,26 +4,23 @@ import "clifftop/workload"
 
 // Radix is the KV pool and prefix cache of SGLang: a radix tree over the tokens of sequences.
 //
-// Every block of the pool is in one of three hands. Available blocks have no owner. Private ones
-// belong to a running sequence, which took them ([Radix.Take]) and returns them ([Radix.Put]). The
-// others are in the tree: [Radix.Insert] moves them there out of a sequence's hands, and they come back
-// to the available ones only by eviction. A block holds the pool's page of tokens, and the tree knows
-// whole pages only. Blocks have no identity: the tree counts them.
+// Every block of the pool is available, private or in the tree. Private blocks belong to a running sequence, which took
+// them ([Radix.Take]) and returns them ([Radix.Put]). [Radix.Insert] moves blocks of a sequence into the tree, from
+// which only eviction makes them available again. A block holds the pool's page of tokens, and the tree has only whole
+// pages. Blocks have no identity: the tree counts them.
 //
-// A node of the tree stands for the tokens between two forks, as the segments that they come from. A
-// running sequence locks the path to the last node of its prefix; nodes that no one locks can be
-// evicted, leaves first, least recently matched first, and always a whole leaf. A match or an
-// insertion refreshes all nodes that it meets, and splits the one in which it ends.
+// A node of the tree is the tokens between two forks, as the segments that they come from. A running sequence locks the
+// path to the last node of its prefix. Nodes without locks can be evicted: leaves first, the least recently matched
+// first, and always a whole leaf. A match or an insertion refreshes all nodes on its path, and splits the last one.
 //
-// The life of a sequence is [Radix.Match] and [Radix.Lock] at admission, Take as tokens are
-// scheduled, [Radix.Insert] when a prefill chunk has been computed and again at the end, for what
-// later turns may repeat; at the end or at a preemption Put for what is still private, and
-// [Radix.Unlock].
+// A sequence calls [Radix.Match] and [Radix.Lock] at admission, Take as tokens are scheduled, [Radix.Insert] when a
+// prefill chunk has been computed and again at the end, for what later turns may repeat; at the end or at a preemption
+// Put for its private blocks, and [Radix.Unlock].
 //
-// What was evicted is remembered for a while, so that [Radix.Lost] can tell it from what was never there.
+// Evicted leaves are remembered for a while, so that [Radix.Lost] can distinguish them from text that was never cached.
 //
-// All operations cost O(segments + nodes of the path), whatever the number of tokens; evictions cost
-// O(log leaves) each.
+// All operations cost O(segments + nodes of the path), independent of the number of tokens; evictions cost O(log
+// leaves) each.
 type Radix struct {
 	usable, available, evictable int
 	shared                       int64
@@ -31,7 +28,7 @@ type Radix struct {
 	clock, births                uint64
 	nodes                        []node
 	unused                       []int32        // places in nodes
-	children                     map[fork]int32 // by where they hang
+	children                     map[fork]int32 // by fork
 	leaves                       []int32        // evictable leaves: a heap, least recently matched first
 	text                         []tokenRun     // scratch
 	memory                       memory         // of evicted leaves
@@ -43,21 +40,21 @@ const root = 0
 // node is an inner node or a leaf of the tree.
 type node struct {
 	parent, children int32
-	refs             int32  // sequences whose path goes through it
-	blocks           int32  // its length
+	refs             int32  // sequences that lock it
+	blocks           int32  // length
 	place            int32  // among the leaves, or -1
-	common           int32  // how many of its first blocks others may ask for
+	common           int32  // number of its first blocks that others may request
 	remembered       uint32 // by this generation of the memory, if it is evicted
-	matched          uint64 // when it was last met
-	birth            uint64 // orders what was met at once
+	matched          uint64 // when it was last matched
+	birth            uint64 // orders nodes that were matched at once
 	at               fork
 	spans            []tokenRun
 }
 
-// fork is where a node hangs: a hash of its parent and of its first page.
+// fork is the place of a node: a hash of its parent and of its first page.
 type fork uint64
 
-// below is where a node of a first page hangs below node i.
+// below is the fork of a node with a first page below node i.
 func below(i int32, page uint64) fork { return fork(page + uint64(i)*0x9e3779b97f4a7c15) }
 
 // tokenRun is a run of tokens of one segment.
@@ -73,7 +70,7 @@ type Prefix struct {
 	// Blocks is its length, and Held how many of them were locked when it was matched, so that
 	// locking them takes nothing from the evictable ones.
 	Blocks, Held int
-	// The generation of the memory that was asked last, and how many blocks of the text it has.
+	// The generation of the memory that was asked last, and the number of blocks of the text that it has.
 	generation uint32
 	seen       int32
 }
@@ -93,8 +90,7 @@ func newTree(page int32) *Radix {
 // Usable is the number of blocks of the pool.
 func (t *Radix) Usable() int { return t.usable }
 
-// Available is the number of blocks without an owner, Evictable that of blocks in the tree that
-// have no lock.
+// Available is the number of blocks without an owner, Evictable that of blocks in the tree without a lock.
 func (t *Radix) Available() int { return t.available }
 
 // Evictable is described at [Radix.Available].
@@ -106,12 +102,11 @@ func (t *Radix) Free() int { return t.available + t.evictable }
 // Shared is the number of references to blocks beyond the first of each: Σ max(0, locks-1).
 func (t *Radix) Shared() int64 { return t.shared }
 
-// Epoch changes with everything that a match may see or move. A match that is repeated in the same
-// epoch finds the same and leaves the order of eviction as it is.
+// Epoch changes whenever the result or the effect of a match may change. A match that is repeated in the same epoch has
+// the same result and does not change the order of eviction.
 func (t *Radix) Epoch() uint64 { return t.clock }
 
-// Take takes n blocks into private hands, evicting as many leaves as that needs. The caller has seen that
-// n are free.
+// Take takes n private blocks, which must be free, and evicts leaves as needed.
 func (t *Radix) Take(n int) {
 	for t.available < n && len(t.leaves) > 0 {
 		t.evict()
@@ -122,8 +117,8 @@ func (t *Radix) Take(n int) {
 // Put returns n private blocks.
 func (t *Radix) Put(n int) { t.available += n }
 
-// Match returns the longest prefix of text that the tree holds, of at most limit tokens. The limit of
-// a request is one less than its known tokens, since one has to be computed.
+// Match returns the longest prefix of text that the tree holds, of at most limit tokens. The limit of a request is one
+// less than its known tokens, since one must be computed.
 func (t *Radix) Match(text []workload.Segment, limit int32) Prefix {
 	rest := t.cut(text, 0, limit/t.page*t.page)
 	t.clock++
@@ -131,7 +126,7 @@ func (t *Radix) Match(text []workload.Segment, limit int32) Prefix {
 	return p
 }
 
-// Peek is the number of blocks that [Radix.Match] would find. It refreshes nothing.
+// Peek is the number of blocks that [Radix.Match] would find. It refreshes no node.
 func (t *Radix) Peek(text []workload.Segment, limit int32) int {
 	return int(t.peek(t.cut(text, 0, limit/t.page*t.page)))
 }
@@ -154,7 +149,7 @@ func (t *Radix) peek(rest tokenReader) int32 {
 	return blocks
 }
 
-// Lock protects the path of p from eviction. Unlock takes one such protection back.
+// Lock protects the path of p from eviction. Unlock removes one such protection.
 func (t *Radix) Lock(p Prefix) {
 	t.clock++
 	for i := p.node; i != root; i = t.nodes[i].parent {
@@ -184,11 +179,10 @@ func (t *Radix) Unlock(p Prefix) {
 	}
 }
 
-// Insert enters the first tokens of text, of a sequence that holds p locked and has computed them. The
-// sequence's private blocks of the full pages behind p go into the tree, or, where the tree has them
-// already, to the available ones. It returns the longer prefix, which the sequence now holds locked
-// instead of p; blocks of the sequence beyond it stay private. Other sequences may begin with the first common tokens
-// of the text, and with no more: those that are evicted are worth remembering.
+// Insert adds the first tokens of text, which a sequence that holds p locked has computed. The sequence's private
+// blocks of the full pages after p move into the tree or, where the tree has them already, become available. It returns
+// the longer prefix, which the sequence now holds locked instead of p; blocks of the sequence beyond it stay private.
+// Other sequences may begin with at most the first common tokens of the text: these are remembered if they are evicted.
 func (t *Radix) Insert(p Prefix, text []workload.Segment, tokens, common int32) Prefix {
 	t.clock++
 	for i := p.node; i != root; i = t.nodes[i].parent {
@@ -215,8 +209,8 @@ func (t *Radix) Insert(p Prefix, text []workload.Segment, tokens, common int32) 
 	return long
 }
 
-// Path appends to to the nodes of p from the root down, the root left out. Their numbers tell nodes
-// apart and mean nothing else; they are good until the tree changes.
+// Path appends to to the nodes of p from the root down, without the root. Their numbers identify nodes until the tree
+// changes.
 func (t *Radix) Path(p Prefix, to []int32) []int32 {
 	first := len(to)
 	for i := p.node; i != root; i = t.nodes[i].parent {
@@ -228,8 +222,8 @@ func (t *Radix) Path(p Prefix, to []int32) []int32 {
 	return to
 }
 
-// descend follows rest from the end of p as far as the tree goes, splitting the node in which it ends,
-// and refreshes the nodes that it meets. It returns the prefix so far and how many tokens remain.
+// descend follows rest from the end of p as far as the tree matches, splits the last node, and refreshes the nodes on
+// the path. It returns the prefix so far and how many tokens remain.
 func (t *Radix) descend(p Prefix, rest *tokenReader) (Prefix, int32) {
 	left := rest.tokens() / t.page * t.page
 	for left > 0 {
@@ -239,7 +233,7 @@ func (t *Radix) descend(p Prefix, rest *tokenReader) (Prefix, int32) {
 		}
 		common := rest.skipCommon(t.nodes[i].spans, t.page)
 		if common == 0 {
-			break // another one of the same hash
+			break // another text with the same hash
 		}
 		left -= common
 		t.touch(i)
@@ -259,8 +253,8 @@ func (t *Radix) descend(p Prefix, rest *tokenReader) (Prefix, int32) {
 	return p, left
 }
 
-// split makes the first blocks of node i a node of their own, which it returns. Node i keeps its number and
-// the rest: whoever holds a path that ends in it holds it still.
+// split moves the first blocks of node i to a new node above it, which it returns. Node i keeps its number and the
+// rest, so that locked paths to it stay valid.
 func (t *Radix) split(i, blocks int32) int32 {
 	up := t.newNode()
 	n, u := &t.nodes[i], &t.nodes[up]
@@ -279,7 +273,7 @@ func (t *Radix) split(i, blocks int32) int32 {
 	return up
 }
 
-// grow hangs a leaf for the rest of a text, so many blocks long, below node i.
+// grow adds a leaf for the rest of a text, with its number of blocks, below node i.
 func (t *Radix) grow(i int32, rest tokenReader, blocks int32) int32 {
 	leaf := t.newNode()
 	n := &t.nodes[leaf]
@@ -307,7 +301,7 @@ func (t *Radix) newNode() int32 {
 	return i
 }
 
-// evict gives the blocks of the first leaf back.
+// evict evicts the first leaf.
 func (t *Radix) evict() {
 	i := t.leaves[0]
 	t.dropLeaf(i)

@@ -2,11 +2,11 @@ package kv
 
 import "clifftop/sim/clock"
 
-// Recency is the order in which blocks were last used, by their keys. Beside them it holds runs of blocks that nobody
-// will look for, which need no keys. The zero Recency is empty.
+// Recency is the order in which blocks were last used, by their keys. It also has runs of blocks without keys, which
+// are never looked up. The zero Recency is empty.
 type Recency struct {
 	table table
-	used  []use // by entry of the table: a ring; entry 0 stands between the newest and the oldest
+	used  []use // by entry of the table: a ring; entry 0 is between the newest and the oldest
 	// Blocks is the number of blocks.
 	Blocks int64
 }
@@ -18,7 +18,7 @@ type use struct {
 	at           clock.Time
 }
 
-// Touch makes the block of a key the newest one, be it new or not.
+// Touch makes the block of a key the newest one, and adds it if it is new.
 func (c *Recency) Touch(key uint64, now clock.Time) {
 	i := c.table.find(key)
 	if i == 0 {
@@ -33,10 +33,10 @@ func (c *Recency) Touch(key uint64, now clock.Time) {
 // Push adds a run of blocks as the newest.
 func (c *Recency) Push(blocks int64, now clock.Time) { c.link(c.table.take(), blocks, now) }
 
-// Oldest is when the oldest block was last used. There is one.
+// Oldest is when the oldest block, which must exist, was last used.
 func (c *Recency) Oldest() clock.Time { return c.used[c.used[0].newer].at }
 
-// Pop removes the oldest block, or of a run as many as are wanted. It returns the key of a block that has one.
+// Pop removes the oldest block, or up to the given number of a run. It returns the block's key, if it has one.
 func (c *Recency) Pop(most int64) (key uint64, ok bool) {
 	i := c.used[0].newer
 	u := &c.used[i]

@@ -49,7 +49,7 @@ func (t *table) take() int32 {
 	return int32(len(t.keys) - 1)
 }
 
-// key is that of an entry, if it has one.
+// key is the key of an entry, if it has one.
 func (t *table) key(i int32) (key uint64, ok bool) { return t.keys[i].key, t.keys[i].some }
 
 // drop removes an entry.

@@ -21,7 +21,8 @@ const (
 	lists
 )
 
-// chunk is a node of a list. Next leads from the end to the least recently used one, and on.
+// chunk is a node of a list. next leads from the end of the list to its least recently used chunk, and on to newer
+// ones.
 type chunk struct {
 	key        uint64
 	prev, next int32
@@ -41,10 +42,10 @@ func NewTier(capacity int, rule Eviction) *Tier {
 // Len is the number of chunks in the tier.
 func (t *Tier) Len() int { return t.length[recent] + t.length[frequent] }
 
-// Epoch changes whenever chunks come or go.
+// Epoch changes whenever chunks are added or removed.
 func (t *Tier) Epoch() uint64 { return t.epoch }
 
-// Has reports whether a chunk is in the tier. It is no use of it.
+// Has reports whether a chunk is in the tier. It does not count as a use.
 func (t *Tier) Has(key uint64) bool {
 	i, ok := t.place[key]
 	return ok && t.nodes[i].list <= frequent
@@ -53,13 +54,13 @@ func (t *Tier) Has(key uint64) bool {
 // Use notes a use of a chunk that is in the tier.
 func (t *Tier) Use(key uint64) { t.rule.use(t.place[key]) }
 
-// Put enters a chunk that is not in the tier. If there is no room, it evicts another one.
+// Put adds a chunk that is not in the tier. If there is no room, it evicts another one.
 func (t *Tier) Put(key uint64) (gone uint64, evicted bool) {
 	t.epoch++
 	return t.rule.put(key)
 }
 
-// add puts a chunk at the recently used end of a list.
+// add adds a chunk at the recently used end of a list.
 func (t *Tier) add(key uint64, list int32) {
 	i := int32(len(t.nodes))
 	if n := len(t.vacant); n > 0 {
@@ -72,7 +73,7 @@ func (t *Tier) add(key uint64, list int32) {
 	t.link(i, list)
 }
 
-// drop forgets the least recently used chunk of a list.
+// drop removes the least recently used chunk of a list.
 func (t *Tier) drop(list int32) (key uint64) {
 	i := t.nodes[list].next
 	t.unlink(i)

@@ -6,10 +6,10 @@ import (
 	"clifftop/workload"
 )
 
-// tokenReader walks spans of tokens.
+// tokenReader reads the tokens of spans in order.
 type tokenReader struct {
 	runs []tokenRun
-	read int32 // tokens of spans[0] already walked
+	read int32 // tokens of spans[0] that were read
 }
 
 // cut is the spans of the tokens of text in [from, to). It is valid until the next cut.
@@ -29,7 +29,7 @@ func (t *Radix) cut(text []workload.Segment, from, to int32) tokenReader {
 	return tokenReader{runs: t.text}
 }
 
-// tokens is how many tokens are left.
+// tokens is the number of tokens left.
 func (r tokenReader) tokens() int32 {
 	n := -r.read
 	for _, s := range r.runs {
@@ -44,14 +44,14 @@ func (r *tokenReader) next() tokenRun {
 	return tokenRun{s.id, s.from + r.read, s.tokens - r.read}
 }
 
-// skip walks on by n tokens of the first span.
+// skip skips n tokens of the first span.
 func (r *tokenReader) skip(n int32) {
 	if r.read += n; r.read == r.runs[0].tokens {
 		r.runs, r.read = r.runs[1:], 0
 	}
 }
 
-// take appends the next n tokens to to, and walks on behind them.
+// take appends the next n tokens to to, and skips them.
 func (r *tokenReader) take(to []tokenRun, n int32) []tokenRun {
 	for n > 0 {
 		s := r.next()
@@ -63,7 +63,7 @@ func (r *tokenReader) take(to []tokenRun, n int32) []tokenRun {
 	return to
 }
 
-// rest is all that is left, in place.
+// rest is the remaining spans, in place.
 func (r *tokenReader) rest() []tokenRun {
 	if len(r.runs) > 0 {
 		r.runs[0] = r.next()
@@ -72,7 +72,7 @@ func (r *tokenReader) rest() []tokenRun {
 	return r.runs
 }
 
-// skipCommon walks over what the reader and spans have in common, in whole pages, and returns its length.
+// skipCommon skips the common prefix of the reader and spans, in whole pages, and returns its length.
 func (r *tokenReader) skipCommon(spans []tokenRun, page int32) int32 {
 	a, b := *r, tokenReader{runs: spans}
 	common := int32(0)
@@ -99,7 +99,7 @@ func (r *tokenReader) skipCommon(spans []tokenRun, page int32) int32 {
 	return common
 }
 
-// page is a hash of the first page: of its runs of tokens, of which each is as long as can be.
+// page is a hash of the first page: of its runs of tokens, each as long as possible.
 func (r tokenReader) page(tokens int32) uint64 {
 	h := uint64(0x9e3779b97f4a7c15)
 	for tokens > 0 {

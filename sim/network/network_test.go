@@ -56,7 +56,7 @@ func TestMaxMinFairness(t *testing.T) {
 		want       string // milliseconds
 	}{
 		{"one alone", []int64{25 * gb}, []begin{{0, 131_072_000, 0, []int32{0}}}, "5.24288"},
-		{"the last byte is on its way", []int64{gb}, []begin{{2, 3 * mb, clock.Millisecond, []int32{0}}}, "6"},
+		{"the last byte is in flight", []int64{gb}, []begin{{2, 3 * mb, clock.Millisecond, []int32{0}}}, "6"},
 		// 1 ms alone, then half of the link until the second has its 1 MB, then alone: 1+2+1 MB.
 		{"a short one in between", []int64{gb}, []begin{{0, 3 * mb, 0, []int32{0}}, {1, mb, 0, []int32{0}}}, "4 3"},
 		// The first two share link 0 half and half; the third has what the second leaves on link 1: 1.5 of 2.
@@ -64,7 +64,7 @@ func TestMaxMinFairness(t *testing.T) {
 			[]begin{{0, 5 * mb, 0, []int32{0}}, {0, 5 * mb, 0, []int32{0, 1}}, {0, 15 * mb, 0, []int32{1}}},
 			"10 10 10"},
 		// Link 1 lets the second have 0.1; so the first has 0.9.
-		{"a bottleneck elsewhere", []int64{gb, gb / 10}, []begin{{0, 9 * mb, 0, []int32{0}}, {0, mb, 0, []int32{0, 1}}},
+		{"a bottleneck on another link", []int64{gb, gb / 10}, []begin{{0, 9 * mb, 0, []int32{0}}, {0, mb, 0, []int32{0, 1}}},
 			"10 10"},
 		// A third of link 0 each; once the second is through at 3, the others have half of it each.
 		{"three", []int64{3 * gb}, []begin{{0, 9 * mb, 0, []int32{0}}, {0, 3 * mb, 0, []int32{0}},

@@ -8,7 +8,7 @@ import (
 	"clifftop/workload"
 )
 
-// TestPrefix: a prompt follows the longest prefix, and one that nobody knows goes anywhere, or to the least loaded.
+// TestPrefix: a prompt follows the longest prefix, and an unknown one goes to any endpoint, or to the least loaded.
 func TestPrefix(t *testing.T) {
 	v, p := fleet(4), NewPrefix()
 	p.BlockTokens = 4
@@ -124,7 +124,7 @@ func TestKVAware(t *testing.T) {
 	}
 	v.ends[0].cached, v.ends[1].cached = 0, 0
 	if k := p.Route(v, prompt(2, 100)); k != 2 {
-		t.Errorf("nobody has a part of it, and it goes to %d, want 2, which is idle", k)
+		t.Errorf("no endpoint has a part of it, and it goes to %d, want 2, which is idle", k)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestLLMD(t *testing.T) {
 	}
 }
 
-// TestLLMDScores are the scores of one endpoint beside others, each scorer by itself.
+// TestLLMDScores checks the scores of one endpoint among others, for each scorer alone.
 func TestLLMDScores(t *testing.T) {
 	v := fleet(3)
 	v.now = clock.Time(clock.Second)

@@ -10,7 +10,7 @@ import (
 	"clifftop/workload"
 )
 
-// prompt is a request whose prompt is made of named parts of four tokens each, and of some that nobody else has.
+// prompt is a request whose prompt is made of named parts of four tokens each, and of some that no other request has.
 func prompt(id int64, unique int32, names ...string) *workload.Request {
 	r := &workload.Request{ID: id, InputTokens: unique, OutputTokens: 1}
 	var c workload.Content
@@ -31,7 +31,7 @@ type plain struct {
 }
 
 type plainBlock struct {
-	text string // empty where nobody else can have it
+	text string // empty if no other request can have it
 	at   clock.Time
 }
 
@@ -78,7 +78,7 @@ func (p *plain) add(now clock.Time, texts []string, replica int) {
 	}
 }
 
-// TestPrefixes demands that the index finds and forgets what plain lists do.
+// TestPrefixes compares the index with plain lists.
 func TestPrefixes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		replicas := rapid.SampledFrom([]int{1, 3, 70}).Draw(t, "replicas")
@@ -118,7 +118,7 @@ func TestPrefixes(t *testing.T) {
 	})
 }
 
-// TestPrefixesForget: without a bound nothing is counted, and what nobody holds leaves no trace.
+// TestPrefixesForget: without a bound nothing is counted, and blocks that no replica holds leave no trace.
 func TestPrefixesForget(t *testing.T) {
 	x := &prefixes{tokens: 4, bound: 2}
 	for i := range 100 {

@@ -81,7 +81,7 @@ func needsWholePrompts(policy string, l Limits) error {
 // needsTokens rejects speculative decoding and KV connectors.
 func needsTokens(policy string, l Limits) error {
 	if l.Connector {
-		return fmt.Errorf("policy %s: it loads no KV from elsewhere (want policy vllm)", policy)
+		return fmt.Errorf("policy %s: it does not support a KV connector (want policy vllm)", policy)
 	}
 	if l.Speculative {
 		return fmt.Errorf("policy %s: it gives decoding sequences one token each, and no drafts (want policy vllm)",

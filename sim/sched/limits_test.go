@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestValidate tells of the engines that policies refuse, and in which words.
+// TestValidate checks which engines policies reject, with the messages.
 func TestValidate(t *testing.T) {
 	engine := Limits{MaxNumSeqs: 8, MaxNumBatchedTokens: 512, MaxModelLen: 512, BlockSize: 16, NumGPUBlocks: 100,
 		HostBlocks: 10}
@@ -31,7 +31,7 @@ func TestValidate(t *testing.T) {
 		{&VLLMV0{Watermark: 1}, engine, "watermark: 1 is not allowed"},
 		{&VLLMV0{Swap: true}, with(func(l *Limits) { l.HostBlocks = 0 }), "preemption: swap needs"},
 		{&VLLMV0{Swap: true}, with(func(l *Limits) { l.PrefixCaching = true }), "prefix caching"},
-		{&VLLMV0{Swap: true}, ordered, "first come, first served only"},
+		{&VLLMV0{Swap: true}, ordered, "swap needs first come, first served"},
 		{&Sarathi{Watermark: 0.01}, short, ""},
 		{&Sarathi{Watermark: -0.01}, engine, "watermark: -0.01 is not allowed"},
 		{&Sarathi{}, contiguous, "paged pool"},

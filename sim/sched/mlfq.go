@@ -337,7 +337,7 @@ func (p *MLFQ) pause(v View) {
 	p.jobs = slices.DeleteFunc(p.jobs, func(j job) bool { return j.seq == None })
 }
 
-// Repeats implements [Scheduler]. Where everybody is served, levels matter only to those who wait. As long as these are
-// on no higher level than all who run nobody is admitted, until somebody goes down; who goes up, which is a
-// matter of time, cannot be told in iterations.
+// Repeats implements [Scheduler]. If all running sequences are served, levels matter only to waiting requests. As long
+// as these are on no higher level than all running sequences none is admitted, until a sequence moves down. Moving up,
+// which is a matter of time, cannot be predicted in iterations.
 func (p *MLFQ) Repeats(View) int { return p.repeats }

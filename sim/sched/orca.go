@@ -33,7 +33,7 @@ func (p *Orca) Schedule(v View) {
 }
 
 // Repeats implements [Scheduler]. Decoding takes no blocks, so that only a departure lets a blocked head in, or
-// the answer whose tokens lead its prompt.
+// the output whose tokens begin its prompt.
 func (p *Orca) Repeats(v View) int {
 	if w, ok := v.Waiting(0); ok && w.Live {
 		return 1

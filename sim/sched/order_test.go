@@ -36,7 +36,7 @@ func ranked(o Order, list ...*Waiting) []int64 {
 }
 
 // TestOrdersByHand ranks four requests that came one after the other: 0 long in long out, 1 long in short
-// out, 2 short in long out, and 3, which has had 90 of its 100 answer tokens and was preempted.
+// out, 2 short in long out, and 3, which has had 90 of its 100 output tokens and was preempted.
 func TestOrdersByHand(t *testing.T) {
 	const ms = int64(clock.Millisecond)
 	a, b, c, d := asked(0, 0, 1000, 50), asked(1, 1*ms, 800, 5), asked(2, 2*ms, 10, 60), asked(3, 3*ms, 20, 100)
@@ -50,11 +50,11 @@ func TestOrdersByHand(t *testing.T) {
 		want  []int64
 	}{
 		{"priority", ByPriority{}, []int64{3, 0, 2, 1}},
-		{"SJF by answer", SJF{answer}, []int64{1, 0, 2, 3}},
+		{"SJF by output", SJF{answer}, []int64{1, 0, 2, 3}},
 		{"SJF by prompt", SJF{prompt}, []int64{2, 3, 1, 0}},
 		{"SJF by both", SJF{both}, []int64{1, 2, 0, 3}}, // 900, 1210, 2000, 2020
-		{"LJF by answer", LJF{answer}, []int64{3, 2, 0, 1}},
-		{"SRPT by answer", SRPT{answer}, []int64{1, 3, 0, 2}},                            // 5, 10, 50, 60 left
+		{"LJF by output", LJF{answer}, []int64{3, 2, 0, 1}},
+		{"SRPT by output", SRPT{answer}, []int64{1, 3, 0, 2}},                            // 5, 10, 50, 60 left
 		{"SRPT by both", SRPT{both}, []int64{3, 1, 2, 0}},                                // 110+200, 900, 1210, 2000
 		{"EDF", due, []int64{0, 1, 2, 3}},                                                // due at 0.5, 11, 12, 13 ms
 		{"EDF with one bound", EDF{Otherwise: 1}, []int64{0, 1, 2, 3}},                   // by arrival
@@ -109,7 +109,7 @@ func TestPrediction(t *testing.T) {
 	}
 	if w := asked(1, 0, 1, 1); z.Answer(w) < 1 ||
 		(Size{PerAnswer: 1, Error: 10}).Answer(asked(2, 0, 1, math.MaxInt32)) < 1 {
-		t.Error("an answer is predicted to be shorter than a token")
+		t.Error("an output is predicted to be shorter than a token")
 	}
 }
 

@@ -79,7 +79,7 @@ func (o Aged) Validate() error {
 		return errors.New("ageing: first come, first served needs none")
 	}
 	if _, ok := o.Order.(Fair); ok {
-		return errors.New("ageing: a fair order starves nobody")
+		return errors.New("ageing: a fair order needs no ageing")
 	}
 	if o.Per < clock.Microsecond || o.Per > clock.Hour {
 		return fmt.Errorf("ageing: %v is not allowed (want 1us to 1h)", o.Per)

@@ -32,11 +32,11 @@ var _ Scheduler = (*Preemptive)(nil)
 func (p *Preemptive) Validate(l Limits) error {
 	switch {
 	case !l.Ordered:
-		return errors.New("policy preemptive: the queue needs an order; in order of arrival nobody is more urgent than those who run")
+		return errors.New("policy preemptive: the queue needs an order; in order of arrival no waiting request is more urgent than a running one")
 	case l.Connector:
-		return errors.New("policy preemptive: it loads no KV from elsewhere (want policy vllm)")
+		return errors.New("policy preemptive: it does not support a KV connector (want policy vllm)")
 	case l.Contiguous:
-		return errors.New("policy preemptive: blocks of several sequences do not make one hole of a contiguous pool")
+		return errors.New("policy preemptive: it does not support a contiguous pool")
 	case p.Victim != LeastUrgent:
 		return errors.New("policy preemptive: the least urgent gives way, also to running sequences that grow (want that victim)")
 	case p.Threshold < 0:

@@ -164,7 +164,7 @@ func (p *SGLang) prefill(v View) bool {
 	return len(a.batch) > 0
 }
 
-// Repeats implements [Scheduler]. Once a request did not fit nobody is tried before a sequence leaves,
+// Repeats implements [Scheduler]. Once a request did not fit none is tried before a sequence leaves,
 // so that the falling ratio changes nothing until then.
 func (p *SGLang) Repeats(v View) int {
 	switch {

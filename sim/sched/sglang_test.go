@@ -18,7 +18,7 @@ func newSGLang(t *testing.T, p SGLang) *SGLang {
 }
 
 // Of 1000 tokens of KV two sequences use 370. How much of the rest is open depends on what is reserved for
-// their answers.
+// their outputs.
 func TestSGLangAdmissionEstimate(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -43,7 +43,7 @@ func TestSGLangAdmissionEstimate(t *testing.T) {
 		if c.why == NotBlocked {
 			continue
 		}
-		// The batch is full now: nobody is tried until a sequence has left.
+		// The batch is full now: no request is tried until a sequence has left.
 		v.free = 900
 		p.Schedule(v)
 		if got := v.done(); got != "[decode 4]" {
@@ -80,7 +80,7 @@ func TestNewTokenRatio(t *testing.T) {
 	}
 }
 
-// A full pool: those with the shortest answers leave, of equals the one with the longest prompt, until
+// A full pool: those with the shortest outputs leave, of equals the one with the longest prompt, until
 // the others' next tokens fit.
 func TestSGLangRetraction(t *testing.T) {
 	v := &fake{page: 1, budget: 8192, seats: 10, steps: 300}
@@ -138,7 +138,7 @@ func TestSGLangPrefillFirst(t *testing.T) {
 }
 
 // A request of priority 0 needs a seat and 60 tokens. Who gives way must be worse by more than 10, and
-// what is reserved for those who do, 63 tokens each, must suffice.
+// what is reserved for those that do, 63 tokens each, must suffice.
 func TestSGLangPriorityPreemption(t *testing.T) {
 	for _, c := range []struct {
 		name       string

@@ -126,8 +126,8 @@ func (p *TGI) look(v View, i int) (Waiting, bool) {
 	return w, ok
 }
 
-// Repeats implements [Scheduler]. The minimum is lifted when the counter says so, and anybody who joins the queue may
-// make it up. Otherwise those who wait are let in only by a departure, or by an answer whose tokens lead their prompts.
+// Repeats implements [Scheduler]. The counter removes the minimum, and a request that joins the queue may
+// reach it. Otherwise only a departure admits waiting requests, or an output whose tokens begin their prompts.
 func (p *TGI) Repeats(v View) int {
 	_, waits := v.Waiting(0)
 	counter := p.counter(v)

@@ -99,8 +99,8 @@ func (p *TRTLLM) Schedule(v View) {
 }
 
 // Repeats implements [Scheduler]. Decoding takes what it was promised, or makes blocks scarcer: a request
-// that could not be started still cannot, unless the cache comes to hold more of it. But one that lacks tokens of
-// the budget may come to lack blocks.
+// that could not be started still cannot, unless the cache holds more of it. But one that lacks tokens of
+// the budget may lack blocks later.
 func (p *TRTLLM) Repeats(v View) int {
 	if w, ok := v.Waiting(0); ok && (w.Live || p.Capacity == MaxUtilization && p.why == LacksBudget) {
 		return 1

@@ -5,12 +5,12 @@ package sched
 type Victim uint8
 
 // The rules. None of them takes from a sequence the place that it gained by its own prefill: if it did, two sequences
-// that do not fit into the pool together could take turns for ever.
+// that do not fit into the pool together could take turns endlessly.
 const (
 	LastAdmitted  Victim = iota // the tail of the running batch
 	LeastUrgent                 // the last in the order of the queue
-	MostRemaining               // the one with the most answer tokens to come, as far as its client has declared
-	LeastProgress               // the one with the fewest answer tokens
+	MostRemaining               // the one with the most output tokens left, as far as its client has declared
+	LeastProgress               // the one with the fewest output tokens
 	Longest                     // the one with the most known tokens, which frees the most blocks
 )
 

@@ -27,11 +27,11 @@ type Iteration interface {
 	Budget() int32
 	// DecodeSteps is the number of earlier iterations in which at least one sequence decoded.
 	DecodeSteps() int64
-	// Pad makes the iteration cost as much as with so many more sequences that decode, whose KV lengths sum to context.
+	// Pad makes the iteration cost as much as with rows more sequences that decode, whose KV lengths sum to context.
 	// Static batching needs it, which computes finished rows until the batch ends. When the iteration repeats, context
 	// grows by rows each time. Call it at most once.
 	Pad(rows int, context int64)
-	// PadChunks makes every chunk of the iteration cost as much as one of so many new tokens, for prompts that are
+	// PadChunks makes every chunk of the iteration cost as much as one with to new tokens, for prompts that are
 	// padded to a common length. It must be at least the length of the longest chunk.
 	PadChunks(to int32)
 }
@@ -43,7 +43,7 @@ type Batch interface {
 	// Seats is the number of sequences that may still join it: max_num_seqs less RunningLen.
 	Seats() int
 	// Decoding is the number of sequences that decode: they get one token in this iteration, or could get one. A
-	// sequence whose prefill ends in this iteration does not count yet. One whose whole output is on its way no longer
+	// sequence whose prefill ends in this iteration does not count yet. One whose whole output is scheduled no longer
 	// counts.
 	Decoding() int
 	// Context is the number of tokens that the decoding sequences had computed before this iteration, in all.
@@ -71,7 +71,7 @@ type Walk interface {
 	NextPrefill(s Seq) Seq
 	// Missing is the number of known tokens of s that are neither computed nor given in this iteration: of a sequence
 	// in prefill the rest of its known tokens, of a decoding one 1 and the drafts to verify, and 0 once it has been
-	// given its token, or if its whole output is on its way.
+	// given its token, or if its whole output is scheduled.
 	Missing(s Seq) int32
 	// Progress returns how far s has come, and to which user, session and class it belongs.
 	Progress(s Seq) Progress
@@ -106,13 +106,13 @@ type Preemption interface {
 	// Preempt takes s out of the running batch, frees its blocks and puts it at the head of the queue, or where the
 	// [Order] says. Tokens that it was given in this iteration return to the budget; tokens of its output in flight are
 	// delivered. When it is admitted again, its known tokens are computed again, the output so far included. A sequence
-	// whose whole output is on its way does not return: it ends when its last token is processed.
+	// whose whole output is scheduled does not return: it ends when its last token is processed.
 	Preempt(s Seq)
 	// PreemptToTail is Preempt to the tail of the queue, or where the [Order] says.
 	PreemptToTail(s Seq)
 	// SwapOut is Preempt, but the KV of s goes to host memory. The iteration takes longer, and s waits with Computed
 	// tokens. It returns false and does nothing if host memory has no room for the blocks of its computed tokens, if s
-	// has computed nothing, or if its whole output is on its way.
+	// has computed nothing, or if its whole output is scheduled.
 	SwapOut(s Seq) bool
 }
 
@@ -138,7 +138,7 @@ type Queue interface {
 	Blocked(why Cause)
 }
 
-// Admitter brings requests from the queue into the running batch.
+// Admitter moves requests from the queue into the running batch.
 type Admitter interface {
 	// Admit moves the request at place i of the queue to the end of the running batch, gives it n tokens and the blocks
 	// for them, and returns its handle. The requests behind it move up. n is at least 1 and at most Known-Cached, or
@@ -148,7 +148,7 @@ type Admitter interface {
 	// Load begins to load the Loadable tokens of the request at place i into the pool and reports whether it did. It
 	// takes blocks for all Known tokens that are not Held. It does nothing if there are too few, or if the engine loads
 	// no more for the time being. The request leaves the queue. When its KV has arrived it returns ahead of all
-	// requests that were not loaded, whatever the [Order], with these tokens as Computed and its blocks as Held. Load
+	// requests that were not loaded, even with an [Order], with these tokens as Computed and its blocks as Held. Load
 	// takes no budget and no seat, and the request cannot be preempted meanwhile.
 	Load(i int) bool
 }
@@ -162,22 +162,22 @@ type KVSpace interface {
 	// LargestFree is the number of blocks that one sequence can take at once: FreeBlocks, or the largest free range of
 	// a contiguous pool, whose cost grows with the number of ranges.
 	LargestFree() int
-	// BlocksFor is the number of blocks that a sequence of so many tokens takes, with the charge for sliding-window
+	// BlocksFor is the number of blocks that a sequence of this many tokens takes, with the charge for sliding-window
 	// layers.
 	BlocksFor(tokens int32) int
-	// Slots is the number of tokens for which Grow and Admit allocate, when a sequence is given tokens up to so many in
-	// all. It is larger where drafts of speculative decoding need slots ahead.
+	// Slots is the number of tokens for which Grow and Admit allocate, when a sequence is given tokens up to this many
+	// in all. It is larger where drafts of speculative decoding need slots ahead.
 	Slots(tokens int32) int32
 }
 
 // Reservation keeps KV blocks ahead of need.
 type Reservation interface {
-	// Reserve allocates blocks for so many tokens of s in all, and reports whether there were enough. Growth within
+	// Reserve allocates blocks for this many tokens of s in all, and reports whether there were enough. Growth within
 	// them takes nothing. In a contiguous pool the blocks are one range, the first that is large enough; Reserve must
 	// then follow the Admit of s at once, and the blocks that s took return to the pool first. A sequence cannot grow
 	// beyond its range.
 	Reserve(s Seq, tokens int32) bool
-	// Book notes that s may need blocks for so many tokens in all, without allocating them. It replaces an earlier
+	// Book notes that s may need blocks for this many tokens in all, without allocating them. It replaces an earlier
 	// booking of s, and ends when s leaves the running batch. It does not bind the engine and counts only in Booked.
 	Book(s Seq, tokens int32)
 	// Booked is the number of blocks that running sequences have booked and not taken.

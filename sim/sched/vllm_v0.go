@@ -33,7 +33,7 @@ func (p *VLLMV0) Validate(l Limits) error {
 	case p.Swap && l.PrefixCaching:
 		return errors.New("preemption: swap does not go with prefix caching")
 	case p.Swap && l.Ordered:
-		return errors.New("preemption: swap goes with first come, first served only, as those who were swapped out return first")
+		return errors.New("preemption: swap needs first come, first served, because swapped requests return first")
 	}
 	return errors.Join(validWatermark(p.Watermark), needsWholePrompts("vllm-v0", l), needsPages("vllm-v0", l))
 }

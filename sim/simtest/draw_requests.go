@@ -9,7 +9,7 @@ import (
 
 func (d drawer) requests(c *Case, step clock.Duration) []workload.Request {
 	w := writer{drawer: d, bs: c.config.BlockSize, session: make([]conversation, d.between("sessions", 1, 3))}
-	w.longIn, w.longOut = d.one("longest prompt", 1, 8, 40, 120), d.one("longest answer", 1, 4, 20, 60, 60, 60)
+	w.longIn, w.longOut = d.one("longest prompt", 1, 8, 40, 120), d.one("longest output", 1, 4, 20, 60, 60, 60)
 	w.shares = c.config.PrefixCaching && !d.once("nothing shared", 4)
 	leave := d.once("clients leave", 3)
 	gaps := d.one("gaps", 0, 1, 8, 40) // in steps, at most
@@ -83,7 +83,7 @@ type conversation struct {
 }
 
 func (w *writer) request() (r workload.Request) {
-	r.InputTokens, r.OutputTokens = w.length("prompt", w.longIn), w.length("answer", w.longOut)
+	r.InputTokens, r.OutputTokens = w.length("prompt", w.longIn), w.length("output", w.longOut)
 	if !w.shares {
 		return r
 	}

@@ -17,7 +17,7 @@ import (
 
 const ms = clock.Time(clock.Millisecond)
 
-// plain is an engine with steps of 10 ms and room for everything.
+// plain is an engine with steps of 10 ms and room for all requests.
 func plain() engine.Config {
 	return engine.Config{
 		Scheduler: &sched.VLLM{}, Timer: Affine{Base: int64(10*ms) * clock.FemtosPerPico},

@@ -63,7 +63,7 @@ var _ workload.Source = (*Requests)(nil)
 // that order.
 func NewRequests(list []workload.Request) *Requests { return NewClosedLoop(list, len(list)) }
 
-// NewClosedLoop is a source of a copy of the list for a number of users, who take turns. The first request of each user
+// NewClosedLoop is a source of a copy of the list for a number of users that take turns. The first request of each user
 // is sent at its Arrival. For all others Arrival is the time after the end of the user's previous request. Requests are
 // renumbered in the order in which they are sent.
 func NewClosedLoop(list []workload.Request, users int) *Requests {

@@ -64,7 +64,7 @@ func (n *Engine) crash(at clock.Time) {
 	}
 }
 
-// fail tells the client of s, unless it has left, that the request has failed.
+// fail fails s and notifies its client, unless it has left.
 func (n *Engine) fail(s *sequence, at clock.Time) {
 	if s.clientLeft() {
 		return

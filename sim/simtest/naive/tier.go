@@ -26,7 +26,7 @@ func (t *Tier) keeps(key uint64) bool {
 	return slices.Contains(t.recent, key) || slices.Contains(t.frequent, key)
 }
 
-// Tear makes a chunk useless, if it is there, until it is put there again.
+// Tear invalidates a chunk, if it is there, until it is put there again.
 func (t *Tier) Tear(key uint64) {
 	if t.Has(key) {
 		t.Torn = append(t.Torn, key)
