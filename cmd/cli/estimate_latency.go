@@ -14,7 +14,7 @@ type latencyCommand struct {
 	output      outputFlags
 	ttft, speed string
 	against     string
-	answer      estimate.Answer
+	answer      estimate.Output
 }
 
 func newEstimateLatency() *cobra.Command {

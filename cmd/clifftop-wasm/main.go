@@ -26,7 +26,7 @@ func main() {
 		if len(args) > 2 && args[2].Type() == js.TypeFunction {
 			progress = func(done, total int) { args[2].Invoke(done, total) }
 		}
-		return string(player.Answer(context.Background(), args[0].String(), []byte(args[1].String()), progress))
+		return string(player.Call(context.Background(), args[0].String(), []byte(args[1].String()), progress))
 	}))
 	select {}
 }

@@ -146,12 +146,12 @@ func TestCost(t *testing.T) {
 	}
 }
 
-func answer(tokens int, ttft float64, speed string, against *Stream) Answer {
+func answer(tokens int, ttft float64, speed string, against *Stream) Output {
 	s, err := ParseSpeed(speed)
 	if err != nil {
 		panic(err)
 	}
-	return Answer{Tokens: tokens, Stream: Stream{ttft, s}, Against: against, WordsPerMinute: ReadingWordsPerMinute,
+	return Output{Tokens: tokens, Stream: Stream{ttft, s}, Against: against, WordsPerMinute: ReadingWordsPerMinute,
 		TokensPerWord: TokensPerWord}
 }
 
@@ -172,7 +172,7 @@ func TestLatency(t *testing.T) {
 			t.Errorf("%d tokens: %v and %v", n, *r.Find("e2e_rule_of_thumb_s"), *r.Find("e2e_s"))
 		}
 	}
-	for _, a := range []Answer{{}, answer(0, 0, "1s", nil), answer(1, -1, "1s", nil), answer(1, math.Inf(1), "1s", nil),
+	for _, a := range []Output{{}, answer(0, 0, "1s", nil), answer(1, -1, "1s", nil), answer(1, math.Inf(1), "1s", nil),
 		answer(1, 0, "1s", &Stream{})} {
 		if _, err := Latency(a); err == nil {
 			t.Errorf("%+v is accepted", a)
@@ -184,7 +184,7 @@ func TestLatency(t *testing.T) {
 func TestEqualEndToEnd(t *testing.T) {
 	dump := Stream{12 - 1e-6, 1e-6 / 649}
 	stream := Stream{.2, Speed(11.8 / 649)}
-	a := Answer{Tokens: 650, Stream: dump, Against: &stream, WordsPerMinute: 250, TokensPerWord: 1.3}
+	a := Output{Tokens: 650, Stream: dump, Against: &stream, WordsPerMinute: 250, TokensPerWord: 1.3}
 	r, err := Latency(a)
 	want(t, r, err, map[string]float64{"e2e_s": 12, "e2e_s_against": 12, "saved_s": 0})
 	if *r.Find("ttft_ms") < 50**r.Find("ttft_ms_against") {

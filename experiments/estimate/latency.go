@@ -13,8 +13,8 @@ type Stream struct {
 	Speed       Speed
 }
 
-// Answer is an output and its reader.
-type Answer struct {
+// Output is an output and its reader.
+type Output struct {
 	Tokens int
 	Stream
 	// Against is another system to compare with; nil for none.
@@ -47,7 +47,7 @@ func (s Stream) validate() error {
 }
 
 // Latency estimates the duration of one output and compares it with the reading speed.
-func Latency(a Answer) (*Result, error) {
+func Latency(a Output) (*Result, error) {
 	if a.Tokens < 1 || a.Tokens > 1e9 {
 		return nil, fmt.Errorf("%d tokens are not allowed (want 1 to 1e9)", a.Tokens)
 	}
@@ -98,7 +98,7 @@ func (r *Result) stream(s Stream, n int, suffix string) {
 }
 
 // reading compares the stream with the reading speed.
-func (r *Result) reading(a Answer) {
+func (r *Result) reading(a Output) {
 	speed := a.WordsPerMinute / 60 * a.TokensPerWord
 	r.add("reading_tokens_per_s", "reading speed", speed, "tokens/s", "words per minute / 60 × tokens per word",
 		fmt.Sprintf("%s / 60 × %s", amount(a.WordsPerMinute), amount(a.TokensPerWord)))
@@ -134,7 +134,7 @@ func (r *Result) usual(s Stream) {
 }
 
 // against adds another system and compares the two.
-func (r *Result) against(a Answer) {
+func (r *Result) against(a Output) {
 	b := *a.Against
 	r.stream(b, a.Tokens, "_against")
 	r.add("saved_s", "time saved by the other system", a.seconds(a.Tokens)-b.seconds(a.Tokens), "s",

@@ -154,7 +154,7 @@ func Find(text string) (*Lesson, error) {
 	return nil, yamldoc.Faults{f}
 }
 
-// Listing lists the lessons for the catalogue.
+// Listing lists the lessons for the catalog.
 func Listing() (*experiments.Listing, error) {
 	all, err := All()
 	if err != nil {

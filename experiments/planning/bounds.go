@@ -78,8 +78,8 @@ func (r *replica) step(b *model.Batch) float64 {
 	return float64(first) / 1e15
 }
 
-// batch is the mean iteration with so many decoding sequences: they stand half way through their answers, and as many
-// prompt tokens are computed as answers end.
+// batch is the mean iteration with so many decoding sequences: they stand half way through their outputs, and as many
+// prompt tokens are computed as outputs end.
 func (r *replica) batch(decodes float64) model.Batch {
 	b := model.Batch{Decodes: int(decodes), Context: int64(decodes * (r.in + r.out/2)), Emit: int(decodes)}
 	if r.cached {
@@ -97,7 +97,7 @@ func (r *replica) batch(decodes float64) model.Batch {
 }
 
 // fluid is the highest rate over the numbers of decoding sequences that seats, pool and budget allow, with iterations
-// of the length that seconds answers, none longer than limit: requests/s = decodes / ((out-1) · seconds). On a pipeline
+// of the length that seconds returns, none longer than limit: requests/s = decodes / ((out-1) · seconds). On a pipeline
 // the sequences are spread evenly over a batch for each stage.
 func (r *replica) fluid(seconds func(*model.Batch) float64, limit float64) float64 {
 	best := 0.0

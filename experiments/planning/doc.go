@@ -1,4 +1,4 @@
-// Package planning answers which GPUs, how many, in which formats and spread in which way, for a traffic and an SLO.
+// Package planning finds the cheapest deployments for a traffic and an SLO: which GPUs, how many, and in which layout.
 //
 // A candidate is one replica: a model on GPUs, with knobs of the engine. Replicas are identical copies, and each gets
 // an equal share of the traffic. The planner lists all candidates, drops what does not fit, drops by closed-form bounds

@@ -52,7 +52,7 @@ func (p examiner) headroom(ctx context.Context, c *candidate, r *plan.Candidate)
 	if err != nil {
 		return err
 	}
-	r.Headroom = append(r.Headroom, step("prompts and answers × 2", 2, s))
+	r.Headroom = append(r.Headroom, step("prompts and outputs × 2", 2, s))
 	return nil
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // explain says in sentences why the best candidate is that, and what would make another one it.
-func (p answerer) explain(plan *plan.Result, met []*candidate) {
+func (p resultBuilder) explain(plan *plan.Result, met []*candidate) {
 	best := met[0]
 	if best.price == nil {
 		plan.Why = append(plan.Why, phrase("no price is known: %s needs the fewest GPUs", best.label(best.count)))
@@ -35,7 +35,7 @@ func (p answerer) explain(plan *plan.Result, met []*candidate) {
 
 // rivals are the best candidates on each other GPU, and of the best's own GPU with other parallelism and another
 // format: three of the first, one each of the others.
-func (p answerer) rivals(met []*candidate) []int {
+func (p resultBuilder) rivals(met []*candidate) []int {
 	best := met[0].setup.Deployment
 	var list []int
 	gpus := map[string]bool{best.GPU.Name: true}
@@ -86,8 +86,8 @@ func comparison(best, c *candidate, r *plan.Candidate) string {
 	return text
 }
 
-// flips adds what else would change the answer.
-func (p answerer) flips(plan *plan.Result, met []*candidate) {
+// flips adds what else would change the result.
+func (p resultBuilder) flips(plan *plan.Result, met []*candidate) {
 	best := met[0]
 	rate := p.traffic.PlannedRequestsPerS
 	full := float64(best.count) * best.passes * (1 - best.err)
@@ -151,8 +151,8 @@ func cheapestByLoad(met []*candidate) []string {
 	return lines
 }
 
-// assume says what the answer rests on.
-func (p answerer) assume(plan *plan.Result, met []*candidate) {
+// assume says what the result assumes.
+func (p resultBuilder) assume(plan *plan.Result, met []*candidate) {
 	say := func(format string, args ...any) { plan.Assumptions = append(plan.Assumptions, phrase(format, args...)) }
 	if p.assumed {
 		say("no SLO was given: a TTFT of 800 ms and a TPOT of 80 ms at the 95th percentile are assumed")

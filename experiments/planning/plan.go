@@ -60,13 +60,13 @@ func New(ctx context.Context, s *scenario.Scenario, o Options) (*plan.Result, er
 	return p.plan(ctx, all)
 }
 
-// plan searches the candidates and puts the answer together.
+// plan searches the candidates and puts the result together.
 func (p *planner) plan(ctx context.Context, all []*candidate) (*plan.Result, error) {
 	runErr := p.search(ctx, open(all))
 	if runErr != nil && !isEnd(ctx, runErr) {
 		return nil, runErr
 	}
-	return answerer{p}.answer(ctx, all, runErr)
+	return resultBuilder{p}.build(ctx, all, runErr)
 }
 
 // isEnd reports whether a search was ended early: what was found until then stands.

@@ -110,7 +110,7 @@ func loadOf(s *scenario.Scenario) float64 {
 	return 0
 }
 
-// Load runs the load number i of the curve in the round, counted from 0, and answers with its point.
+// Load runs the load number i of the curve in the round, counted from 0, and returns its point.
 func (p *Player) Load(ctx context.Context, i, round int) (*curve.Point, error) {
 	c := &p.curve
 	if i < 0 || i >= len(c.plan.Loads) || round < 0 || round >= c.plan.Rounds {

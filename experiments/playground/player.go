@@ -8,7 +8,7 @@ import (
 	"clifftop/report"
 )
 
-// Player answers a page. The zero value is ready. It is not for several goroutines at once.
+// Player runs the simulations that a page asks for. The zero value is ready. It is not safe for concurrent use.
 type Player struct {
 	bases map[[2]int]*scenario.Scenario // by lesson and step
 	curve drawnCurve

@@ -110,7 +110,7 @@ func TestCurve(t *testing.T) {
 func TestAnswer(t *testing.T) {
 	var p Player
 	ask := func(method, arguments string) string {
-		return string(p.Answer(context.Background(), method, []byte(arguments), nil))
+		return string(p.Call(context.Background(), method, []byte(arguments), nil))
 	}
 	for _, x := range []struct{ method, arguments, want string }{
 		{"describe", "{}", `{"ok":{"clifftop":"`},
@@ -149,7 +149,7 @@ func TestAnswer(t *testing.T) {
 func TestHold(t *testing.T) {
 	var p Player
 	last := [2]int{}
-	text := p.Answer(context.Background(), "hold", []byte(`{"number":9}`), func(done, total int) {
+	text := p.Call(context.Background(), "hold", []byte(`{"number":9}`), func(done, total int) {
 		last = [2]int{done, total}
 	})
 	var answer struct {

@@ -22,7 +22,7 @@ type Class struct {
 	Preset *string `json:"preset,omitempty"`
 	// Input is the law of prompt lengths, in tokens.
 	Input *Distribution `json:"input,omitempty"`
-	// Output is the law of answer lengths, in tokens.
+	// Output is the law of output lengths, in tokens.
 	Output *Distribution `json:"output,omitempty"`
 	// Prefix makes prompts share their first tokens.
 	Prefix *Prefix `json:"prefix,omitempty"`
@@ -78,7 +78,7 @@ func (b body) class() workload.ClassSpec {
 	if b.input != nil {
 		c.Input, c.Sessions = b.input.lengths(), nil
 		if p.Independent.Distribution != "" {
-			c.Output = p.Independent // the law of answers to the preset's own prompts does not apply
+			c.Output = p.Independent // the law of outputs to the preset's own prompts does not apply
 		}
 	}
 	if b.output != nil {

@@ -13,7 +13,7 @@ import (
 	"clifftop/workload"
 )
 
-// Clients says how long clients wait for their answers, what they do then, and how fast they read.
+// Clients says how long clients wait for their outputs, what they do then, and how fast they read.
 type Clients struct {
 	// Timeout is the time after which a client leaves if the response is not complete; null is never.
 	Timeout *unit.Duration `json:"timeout" range:"(0,)"`
@@ -168,7 +168,7 @@ func (u trafficResolver) clients() error {
 	return nil
 }
 
-// tooShort refuses clients who leave before any answer can come.
+// tooShort rejects timeouts that are shorter than any response.
 func (u trafficResolver) tooShort(key string, c *Clients) error {
 	timer, s := u.Config.Timer, u.Scenario
 	if timer == nil {
@@ -257,7 +257,7 @@ func (u trafficResolver) judgeRetryAfter(all []*Clients) {
 }
 
 // leavesWork says that clients leave work behind, which the server goes on with: then even users who wait for their
-// answers can pile up more and more.
+// outputs can pile up more and more.
 func leavesWork(c workload.ClientSpec) bool {
 	return c.Silent && (c.FirstTimeout > 0 || c.Timeout > 0 || c.Cancel > 0)
 }

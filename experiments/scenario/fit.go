@@ -44,7 +44,7 @@ func (s *Scenario) Fit() (*Fit, error) {
 	return f, nil
 }
 
-// Length is a request's tokens at its end: prompt and answer.
+// Length is a request's tokens at its end: prompt and output.
 type Length struct{ Input, Output int32 }
 
 // Total is all tokens, which the KV cache holds when the request ends.

@@ -10,7 +10,7 @@ import (
 	"clifftop/sim/sched"
 )
 
-// fleetResolver resolves what the replicas have in common: pools, routing, lifecycle, and how prompts and answers are
+// fleetResolver resolves what the replicas have in common: pools, routing, lifecycle, and how prompts and outputs are
 // divided.
 type fleetResolver struct{ *Setup }
 

@@ -42,7 +42,7 @@ func (r *Recording) probe(l ProbeLoad) (workload.Source, error) {
 	return &oneByOne{src: src}, nil
 }
 
-// oneByOne sends each request when the last has been answered, whatever its recorded arrival.
+// oneByOne sends each request when the last has ended, whatever its recorded arrival.
 type oneByOne struct {
 	src  *trace.Source
 	at   clock.Time

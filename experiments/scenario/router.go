@@ -128,13 +128,13 @@ func (u fleetResolver) routing() error {
 	if !u.disaggregated() {
 		return u.routes("deployment.router", r, u.Pools)
 	}
-	answers := slices.IndexFunc(u.Pools, func(p PoolSetup) bool { return p.role == "decode" })
-	if err := u.routes("deployment.router", r, u.Pools[:answers]); err != nil {
+	decode := slices.IndexFunc(u.Pools, func(p PoolSetup) bool { return p.role == "decode" })
+	if err := u.routes("deployment.router", r, u.Pools[:decode]); err != nil {
 		return err
 	}
 	second := &s.Disaggregation.Router
 	given := s.Given("deployment.router.scrape") && s.Given("disaggregation.router.scrape")
-	if err := u.routes("disaggregation.router", second, u.Pools[answers:]); err != nil {
+	if err := u.routes("disaggregation.router", second, u.Pools[decode:]); err != nil {
 		return err
 	}
 	if a, b := r.Scrape, second.Scrape; given && *a != *b {

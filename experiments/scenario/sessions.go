@@ -9,7 +9,7 @@ import (
 	"clifftop/workload"
 )
 
-// Sessions makes requests turns of conversations: each repeats the prompt and the visible answer before it, and adds
+// Sessions makes requests turns of conversations: each repeats the prompt and the visible output before it, and adds
 // what the user writes. Keys that are left out are the preset's, where it has conversations. The arrivals then start
 // conversations, at a rate that gives the rate of requests asked for; the users of a closed loop hold one conversation
 // after another.
@@ -25,15 +25,15 @@ type Sessions struct {
 	// EditedHistory is the probability that a later turn follows on an earlier point of the conversation, so that the
 	// cache is of no use behind it.
 	EditedHistory *float64 `json:"edited_history" range:"[0,1]"`
-	// Reasoning is the share of answers that is thinking, which later turns do not repeat: a mixture of Beta laws. An
+	// Reasoning is the share of outputs that is thinking, which later turns do not repeat: a mixture of Beta laws. An
 	// empty list is none.
 	Reasoning []ReasoningShare `json:"reasoning"`
-	// ThinkTime is how long after an answer its user sends the next turn.
+	// ThinkTime is how long after an output its user sends the next turn.
 	ThinkTime *ThinkTime `json:"think_time"`
-	// TurnGap counts from one turn to the next instead, answered or not. In a closed loop turns wait for the answer
+	// TurnGap counts from one turn to the next instead, finished or not. In a closed loop turns wait for the output
 	// too.
 	TurnGap *ThinkTime `json:"turn_gap"`
-	// MaxContext is the longest turn, prompt and answer, where that is less than max_model_len.
+	// MaxContext is the longest turn, prompt and output, where that is less than max_model_len.
 	MaxContext *int `json:"max_context" range:"[2,536870912]"`
 	// TooLong says what becomes of a conversation that grows beyond it: it ends (the default), it loses its oldest
 	// messages, or it sends what is refused or cut, and ends then.
@@ -45,11 +45,11 @@ type Sessions struct {
 func (s *Sessions) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if s.ThinkTime != nil && s.TurnGap != nil {
 		d.Fault(n.Get("turn_gap").At, yamldoc.Join(key, "turn_gap"),
-			"turn_gap and think_time are given together (want one: a gap counts from arrival to arrival, a think time from the answer on)", "")
+			"turn_gap and think_time are given together (want one: a gap counts from arrival to arrival, a think time from the end of the output)", "")
 	}
 }
 
-// ReasoningShare is a Beta law of the share of an answer that is thinking.
+// ReasoningShare is a Beta law of the share of an output that is thinking.
 type ReasoningShare struct {
 	// Weight is the share of this law in the mixture.
 	Weight float64 `json:"weight" range:"(0,)"`

@@ -332,7 +332,7 @@ func (l *Distribution) checkQuantiles(d *yamldoc.Decoder, n *yamldoc.Node, key s
 // Groups × PromptsPerGroup, and the prompts of a group lead with the same SharedTokens. By user, all prompts of
 // a closed loop's user lead with the same SharedTokens, and go on with something new.
 type Prefix struct {
-	// By says who shares: the prompts of a group, or those of each user of a closed loop.
+	// By says which prompts share a prefix: those of a group, or those of each user of a closed loop.
 	By string `json:"by,omitempty" one:"group user"`
 	// Groups is the number of shared prefixes.
 	Groups *int `json:"groups,omitempty" range:"[1,4194304]"`

@@ -72,7 +72,7 @@ func (w *Warmup) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	}
 }
 
-// ThinkTime is how long a user of a closed loop waits between an answer and the next request:
+// ThinkTime is how long a user of a closed loop waits between an output and the next request:
 // a duration, or a law with a mean.
 type ThinkTime struct {
 	// Law is fixed, exponential or lognormal.

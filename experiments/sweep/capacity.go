@@ -23,7 +23,7 @@ type CapacityOptions struct {
 	Over string
 	// Low and High bound the search; both 0 leave that to the search, which looks around the scenario's own value.
 	Low, High float64
-	// Precision is how near the ends of the answer should come, as a fraction of the value; 0 is 0.05. Values that are
+	// Precision is how near the ends of the result should come, as a fraction of the value; 0 is 0.05. Values that are
 	// whole need not come nearer than neighbours.
 	Precision float64
 	// Replications is the greatest number of runs at one value; 0 is 16.
@@ -59,10 +59,10 @@ const (
 )
 
 // Capacity finds how much of something the scenario's SLO allows: the highest rate, the most users, the longest
-// prompts, or the fewest seats or replicas. The answer is an interval: at its one end the objective was shown to be
+// prompts, or the fewest seats or replicas. The result is an interval: at its one end the objective was shown to be
 // met, at the other to be missed.
 //
-// The search brackets the answer by doubling and halving, with a short run at each value, and then bisects. At each
+// The search brackets the result by doubling and halving, with a short run at each value, and then bisects. At each
 // value runs are added, from 4 up to 16, until the confidence intervals of the limited statistics, or of the share of
 // requests within the limit, lie on one side of their targets; the looks share an error of 5 %. Values that stay
 // undecided are left between the ends. The k-th runs of all values share their random numbers. A load without a steady
@@ -100,7 +100,7 @@ func newSearch(ctx context.Context, s *scenario.Scenario, o CapacityOptions) (*s
 	}
 	q := &search{
 		ctx: ctx, s: s, o: o, axis: a, base: base, states: map[float64]*state{},
-		answer: &curve.Capacity{Over: o.Over, SLO: slo, Precision: o.Precision, Probes: []curve.Probe{},
+		found: &curve.Capacity{Over: o.Over, SLO: slo, Precision: o.Precision, Probes: []curve.Probe{},
 			Warnings: []report.Warning{}},
 	}
 	q.requests = o.Requests
@@ -112,7 +112,7 @@ func newSearch(ctx context.Context, s *scenario.Scenario, o CapacityOptions) (*s
 	}
 	q.looks = append(q.looks, o.Replications)
 	if n := base.Traffic.Requests; !s.Endless() && n > 0 && n < int64(requestsOfSLO(slo)) {
-		q.answer.Warnings = append(q.answer.Warnings, report.Warning{Code: "short_runs", Text: fmt.Sprintf(
+		q.found.Warnings = append(q.found.Warnings, report.Warning{Code: "short_runs", Text: fmt.Sprintf(
 			"runs have %d requests, as the scenario says; for these limits %d or more would be better", n,
 			requestsOfSLO(slo))})
 	}

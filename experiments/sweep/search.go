@@ -25,7 +25,7 @@ type search struct {
 	order    []*state
 	runs     int
 	helps    bool // More of the value helps
-	answer   *curve.Capacity
+	found    *curve.Capacity
 	good     *float64 // shown to pass
 	bad      *float64 // shown to fail
 }
@@ -57,8 +57,8 @@ func (q *search) run() error {
 		err = q.beyond()
 	}
 	if errors.Is(err, errSpent) {
-		q.answer.Warnings = append(q.answer.Warnings, report.Warning{Code: "search_spent", Text: fmt.Sprintf(
-			"the search ended before its answer was as narrow as asked, after %d runs", q.runs)})
+		q.found.Warnings = append(q.found.Warnings, report.Warning{Code: "search_spent", Text: fmt.Sprintf(
+			"the search ended before its result was as narrow as asked, after %d runs", q.runs)})
 		return nil
 	}
 	return err
@@ -200,7 +200,7 @@ func (q *search) bracketWithin(low, high float64) (good, bad float64, err error)
 			return 0, 0, err
 		}
 		if m.passes != l.passes {
-			q.answer.NonMonotone = true
+			q.found.NonMonotone = true
 			if m.passes {
 				return x, high, nil
 			}
@@ -352,15 +352,15 @@ func (q *search) beyond() error {
 		case err != nil:
 			return err
 		case v == curve.ProbePasses:
-			q.answer.NonMonotone = true
+			q.found.NonMonotone = true
 		}
 	}
 	return nil
 }
 
-// result puts the answer together.
+// result puts the result together.
 func (q *search) result() *curve.Capacity {
-	c := q.answer
+	c := q.found
 	c.Passes, c.Fails, c.MoreHelps, c.Runs = q.good, q.bad, q.helps, q.runs
 	c.Resolved = c.Passes != nil && c.Fails != nil && q.axis.near(*c.Passes, *c.Fails, q.o.Precision)
 	for _, x := range q.order {

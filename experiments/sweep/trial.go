@@ -110,7 +110,7 @@ func hasGrown(s *report.Summary) bool {
 	return s.Window.Unsettled() && s.Window.GrowthRequestsPerS != nil
 }
 
-// test adds runs to a value until its verdict is sure, with at most so many looks, and notes it as an end of the answer
+// test adds runs to a value until its verdict is sure, with at most so many looks, and notes it as an end of the result
 // where it is nearer.
 func (q *search) test(x float64, purpose string, looks int) (string, error) {
 	st, err := q.look(x)
@@ -129,7 +129,7 @@ func (q *search) test(x float64, purpose string, looks int) (string, error) {
 	return st.verdict, nil
 }
 
-// note makes a value an end of the answer, if it is one.
+// note makes a value an end of the result, if it is one.
 func (q *search) note(st *state) {
 	x := st.value
 	switch {

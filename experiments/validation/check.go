@@ -95,7 +95,7 @@ func (r *Row) checkLittle(say func(string, ...any)) {
 	inside, users := *x**r.E2E.Mean/1000, float64(*r.Concurrency)
 	most := users * (1 + slack)
 	if key != "req_per_s" {
-		most = users * (1 + roughly) // the lengths of the answers are a mean
+		most = users * (1 + roughly) // the lengths of the outputs are a mean
 	}
 	if inside > most || r.Closed() && inside < users*drainPart {
 		say("%s %.4g times e2e_mean_ms %g is %.3g requests in the system (Little's law), not the concurrency %d",

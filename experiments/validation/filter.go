@@ -63,7 +63,7 @@ func (f *Filter) Keeps(r *Row) bool {
 	return true
 }
 
-// matches reports whether a cell, or the catalogue's name for it, matches a value in lower case.
+// matches reports whether a cell, or the catalog's name for it, matches a value in lower case.
 func (r *Row) matches(key, value string) bool {
 	switch key {
 	case "load":

@@ -14,7 +14,7 @@ import (
 	"clifftop/workload"
 )
 
-// Case is one simulation: the rows that it answers, and what is run. A case that cannot be simulated says
+// Case is one simulation: the rows that it reproduces, and what is run. A case that cannot be simulated says
 // why in Refused.
 type Case struct {
 	// Rows are the stages of one experiment in order, or a single run.
@@ -230,7 +230,7 @@ func (c *Case) note(format string, args ...any) {
 	c.Notes = append(c.Notes, text)
 }
 
-// reason is an error in one line, without the places in a file that nobody wrote.
+// reason is an error in one line, without the places in a generated file.
 func reason(err error) string {
 	var fs yamldoc.Faults
 	var f *yamldoc.Fault

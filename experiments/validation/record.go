@@ -11,7 +11,7 @@ import (
 	"clifftop/model/catalog"
 )
 
-// Records are what the catalogue keeps of a report: the errors by engine, GPU, kind of model and kind of load, and
+// Records are what the catalog keeps of a report: the errors by engine, GPU, kind of model and kind of load, and
 // the same over all GPUs of an architecture. Overloaded runs are left out, because there a small error of speed makes
 // a large one of waiting. Errors are rounded to a thousandth.
 func (r *Report) Records() []catalog.Accuracy {
@@ -64,7 +64,7 @@ func (r *Report) Records() []catalog.Accuracy {
 	return records
 }
 
-// WriteRecords writes the records as the catalogue's file.
+// WriteRecords writes the records as the catalog's file.
 func (r *Report) WriteRecords(w io.Writer) error {
 	text, err := yaml.Marshal(struct {
 		Records []catalog.Accuracy `yaml:"records"`

@@ -8,7 +8,7 @@ import (
 	"clifftop/model/catalog"
 )
 
-// TestRecordIsCurrent holds the errors that the catalogue quotes against those of today's model.
+// TestRecordIsCurrent holds the errors that the catalog quotes against those of today's model.
 func TestRecordIsCurrent(t *testing.T) {
 	_, r := measuredRuns(t)
 	var text bytes.Buffer
@@ -23,6 +23,6 @@ func TestRecordIsCurrent(t *testing.T) {
 		t.Errorf("model/catalog/accuracy.yaml is out of date: run clifftop validate --out DIR, and copy DIR/accuracy.yaml there\n%s", text.String())
 	}
 	if len(catalog.Accuracies()) != len(r.Records()) {
-		t.Errorf("the catalogue has %d records, the report %d", len(catalog.Accuracies()), len(r.Records()))
+		t.Errorf("the catalog has %d records, the report %d", len(catalog.Accuracies()), len(r.Records()))
 	}
 }

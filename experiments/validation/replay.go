@@ -23,7 +23,7 @@ type recorded struct {
 	failed          bool
 }
 
-// mostTokens is the longest prompt or answer.
+// mostTokens is the longest prompt or output.
 const mostTokens = 1 << 29
 
 // readRequests reads a request-level file: CSV, gzipped where its name ends in .gz, with the columns

@@ -60,7 +60,7 @@ type Result struct {
 	Source string   `json:"source"`
 	Tier   string   `json:"tier"`
 	Engine string   `json:"engine"`
-	Model  string   `json:"model"` // by the catalogue's name where there is one
+	Model  string   `json:"model"` // by the catalog's name where there is one
 	MoE    bool     `json:"moe"`
 	GPU    string   `json:"gpu"`
 	TP     int      `json:"tp"`

@@ -81,7 +81,7 @@ type Latency struct {
 	P99  *float64 `csv:"p99_ms"`
 }
 
-// Closed reports whether a fixed number of clients wait for their answers.
+// Closed reports whether a fixed number of clients wait for their outputs.
 func (r *Row) Closed() bool { return r.LoadMode == "closed" }
 
 // servedPart is the part of the rate that an open loop must have been served at not to count as overloaded.

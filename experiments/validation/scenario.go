@@ -216,7 +216,7 @@ var (
 	promptSpec  = regexp.MustCompile(`^system ([0-9]+) \+ question ([0-9]+)`)
 )
 
-// lengths writes the laws of prompts and answers. Where requests are recorded one by one, theirs count.
+// lengths writes the laws of prompts and outputs. Where requests are recorded one by one, theirs count.
 func (w *writer) lengths() error {
 	if w.row.RequestFile != "" {
 		return nil

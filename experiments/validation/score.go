@@ -110,7 +110,7 @@ func (r *Row) derivesE2E() bool {
 	return r.E2E.Mean == nil && r.TTFT.Mean != nil && tpot(r).Mean != nil && or(r.OutputNominal, 0) >= 1
 }
 
-// recounted reports whether the client counted the answers' tokens from their text.
+// recounted reports whether the client counted the output tokens from their text.
 func (r *Row) recounted() bool {
 	return r.perf() || strings.Contains(r.TPOTDefinition, "reported")
 }

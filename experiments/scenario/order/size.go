@@ -41,12 +41,12 @@ type bySize struct {
 
 // size is the measure of a job.
 type size struct {
-	// Size is what makes a job long: the tokens of its answer, of its prompt, or of both, where a token
-	// of the answer counts answer_weight times.
+	// Size is what makes a job long: the tokens of its output (answer), of its prompt, or of both, where a token
+	// of the output counts answer_weight times.
 	Size *string `json:"size,omitempty" one:"answer prompt both"`
-	// AnswerWeight is the weight of a token of the answer against one of the prompt, for size both.
+	// AnswerWeight is the weight of a token of the output against one of the prompt, for size both.
 	AnswerWeight *int `json:"answer_weight,omitempty" range:"[1,1000000]"`
-	// Error makes the length of an answer a prediction: the true one times a lognormal factor with this
+	// Error makes the length of an output a prediction: the true one times a lognormal factor with this
 	// standard deviation of its logarithm. 0 is an oracle.
 	Error *float64 `json:"error,omitempty" range:"[0,10]"`
 }

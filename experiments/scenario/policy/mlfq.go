@@ -24,7 +24,7 @@ var mlfqPolicy = Policy{
 
 // mlfq are the options of policy mlfq. Sequences that make room go to host memory with preemption swap.
 type mlfq struct {
-	// Quantum is the number of tokens, of the prompt and of the answer, after which a request leaves the first level.
+	// Quantum is the number of tokens, of prompt and output, after which a request leaves the first level.
 	Quantum int `json:"quantum" range:"[1,16777216]"`
 	// Ratio is that of the quantum of a level to the one above it.
 	Ratio int `json:"ratio" range:"[1,1000]"`

@@ -7,7 +7,7 @@ import (
 
 var sglangPolicy = Policy{
 	Name:       "sglang",
-	Does:       "prompts first, in chunks and iterations of their own; admission by an estimate of answers; retracts when it was wrong; radix cache",
+	Does:       "prompts first, in chunks and iterations of their own; admission by an estimate of outputs; retracts when it was wrong; radix cache",
 	Source:     "SGLang (managers/schedule_policy, mem_cache/radix_cache)",
 	New:        newSGLang,
 	Defaults:   Defaults{BlockSize: 1, Radix: true},
@@ -23,11 +23,11 @@ type sglang struct {
 	ChunkedPrefillSize *int `json:"chunked_prefill_size" range:"[1,16777216]"`
 	// MaxPrefillTokens bounds them too, but cuts no prompt.
 	MaxPrefillTokens int `json:"max_prefill_tokens" range:"[1,16777216]"`
-	// EnableMixedChunk lets decodes ride along with prefills.
+	// EnableMixedChunk adds decodes to the iterations of prefills.
 	EnableMixedChunk bool `json:"enable_mixed_chunk"`
 	// SchedulePolicy is the order in which waiting requests are tried.
 	SchedulePolicy string `json:"schedule_policy" one:"fcfs lpm dfs-weight"`
-	// ScheduleConservativeness scales what is reserved for the answers of running requests.
+	// ScheduleConservativeness scales what is reserved for the outputs of running requests.
 	ScheduleConservativeness float64 `json:"schedule_conservativeness" range:"(0,1000]"`
 	// PriorityThreshold lets a waiting request retract running ones whose priority is worse by more; null never does.
 	// It needs scheduling_policy priority.

@@ -7,7 +7,7 @@ import (
 
 var leastTokensRule = Rule{
 	Name:    "least-tokens",
-	Does:    "the fewest outstanding tokens of this router, of prompts and expected answers",
+	Does:    "the fewest outstanding tokens of this router, of prompts and expected outputs",
 	Source:  "least outstanding work, with lengths known or guessed",
 	Options: func() Options { return new(leastTokens) },
 }

@@ -27,25 +27,25 @@ type question struct {
 	Number int `json:"number"`
 }
 
-// Answer calls a method by its name with JSON arguments, and returns JSON: {"ok": …} or {"faults": […]}. The methods
-// are describe, point, summary, curve, load, judge and hold; progress reports the progress of hold. Answer never
+// Call calls a method by its name with JSON arguments, and returns JSON: {"ok": …} or {"faults": […]}. The methods
+// are describe, point, summary, curve, load, judge and hold; progress reports the progress of hold. Call never
 // panics, because the page could not continue.
-func (p *Player) Answer(ctx context.Context, method string, arguments []byte,
-	progress func(done, total int)) (answer []byte) {
+func (p *Player) Call(ctx context.Context, method string, arguments []byte,
+	progress func(done, total int)) (result []byte) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			answer = refusal(fmt.Errorf("the simulator failed: %v", broken))
+			result = refusal(fmt.Errorf("the simulator failed: %v", broken))
 		}
 	}()
 	var q question
 	if err := json.Unmarshal(arguments, &q); err != nil {
 		return refusal(fmt.Errorf("what the page asks cannot be read: %w", err))
 	}
-	result, err := p.call(ctx, method, q, progress)
+	value, err := p.call(ctx, method, q, progress)
 	if err != nil {
 		return refusal(err)
 	}
-	text, err := encode(map[string]any{"ok": result}, "")
+	text, err := encode(map[string]any{"ok": value}, "")
 	if err != nil {
 		return refusal(err)
 	}

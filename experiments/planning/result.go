@@ -16,13 +16,13 @@ const (
 	examined  = 3
 )
 
-// answerer puts the answer of a plan together: what each candidate costs and can do, and what stands against the
+// resultBuilder puts the result of a plan together: what each candidate costs and can do, and what stands against the
 // others.
-type answerer struct{ *planner }
+type resultBuilder struct{ *planner }
 
-// answer ranks what the search found, looks closely at the best, and puts the plan together. runErr says why the
+// build ranks what the search found, looks closely at the best, and puts the plan together. runErr says why the
 // search ended early, if it did.
-func (p answerer) answer(ctx context.Context, all []*candidate, runErr error) (*plan.Result, error) {
+func (p resultBuilder) build(ctx context.Context, all []*candidate, runErr error) (*plan.Result, error) {
 	result := &plan.Result{
 		Schema: plan.Schema, Clifftop: experiments.Version, Seed: p.scenario.Run.Seed, Model: p.scenario.Model,
 		Traffic: p.traffic, SLO: p.slo, SLOAssumed: p.assumed, Candidates: []plan.Candidate{},
@@ -101,8 +101,8 @@ func (c *candidate) at() *report.Summary {
 }
 
 // closest are the candidates to look at closely: the cheapest, those that nothing cheaper beats on latency, the
-// cheapest of the best GPUs, and those that the answer compares itself with.
-func (p answerer) closest(met []*candidate) []*candidate {
+// cheapest of the best GPUs, and those that the result compares itself with.
+func (p resultBuilder) closest(met []*candidate) []*candidate {
 	var list []*candidate
 	take := func(c *candidate) {
 		if !slices.Contains(list, c) {
@@ -133,7 +133,7 @@ func (p answerer) closest(met []*candidate) []*candidate {
 }
 
 // count counts candidates by fate.
-func (p answerer) count(result *plan.Result, all []*candidate) {
+func (p resultBuilder) count(result *plan.Result, all []*candidate) {
 	n := &result.Counts
 	n.Candidates = len(all)
 	for _, c := range all {
@@ -155,7 +155,7 @@ func (p answerer) count(result *plan.Result, all []*candidate) {
 }
 
 // refusals lists what stands against the others: what came nearest first.
-func (p answerer) refusals(result *plan.Result, all []*candidate) {
+func (p resultBuilder) refusals(result *plan.Result, all []*candidate) {
 	order := []string{plan.MissesSLO, plan.SLOFloor, plan.TooDear, plan.TooManyGPUs, plan.DoesNotFit, plan.NotPossible}
 	for _, c := range all {
 		if c.refusal != nil {
@@ -182,7 +182,7 @@ func nearness(r *plan.Refusal) float64 {
 }
 
 // describe is a candidate as the report has it.
-func (p answerer) describe(c *candidate) plan.Candidate {
+func (p resultBuilder) describe(c *candidate) plan.Candidate {
 	u, s, n := c.setup, c.at(), c.count
 	d := u.Deployment
 	native := d.LLM.Precision == d.Dtype || d.LLM.Precision == 0 && d.Dtype.WeightBytes() == 2
@@ -219,7 +219,7 @@ func (p answerer) describe(c *candidate) plan.Candidate {
 }
 
 // costs fills the costs and the energy in. The traffic's own rates count, without the allowance for the error.
-func (p answerer) costs(r *plan.Candidate, c *candidate, s *report.Summary) {
+func (p resultBuilder) costs(r *plan.Candidate, c *candidate, s *report.Summary) {
 	t, n := &p.traffic, float64(c.count)
 	out := t.MeanOutputTokens
 	busy := 1.0
@@ -284,7 +284,7 @@ func judge(list []plan.Candidate) {
 }
 
 // prices adds the comparisons with other ways to pay.
-func (p answerer) prices(result *plan.Result, c *candidate) {
+func (p resultBuilder) prices(result *plan.Result, c *candidate) {
 	best := &result.Candidates[0]
 	if t := p.traffic; t.HourlyRequestsPerS != nil {
 		var hourly []float64
@@ -352,7 +352,7 @@ func costBySLO(met []*candidate) []plan.CostPoint {
 }
 
 // costByLoad is the cost of the best candidates by load: a step for each replica.
-func (p answerer) costByLoad(met []*candidate, described []plan.Candidate) []plan.LoadLine {
+func (p resultBuilder) costByLoad(met []*candidate, described []plan.Candidate) []plan.LoadLine {
 	const lines, reach = 5, 3
 	var list []plan.LoadLine
 	seen := map[string]bool{}
