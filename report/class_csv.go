@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/csv"
 	"io"
-	"strings"
 )
 
 // WriteClasses writes classes.csv of a run: a row for each class, with the columns of curve.csv that requests tell.
@@ -24,17 +23,10 @@ func WriteClasses(w io.Writer, list []Class) error {
 
 // ClassColumns are the columns of curve.csv that requests tell, and their places.
 func ClassColumns() (names []string, keep []int) {
-	for i, name := range CSVColumns() {
-		switch name {
-		case "offered", "completed", "rejected", "offered_requests_per_s", "requests_per_s", "output_tokens_per_s",
-			"input_tokens_per_s",
-			"prefix_hit_rate", "attainment", "goodput_requests_per_s", "goodput_output_tokens_per_s":
-		default:
-			if !strings.HasSuffix(name, "_ms") || strings.HasPrefix(name, "itl_") {
-				continue
-			}
+	for i, path := range csvPaths() {
+		if inClasses(path) {
+			names, keep = append(names, MetricAt(path).CSV), append(keep, i)
 		}
-		names, keep = append(names, name), append(keep, i)
 	}
 	return names, keep
 }

@@ -7,11 +7,12 @@ import (
 	"strings"
 	"sync"
 
+	"clifftop/report/layout"
 	"clifftop/report/stats"
 )
 
-// Metric describes one number of a [Summary]. CSV columns, comparisons, the table of a curve, the pooling of
-// replications and docs/metrics.md are made from the catalogue of metrics; see [Metrics].
+// Metric describes one number of a [Summary]. CSV columns, comparisons, tables, keys of an SLO, the pooling of
+// replications, tiles of the playground and docs/metrics.md are made from the catalogue of metrics; see [Metrics].
 type Metric struct {
 	// Path is the place of the number in the JSON form of a summary, such as "latency_ms.ttft.p99". An item of a list
 	// is "*". A metric that is computed from other numbers has a name without dots.
@@ -28,8 +29,50 @@ type Metric struct {
 	CSV string
 	// MinSamples is the number of samples that tables want before they show the number; 0 for a number without samples.
 	MinSamples int64
+	// Line is the line of the text summary that shows the number, after Label; empty for none.
+	Line  Line
+	Label string
+	// Prometheus is the vLLM metric that measures the same, as an expression; empty for none.
+	Prometheus string
 	// Of reads the number; nil if it is unknown.
 	Of func(*Summary) *float64
+}
+
+// Line is a line of the text summary.
+type Line string
+
+// The lines that list metrics.
+const (
+	RequestsLine Line = "requests" // counts above 0
+	AttemptsLine Line = "attempts" // counts above 0
+	GPULine      Line = "GPU"
+	CacheLine    Line = "cache" // the end of the line of the GPU
+	GPUTimeLine  Line = "GPU time"
+	WaitingLine  Line = "waiting"
+)
+
+// MetricsOf returns the metrics that a line shows, in the order of the catalogue.
+func MetricsOf(line Line) []*Metric {
+	return lineMetrics()[line]
+}
+
+var lineMetrics = sync.OnceValue(func() map[Line][]*Metric {
+	lines := make(map[Line][]*Metric)
+	for _, m := range Metrics() {
+		if m.Line != "" {
+			lines[m.Line] = append(lines[m.Line], &m)
+		}
+	}
+	return lines
+})
+
+// metricsAt returns the metrics of paths.
+func metricsAt(paths ...string) []*Metric {
+	list := make([]*Metric, len(paths))
+	for i, path := range paths {
+		list[i] = MetricAt(path)
+	}
+	return list
 }
 
 // Better says which direction is an improvement.
@@ -52,6 +95,17 @@ func (m *Metric) Heading() string {
 	return m.Title
 }
 
+// Text writes a value with its unit; a fraction in percent.
+func (m *Metric) Text(v float64) string {
+	switch m.Unit {
+	case "":
+		return layout.Percent(v)
+	case "ms":
+		return layout.Milliseconds(v)
+	}
+	return layout.Digits(v) + " " + m.Unit
+}
+
 // Reliable is the number, or nil if it has fewer samples than MinSamples.
 func (m *Metric) Reliable(s *Summary) *float64 {
 	if m.MinSamples > 0 {
@@ -71,9 +125,12 @@ var metricsByPath = sync.OnceValue(func() map[string]*Metric {
 	return all
 })
 
+// FindMetric returns the metric of a path; nil if the catalogue has none.
+func FindMetric(path string) *Metric { return metricsByPath()[path] }
+
 // MetricAt returns the metric of a path. It panics if the catalogue has none.
 func MetricAt(path string) *Metric {
-	if m := metricsByPath()[path]; m != nil {
+	if m := FindMetric(path); m != nil {
 		return m
 	}
 	panic(fmt.Sprintf("report: the catalogue of metrics has no %q", path))

@@ -2,13 +2,17 @@ package report
 
 import (
 	"slices"
+	"strings"
 
 	"clifftop/report/stats"
 )
 
 // Metrics returns the catalogue: every number of a [Summary] that is measured, and a few that are computed from them.
-// To add one, add the field to its struct in summary.go, a line here, and the code in report/collect that counts it.
-// Then run go test ./report -run TestMetricsPage -update, which writes docs/metrics.md.
+// To add one, edit three files: the field of its struct in summary.go, an entry here, and the code in report/collect that
+// counts it. The entry and the lists of this file say where it is shown: Line in the text summary and on the page of a
+// run, CSV and csvPaths in curve.csv, inClasses in classes.csv, ComparedMetrics in comparisons, CurveColumns in the table
+// of a curve, Tiles in the playground. Then run go test ./report -run TestMetricsPage -update, which writes
+// docs/metrics.md.
 func Metrics() []Metric {
 	all := slices.Concat(requestMetrics(), tokenMetrics(), throughputMetrics(), latencyMetrics(), goodputMetrics(),
 		concurrencyMetrics(), systemMetrics(), gpuTimeMetrics(), tierMetrics(), replicaMetrics(), costMetrics(),
@@ -29,9 +33,9 @@ func csvPaths() []string {
 		"throughput.offered_requests_per_s", "throughput.requests_per_s", "throughput.output_tokens_per_s",
 		"throughput.input_tokens_per_s", "throughput.total_tokens_per_s",
 	}
-	for _, latency := range [...]string{"ttft", "tpot", "itl", "e2e", "queue"} {
+	for _, l := range LatencyMetrics() {
 		for _, statistic := range [...]string{"mean", "p50", "p90", "p95", "p99"} {
-			paths = append(paths, "latency_ms."+latency+"."+statistic)
+			paths = append(paths, JoinPath(l.Path(), statistic))
 		}
 	}
 	return append(paths,
@@ -47,34 +51,101 @@ func csvPaths() []string {
 		"throughput.successful_output_tokens_per_s", "tokens.wasted")
 }
 
+// inClasses reports whether classes.csv has the column of curve.csv for a path.
+func inClasses(path string) bool {
+	switch path {
+	case "requests.offered", "requests.completed", "requests.rejected", "throughput.offered_requests_per_s",
+		"throughput.requests_per_s", "throughput.output_tokens_per_s", "throughput.input_tokens_per_s",
+		"system.prefix_hit_rate", "goodput.attainment", "goodput.requests_per_s", "goodput.output_tokens_per_s":
+		return true
+	}
+	return strings.HasPrefix(path, "latency_ms.") && !strings.HasPrefix(path, "latency_ms.itl.")
+}
+
+// ComparedMetrics returns the metrics that a comparison of runs judges, in the order of its table.
+func ComparedMetrics() []*Metric {
+	return metricsAt("throughput.requests_per_s", "throughput.output_tokens_per_s",
+		"latency_ms.ttft.mean", "latency_ms.ttft.p50", "latency_ms.ttft.p99",
+		"latency_ms.tpot.mean", "latency_ms.tpot.p50", "latency_ms.tpot.p99",
+		"latency_ms.itl.p99", "latency_ms.e2e.mean", "latency_ms.e2e.p99",
+		"goodput.requests_per_s", "system.error_rate", "system.gap_fraction", "system.preemptions", "tokens.recomputed",
+		"retry_rate", "fairness", "cost.usd_per_million_output_tokens_at_load")
+}
+
+// CurveColumn is a column of the table of a curve.
+type CurveColumn struct {
+	Path, Title string
+	Narrow      string // the title in a table of 80 characters per line
+	RateOnly    bool   // only if a rate varies
+}
+
+// CurveColumns returns the columns after the first, in order.
+func CurveColumns() []CurveColumn {
+	return []CurveColumn{
+		{"throughput.offered_requests_per_s", "offered", "offered", true},
+		{"throughput.requests_per_s", "req/s", "req/s", false},
+		{"throughput.output_tokens_per_s", "out tok/s", "tok/s", false},
+		{"latency_ms.ttft.p50", "TTFT p50 ms", "TTFTp50", false},
+		{"latency_ms.ttft.p99", "p99 ms", "p99", false},
+		{"latency_ms.tpot.p50", "TPOT p50 ms", "TPOTp50", false},
+		{"latency_ms.tpot.p99", "p99 ms", "p99", false},
+		{"system.busy_fraction", "busy", "busy", false},
+		{"system.kv_usage.max", "KV max", "KVmax", false},
+	}
+}
+
+// Tile is a number in the playground with a title and a remark. {PATH UNIT DIGITS} in a text stands for a number of the
+// summary; the units are those of the page's formats: plain, fraction, ms and usd. A tile is hidden if the number in its
+// text is unknown, unless Always is set.
+type Tile struct {
+	Title  string `json:"title"`
+	Text   string `json:"text"`
+	Remark string `json:"remark"`
+	Always bool   `json:"always"`
+}
+
+// Tiles returns the tiles of the playground in order.
+func Tiles() []Tile {
+	return []Tile{
+		{"Output tokens/s", "{throughput.output_tokens_per_s plain 3}", "{throughput.requests_per_s plain 3} requests/s",
+			true},
+		{"Time to first token", "{latency_ms.ttft.p50 ms 2} · {latency_ms.ttft.p95 ms 2}", "median · p95", true},
+		{"Time per output token", "{latency_ms.tpot.p50 ms 2} · {latency_ms.tpot.p95 ms 2}", "median · p95", true},
+		{"In the batch", "{concurrency.running.mean plain 3}",
+			"{concurrency.queue_depth.mean plain 1} waiting, on average", true},
+		{"KV cache", "{system.kv_usage.mean fraction}",
+			"{system.kv_usage.max fraction} at most, {system.preemptions plain} preempted", false},
+	}
+}
+
 func requestMetrics() []Metric {
 	return []Metric{
 		{Path: "requests.offered", Title: "requests offered", Unit: "requests", Pool: Sum, CSV: "offered"},
 		{Path: "requests.completed", Title: "requests completed", Unit: "requests", Better: Higher, Pool: Sum,
-			CSV: "completed"},
+			CSV: "completed", Prometheus: "vllm:request_success_total"},
 		{Path: "requests.rejected", Title: "requests rejected", Unit: "requests", Better: Lower, Pool: Sum,
 			CSV: "rejected"},
+		{Path: "requests.rejected_too_long", Title: "requests rejected as too long", Unit: "requests", Better: Lower,
+			Pool: Sum, Line: RequestsLine, Label: "rejected as too long"},
 		{Path: "requests.rejected_busy", Title: "requests rejected by a queue limit", Unit: "requests", Better: Lower,
 			Pool: Sum,
-			CSV:  "rejected_busy"},
-		{Path: "requests.rejected_too_long", Title: "requests rejected as too long", Unit: "requests", Better: Lower,
-			Pool: Sum},
+			CSV:  "rejected_busy", Line: RequestsLine, Label: "rejected as busy"},
 		{Path: "requests.timed_out", Title: "requests timed out", Unit: "requests", Better: Lower, Pool: Sum,
-			CSV: "timed_out"},
+			CSV: "timed_out", Line: RequestsLine, Label: "timed out"},
 		{Path: "requests.cancelled", Title: "requests cancelled", Unit: "requests", Better: Lower, Pool: Sum,
-			CSV: "cancelled"},
-		{Path: "requests.failed", Title: "requests failed", Unit: "requests", Better: Lower, Pool: Sum},
-		{Path: "requests.in_system_at_end", Title: "requests in the system at the end", Unit: "requests", Pool: Sum},
+			CSV: "cancelled", Line: RequestsLine, Label: "cancelled"},
+		{Path: "requests.failed", Title: "requests failed", Unit: "requests", Better: Lower, Pool: Sum, Line: RequestsLine, Label: "failed"},
+		{Path: "requests.in_system_at_end", Title: "requests in the system at the end", Unit: "requests", Pool: Sum, Line: RequestsLine, Label: "in the system at the end"},
 		{Path: "requests.attempts", Title: "attempts sent", Unit: "attempts", Pool: Sum, CSV: "attempts"},
 		{Path: "requests.retries", Title: "retries", Unit: "attempts", Better: Lower, Pool: Sum, CSV: "retries"},
 		{Path: "requests.retried_after.ttft_timeout", Title: "retries after a TTFT timeout", Unit: "attempts",
-			Better: Lower, Pool: Sum},
+			Better: Lower, Pool: Sum, Line: AttemptsLine, Label: "TTFT timeouts"},
 		{Path: "requests.retried_after.timeout", Title: "retries after a timeout", Unit: "attempts", Better: Lower,
-			Pool: Sum},
+			Pool: Sum, Line: AttemptsLine, Label: "timeouts"},
 		{Path: "requests.retried_after.busy", Title: "retries after a rejection", Unit: "attempts", Better: Lower,
-			Pool: Sum},
+			Pool: Sum, Line: AttemptsLine, Label: "refusals"},
 		{Path: "requests.retried_after.connection", Title: "retries after a lost connection", Unit: "attempts",
-			Better: Lower, Pool: Sum},
+			Better: Lower, Pool: Sum, Line: AttemptsLine, Label: "lost connections"},
 		{Path: "sessions.begun", Title: "conversations", Unit: "conversations", Pool: Sum},
 		{Path: "sessions.turns", Title: "turns of conversations", Unit: "requests", Pool: Sum},
 		{Path: "sessions.too_long", Title: "conversations that reached the longest context", Unit: "conversations",
@@ -87,10 +158,10 @@ func requestMetrics() []Metric {
 
 func tokenMetrics() []Metric {
 	return []Metric{
-		{Path: "tokens.input", Title: "prompt tokens", Unit: "tokens", Pool: Sum},
+		{Path: "tokens.input", Title: "prompt tokens", Unit: "tokens", Pool: Sum, Prometheus: "vllm:prompt_tokens_total"},
 		{Path: "tokens.cached_input", Title: "prompt tokens found in the prefix cache", Unit: "tokens", Better: Higher,
 			Pool: Sum},
-		{Path: "tokens.output", Title: "output tokens", Unit: "tokens", Better: Higher, Pool: Sum},
+		{Path: "tokens.output", Title: "output tokens", Unit: "tokens", Better: Higher, Pool: Sum, Prometheus: "vllm:generation_tokens_total"},
 		{Path: "tokens.output_successful", Title: "output tokens of completed requests", Unit: "tokens", Better: Higher,
 			Pool: Sum},
 		{Path: "tokens.output_good", Title: "output tokens of good requests", Unit: "tokens", Better: Higher,
@@ -155,11 +226,51 @@ func distributionMetrics(path, title, unit string, better Better, unbounded bool
 	return list
 }
 
+// LatencyMetric is a latency whose statistics are in the catalogue. An SLO can limit them.
+type LatencyMetric struct {
+	Name         string // in paths and in keys of an SLO
+	Title, Label string // in sentences; in tables
+	PerToken     bool   // a limit may also be given as a speed in tokens per second
+	Prometheus   string // as in [Metric]
+	Of           func(*Latency) *Distribution
+}
+
+// Path is the path of the distribution.
+func (l *LatencyMetric) Path() string { return "latency_ms." + l.Name }
+
+// LatencyMetrics returns the latencies in the order of tables.
+func LatencyMetrics() []LatencyMetric {
+	return []LatencyMetric{
+		{"ttft", "TTFT", "TTFT", false, "vllm:time_to_first_token_seconds",
+			func(l *Latency) *Distribution { return &l.TTFT }},
+		{"tpot", "TPOT", "TPOT", true, "vllm:request_time_per_output_token_seconds",
+			func(l *Latency) *Distribution { return &l.TPOT }},
+		{"itl", "ITL", "ITL", true, "vllm:inter_token_latency_seconds",
+			func(l *Latency) *Distribution { return &l.ITL }},
+		{"e2e", "E2E", "E2E", false, "vllm:e2e_request_latency_seconds",
+			func(l *Latency) *Distribution { return &l.E2E }},
+		{"queue", "queue time", "queue", false, "vllm:request_queue_time_seconds",
+			func(l *Latency) *Distribution { return &l.Queue }},
+	}
+}
+
+// latencyMetric returns the latency of a name; ok is false if there is none.
+func latencyMetric(name string) (m LatencyMetric, ok bool) {
+	for _, l := range LatencyMetrics() {
+		if l.Name == name {
+			return l, true
+		}
+	}
+	return LatencyMetric{}, false
+}
+
 func latencyMetrics() []Metric {
 	var list []Metric
-	for _, l := range [...]struct{ name, title string }{{"ttft", "TTFT"}, {"tpot", "TPOT"}, {"itl", "ITL"},
-		{"e2e", "E2E"}, {"queue", "queue time"}} {
-		list = append(list, distributionMetrics("latency_ms."+l.name, l.title, "ms", Lower, true, l.name)...)
+	for _, l := range LatencyMetrics() {
+		statistics := distributionMetrics(l.Path(), l.Title, "ms", Lower, true, l.Name)
+		statistics[0].Prometheus = l.Prometheus + "_count"
+		statistics[1].Prometheus = l.Prometheus + "_sum / " + l.Prometheus + "_count"
+		list = append(list, statistics...)
 	}
 	list = append(list, Metric{Path: "latency_ms.with_failures.failures", Title: "failures counted as infinitely slow",
 		Unit:   "requests",
@@ -226,10 +337,10 @@ func systemMetrics() []Metric {
 	return []Metric{
 		{Path: "system.iterations", Title: "iterations", Unit: "iterations", Pool: Sum},
 		{Path: "system.busy_fraction", Title: "fraction of time with a batch running", Pool: PerWindow,
-			CSV: "busy_fraction"},
-		{Path: "system.mfu", Title: "MFU", Better: Higher, Pool: PerWindow, CSV: "mfu"},
-		{Path: "system.mbu", Title: "MBU", Better: Higher, Pool: PerWindow, CSV: "mbu"},
-		{Path: "system.kv_usage.mean", Title: "KV cache usage, mean", Pool: PerWindow, CSV: "kv_usage_mean"},
+			CSV: "busy_fraction", Line: GPULine, Label: "busy"},
+		{Path: "system.mfu", Title: "MFU", Better: Higher, Pool: PerWindow, CSV: "mfu", Line: GPULine, Label: "MFU"},
+		{Path: "system.mbu", Title: "MBU", Better: Higher, Pool: PerWindow, CSV: "mbu", Line: GPULine, Label: "MBU"},
+		{Path: "system.kv_usage.mean", Title: "KV cache usage, mean", Pool: PerWindow, CSV: "kv_usage_mean", Prometheus: "vllm:kv_cache_usage_perc"},
 		{Path: "system.kv_usage.max", Title: "KV cache usage, maximum", Pool: Max, CSV: "kv_usage_max"},
 		{Path: "system.kv_usage.sd", Title: "KV cache usage, standard deviation", Pool: RootMeanSquare,
 			CSV: "kv_usage_sd"},
@@ -238,24 +349,24 @@ func systemMetrics() []Metric {
 			CSV:  "kv_reserved_mean"},
 		{Path: "system.kv_blocks", Title: "KV blocks", Unit: "blocks", Pool: First},
 		{Path: "system.preemptions", Title: "preemptions", Unit: "preemptions", Better: Lower, Pool: Sum,
-			CSV: "preemptions"},
+			CSV: "preemptions", Prometheus: "vllm:num_preemptions_total"},
 		{Path: "system.prefix_hit_rate", Title: "prefix cache hit rate", Better: Higher, Pool: PerPromptToken,
-			CSV: "prefix_hit_rate"},
+			CSV: "prefix_hit_rate", Line: CacheLine, Label: "prefix hits"},
 		{Path: "system.error_rate", Title: "error rate", Better: Lower, Pool: ShareOfRequests, CSV: "error_rate"},
 		{Path: "system.gap_fraction", Title: "gap fraction", Better: Lower, Pool: PerWindow, CSV: "gap_fraction"},
 		{Path: "system.gap_fraction_seed", Title: "gap fraction with free seats", Better: Lower, Pool: PerWindow,
 			CSV: "gap_fraction_seed"},
-		{Path: "system.gap_by_cause.kv", Title: "waiting for KV blocks", Better: Lower, Pool: PerWindow},
+		{Path: "system.gap_by_cause.kv", Title: "waiting for KV blocks", Better: Lower, Pool: PerWindow, Line: WaitingLine, Label: "KV"},
 		{Path: "system.gap_by_cause.token_budget", Title: "waiting for the token budget", Better: Lower,
-			Pool: PerWindow},
-		{Path: "system.gap_by_cause.seats", Title: "waiting for seats", Better: Lower, Pool: PerWindow},
-		{Path: "system.gap_by_cause.policy", Title: "waiting for the policy", Better: Lower, Pool: PerWindow},
-		{Path: "system.gap_by_cause.idle", Title: "waiting while nothing runs", Better: Lower, Pool: PerWindow},
+			Pool: PerWindow, Line: WaitingLine, Label: "token budget"},
+		{Path: "system.gap_by_cause.seats", Title: "waiting for seats", Better: Lower, Pool: PerWindow, Line: WaitingLine, Label: "seats"},
+		{Path: "system.gap_by_cause.policy", Title: "waiting for the policy", Better: Lower, Pool: PerWindow, Line: WaitingLine, Label: "policy"},
+		{Path: "system.gap_by_cause.idle", Title: "waiting while nothing runs", Better: Lower, Pool: PerWindow, Line: WaitingLine, Label: "idle"},
 		{Path: "system.gap_by_cause.boundary", Title: "waiting for the end of an iteration", Better: Lower,
-			Pool: PerWindow},
-		{Path: "system.speculative.drafted", Title: "draft tokens", Unit: "tokens", Pool: Sum},
+			Pool: PerWindow, Line: WaitingLine, Label: "iteration boundary"},
+		{Path: "system.speculative.drafted", Title: "draft tokens", Unit: "tokens", Pool: Sum, Prometheus: "vllm:spec_decode_num_draft_tokens_total"},
 		{Path: "system.speculative.accepted", Title: "accepted draft tokens", Unit: "tokens", Better: Higher,
-			Pool: Sum},
+			Pool: Sum, Prometheus: "vllm:spec_decode_num_accepted_tokens_total"},
 		{Path: "system.speculative.acceptance_rate", Title: "draft acceptance rate", Better: Higher, Pool: Mean},
 		{Path: "system.speculative.tokens_per_step", Title: "tokens per decoding step", Unit: "tokens", Better: Higher,
 			Pool: Mean},
@@ -266,24 +377,31 @@ func systemMetrics() []Metric {
 func gpuTimeMetrics() []Metric {
 	var list []Metric
 	for _, part := range [...]struct {
-		name, title string
-		better      Better
+		name, title, label string
+		better             Better
 	}{
-		{"useful", "useful", Higher}, {"recompute", "recomputed after a preemption", Lower},
-		{"cache_miss", "recomputed after a prefix cache eviction", Lower},
-		{"cancelled", "attempts that did not complete", Lower},
-		{"rejected_drafts", "rejected drafts", Lower}, {"padding", "padding", Lower},
-		{"swap", "KV copies to and from the host", Lower},
-		{"host", "waiting for the host", Lower}, {"pipeline_bubble", "pipeline bubbles", Lower},
-		{"idle", "idle", Lower},
-		{"idle_by_cause.no_requests", "idle, no requests", Neither},
-		{"idle_by_cause.elsewhere", "idle, requests at other replicas", Lower},
-		{"idle_by_cause.front_end", "idle, requests in the network or front end", Lower},
-		{"idle_by_cause.starting", "idle, replica starting", Lower},
-		{"idle_by_cause.down", "idle, replica down", Lower},
+		{"useful", "useful", "useful", Higher},
+		{"recompute", "recomputed after a preemption", "recompute", Lower},
+		{"cache_miss", "recomputed after a prefix cache eviction", "cache misses", Lower},
+		{"cancelled", "attempts that did not complete", "cancelled", Lower},
+		{"rejected_drafts", "rejected drafts", "rejected drafts", Lower},
+		{"padding", "padding", "padding", Lower},
+		{"swap", "KV copies to and from the host", "swap", Lower},
+		{"host", "waiting for the host", "waiting for the host", Lower},
+		{"pipeline_bubble", "pipeline bubbles", "pipeline bubbles", Lower},
+		{"idle", "idle", "idle", Lower},
+		{"idle_by_cause.no_requests", "idle, no requests", "", Neither},
+		{"idle_by_cause.elsewhere", "idle, requests at other replicas", "", Lower},
+		{"idle_by_cause.front_end", "idle, requests in the network or front end", "", Lower},
+		{"idle_by_cause.starting", "idle, replica starting", "", Lower},
+		{"idle_by_cause.down", "idle, replica down", "", Lower},
 	} {
-		list = append(list, Metric{Path: "system.gpu_seconds." + part.name, Title: "GPU time: " + part.title,
-			Unit: "GPU s", Better: part.better, Pool: Sum})
+		m := Metric{Path: "system.gpu_seconds." + part.name, Title: "GPU time: " + part.title, Unit: "GPU s",
+			Better: part.better, Pool: Sum, Label: part.label}
+		if m.Label != "" {
+			m.Line = GPUTimeLine
+		}
+		list = append(list, m)
 	}
 	return list
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -62,11 +63,27 @@ func TestMetricsAreComplete(t *testing.T) {
 			t.Errorf("%s is no number of a summary", m.Path)
 		}
 	}
+	for _, tile := range Tiles() {
+		for _, number := range regexp.MustCompile(`{([^ }]+)`).FindAllStringSubmatch(tile.Text+tile.Remark, -1) {
+			MetricAt(number[1]) // panics if there is none
+		}
+	}
+	for _, column := range CurveColumns() {
+		MetricAt(column.Path)
+	}
 	for _, path := range csvPaths() {
 		if MetricAt(path).CSV == "" {
 			t.Errorf("%s is a column without a name", path)
 		}
 	}
+}
+
+// code formats a name as Markdown code.
+func code(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "`" + name + "`"
 }
 
 const metricsPage = "../docs/metrics.md"
@@ -82,18 +99,16 @@ This page lists every number of a summary (` + "`summary.json`" + `) by its path
 * **Better** says which direction is an improvement; it is empty for a fact about the run.
 * **Replications** says how the numbers of several runs become one.
 * **CSV** is the column in ` + "`curve.csv`" + `.
+* **vLLM** is the metric that measures the same in the Prometheus output of vLLM and of Clifftop.
 * A number of a replica, a traffic phase or a class has the same name below ` +
 		"`replicas.*`, `stages.*` or `classes.*`" + `.
 
-| Path | Meaning | Unit | Better | Replications | CSV |
-|---|---|---|---|---|---|
+| Path | Meaning | Unit | Better | Replications | CSV | vLLM |
+|---|---|---|---|---|---|---|
 `)
 	for _, m := range Metrics() {
-		csv := ""
-		if m.CSV != "" {
-			csv = "`" + m.CSV + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", m.Path, m.Title, m.Unit, m.Better, m.Pool, csv)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", m.Path, m.Title, m.Unit, m.Better, m.Pool,
+			code(m.CSV), code(m.Prometheus))
 	}
 	if *update {
 		if err := os.WriteFile(metricsPage, []byte(b.String()), 0o644); err != nil {

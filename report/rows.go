@@ -23,8 +23,8 @@ func oneOrZero(yes *bool) *float64 {
 // A cell is empty where the number is unknown or has no sample; stationary is 1 or 0.
 func CSVColumns() []string {
 	var names []string
-	for _, path := range csvPaths() {
-		names = append(names, MetricAt(path).CSV)
+	for _, m := range metricsAt(csvPaths()...) {
+		names = append(names, m.CSV)
 	}
 	return names
 }
@@ -42,10 +42,10 @@ func (s *Summary) WriteCSV(w io.Writer) error {
 // summary are empty.
 func (s *Summary) CSVRow() []string {
 	var cells []string
-	for _, path := range csvPaths() {
+	for _, m := range metricsAt(csvPaths()...) {
 		var v *float64
 		if s != nil {
-			v = MetricAt(path).Of(s)
+			v = m.Of(s)
 		}
 		cells = append(cells, string(appendFloat(nil, v)))
 	}

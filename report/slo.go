@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -28,7 +27,7 @@ type SLO struct {
 
 // Objective limits one statistic of a latency.
 type Objective struct {
-	Metric     string  // ttft, tpot, itl, e2e or queue
+	Metric     string  // the name of one of [LatencyMetrics]
 	Percentile float64 // above 0 and below 100; 0 is the mean
 	Limit      clock.Duration
 }
@@ -51,8 +50,14 @@ func (o Objective) Key() string { return o.Metric + "_" + o.Statistic() }
 // ParseObjective reads a key such as "ttft_p95", the inverse of [Objective.Key]. The limit is left to the caller.
 func ParseObjective(key string) (Objective, error) {
 	metric, statistic, _ := strings.Cut(key, "_")
-	if !slices.Contains([]string{"ttft", "tpot", "itl", "e2e", "queue"}, metric) {
-		return Objective{}, fmt.Errorf("%q is not a metric (want ttft, tpot, itl, e2e or queue)", metric)
+	if _, ok := latencyMetric(metric); !ok {
+		var names []string
+		for _, l := range LatencyMetrics() {
+			names = append(names, l.Name)
+		}
+		last := len(names) - 1
+		return Objective{}, fmt.Errorf("%q is not a metric (want %s or %s)", metric, strings.Join(names[:last], ", "),
+			names[last])
 	}
 	if statistic == "mean" {
 		return Objective{Metric: metric}, nil
@@ -75,11 +80,8 @@ func LimitName(key string) string {
 	if err != nil {
 		return strings.ReplaceAll(key, "_", " ")
 	}
-	metric := o.Metric
-	if metric != "queue" {
-		metric = strings.ToUpper(metric)
-	}
-	return metric + " " + strings.ReplaceAll(o.Statistic(), "_", ".")
+	metric, _ := latencyMetric(o.Metric)
+	return metric.Label + " " + strings.ReplaceAll(o.Statistic(), "_", ".")
 }
 
 // MarshalJSON writes a map: limits by key, such as "ttft_p95": "800ms", and the shares where they are asked for.

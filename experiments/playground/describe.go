@@ -4,6 +4,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/lessons"
 	"clifftop/experiments/scenario"
+	"clifftop/report"
 )
 
 // Description is the information that a page needs before the first run.
@@ -16,6 +17,7 @@ type Description struct {
 	Routers  *experiments.Listing `json:"routers"`
 	// Choices are the possible values of some keys.
 	Choices map[string][]string `json:"choices"`
+	Tiles   []report.Tile       `json:"tiles"`
 	Lessons []Tour              `json:"lessons"`
 }
 
@@ -39,7 +41,8 @@ type TourStep struct {
 
 // Describe returns the description.
 func (p *Player) Describe() (*Description, error) {
-	d := &Description{Clifftop: experiments.Version, Choices: map[string][]string{}}
+	d := &Description{Clifftop: experiments.Version, Choices: map[string][]string{},
+		Tiles: report.Tiles()}
 	for kind, to := range map[string]**experiments.Listing{"models": &d.Models, "gpus": &d.GPUs,
 		"policies": &d.Policies, "presets": &d.Presets, "routers": &d.Routers} {
 		l, err := experiments.Catalog(kind)

@@ -17,8 +17,8 @@ import (
 // SLO is the service-level objective: limits on statistics of latency, such as ttft_p95, and the
 // fraction of requests that must keep within them.
 type SLO struct {
-	// Limits maps METRIC_STATISTIC to its limit. The metrics are ttft, tpot, itl, e2e and queue; the
-	// statistics mean and percentiles such as p50, p95 and p99_9.
+	// Limits maps METRIC_STATISTIC to its limit. The metrics are those of [report.LatencyMetrics]; the statistics mean
+	// and percentiles such as p50, p95 and p99_9.
 	Limits map[string]unit.Duration
 	// Attainment is the fraction wanted, 0 to 1; nil asks for none.
 	Attainment *float64
@@ -28,24 +28,30 @@ type SLO struct {
 }
 
 // The syntax of a limit's key. Limits on the time of a token may be written as a speed too.
-const (
-	sloStatistic    = `_(mean|p([1-9]|[1-9][0-9])(_[0-9]{1,3})?)$`
-	sloPattern      = `^(ttft|tpot|itl|e2e|queue)` + sloStatistic
-	sloTokenPattern = `^(tpot|itl)` + sloStatistic
-	sloOtherPattern = `^(ttft|e2e|queue)` + sloStatistic
+var (
+	sloTokenPattern = limitPattern(true)
+	sloOtherPattern = limitPattern(false)
+	sloTokenKey     = regexp.MustCompile(sloTokenPattern)
+	sloOtherKey     = regexp.MustCompile(sloOtherPattern)
 )
 
-var (
-	sloKey      = regexp.MustCompile(sloPattern)
-	sloTokenKey = regexp.MustCompile(sloTokenPattern)
-)
+// limitPattern is the syntax of keys for the metrics that are times per token, or for the others.
+func limitPattern(perToken bool) string {
+	var names []string
+	for _, l := range report.LatencyMetrics() {
+		if l.PerToken == perToken {
+			names = append(names, l.Name)
+		}
+	}
+	return `^(` + strings.Join(names, "|") + `)_(mean|p([1-9]|[1-9][0-9])(_[0-9]{1,3})?)$`
+}
 
 // sloKeys are all keys that an SLO can have.
 func sloKeys() []string {
 	keys := []string{"attainment", "wait_probability"}
-	for _, metric := range []string{"ttft", "tpot", "itl", "e2e", "queue"} {
+	for _, l := range report.LatencyMetrics() {
 		for _, statistic := range []string{"mean", "p50", "p90", "p95", "p99", "p99_9"} {
-			keys = append(keys, metric+"_"+statistic)
+			keys = append(keys, l.Name+"_"+statistic)
 		}
 	}
 	return keys
@@ -130,7 +136,7 @@ func (s *SLO) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 			d.Value(f.Value, full, &s.Attainment, `range:"[0,1]"`)
 		case f.Name == "wait_probability":
 			d.Value(f.Value, full, &s.WaitProbability, `range:"[0,1]"`)
-		case sloKey.MatchString(f.Name):
+		case sloTokenKey.MatchString(f.Name) || sloOtherKey.MatchString(f.Name):
 			s.Limits[f.Name] = decodeLimit(d, f, full)
 		default:
 			d.Fault(f.At, full, "unknown key (want a metric and a statistic, such as ttft_p95, or attainment or wait_probability)", yamldoc.DidYouMean(f.Name, sloKeys()))

@@ -96,18 +96,17 @@ func (c summariser) fractions(w *window) []fraction {
 // latencyFractions are the sums of latencies over the requests that arrived in a bucket, in milliseconds, and their
 // number.
 func (c summariser) latencyFractions(w *window) []fraction {
-	of := [...]int{ttft, tpot, e2e, queue}
-	list := make([]fraction, len(of))
-	for i, name := range [...]string{"ttft", "tpot", "e2e", "queue"} {
+	list := make([]fraction, len(latencyNames))
+	for i, name := range latencyNames {
 		list[i] = fraction{path: "latency_ms." + name + ".mean", num: make([]float64, w.to-w.from),
 			den: make([]float64, w.to-w.from)}
 	}
 	if c.folded {
 		for k := w.from; k < w.to; k++ {
 			if sk := c.line.detail[k].sketch; sk != nil {
-				for i, metric := range of {
-					list[i].num[k-w.from], list[i].den[k-w.from] = sk[metric].Sum().Float64()*1e-9,
-						float64(sk[metric].Count())
+				for i := range list {
+					list[i].num[k-w.from], list[i].den[k-w.from] = sk[i].Sum().Float64()*1e-9,
+						float64(sk[i].Count())
 				}
 			}
 		}
@@ -118,8 +117,8 @@ func (c summariser) latencyFractions(w *window) []fraction {
 			return
 		}
 		k := min(c.line.index(x.arrival), w.to-1) - w.from
-		for i, metric := range of {
-			if v, ok := x.value(metric); ok {
+		for i := range list {
+			if v, ok := x.value(i); ok {
 				list[i].num[k] += v * 1e-9
 				list[i].den[k]++
 			}

@@ -60,7 +60,7 @@ func (c summariser) within(o *report.Objective, w *window, d *detail) (within, n
 	if o.Metric == "itl" {
 		return d.itl.AtMost(int64(o.Limit) * clock.FemtosPerPico), int64(d.itl.Count())
 	}
-	metric := map[string]int{"ttft": ttft, "tpot": tpot, "e2e": e2e, "queue": queue}[o.Metric]
+	metric := latencyNamed(o.Metric)
 	if c.folded {
 		h := &d.sketch[metric]
 		return h.AtMost(int64(o.Limit)), int64(h.Count())

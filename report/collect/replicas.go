@@ -181,9 +181,6 @@ func (c *Collector) ReplicaSeries() [][]report.SeriesPoint {
 	return all
 }
 
-// replicaMetrics are the latencies that are told of replicas.
-var replicaMetrics = [...]int{ttft, tpot, e2e, queue}
-
 // replicaLatencies are the latencies by replica, but for the inter-token gaps.
 func (c summariser) replicaLatencies(w *window) []report.ReplicaLatency {
 	const msPerPico = 1e-9
@@ -193,7 +190,7 @@ func (c summariser) replicaLatencies(w *window) []report.ReplicaLatency {
 	}
 	if c.folded {
 		for i, p := range c.parts {
-			for _, m := range replicaMetrics {
+			for m := range latencyNames {
 				*field(&all[i], m) = report.DistributionOfHistogram(&p.samples[m], msPerPico)
 			}
 		}
@@ -210,7 +207,7 @@ func (c summariser) replicaLatencies(w *window) []report.ReplicaLatency {
 		ends[i+1] += ends[i]
 	}
 	values, next := make([]float64, ends[len(c.parts)]), make([]int, len(c.parts))
-	for _, m := range replicaMetrics {
+	for m := range latencyNames {
 		copy(next, ends)
 		c.kept.each(func(x *sample) {
 			if y, ok := x.value(m); ok && within(x) {
@@ -227,7 +224,7 @@ func (c summariser) replicaLatencies(w *window) []report.ReplicaLatency {
 
 // sketched counts a sample where all cannot be kept.
 func (p *part) sketched(s *sample) {
-	for _, m := range replicaMetrics {
+	for m := range latencyNames {
 		if v, ok := s.value(m); ok {
 			p.samples[m].Record(int64(v), 1)
 		}

@@ -2,6 +2,7 @@ package collect
 
 import (
 	"math"
+	"slices"
 
 	"clifftop/report/stats"
 	"clifftop/sim/clock"
@@ -34,6 +35,12 @@ const (
 	flightTPS
 	metrics
 )
+
+// latencyNames are the names in the catalogue of the metrics that are latencies.
+var latencyNames = [...]string{ttft: "ttft", tpot: "tpot", e2e: "e2e", queue: "queue"}
+
+// latencyNamed is the metric with a name of the catalogue; -1 if it is not measured per request.
+func latencyNamed(name string) int { return slices.Index(latencyNames[:], name) }
 
 // value is a metric of the sample, in picoseconds or in tokens per second. ok is false where the
 // request has none.

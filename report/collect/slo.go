@@ -10,8 +10,8 @@ import (
 	"clifftop/sim/clock"
 )
 
-// limits are the strictest limits on single requests; noLimit where there is none.
-type limits struct{ ttft, tpot, e2e, queue clock.Duration }
+// limits are the strictest limits on single requests, by metric; noLimit where there is none.
+type limits [len(latencyNames)]clock.Duration
 
 const noLimit = clock.Duration(clock.Never)
 
@@ -21,25 +21,27 @@ func newLimits(s *report.SLO) limits {
 		return l
 	}
 	for _, o := range s.Objectives {
-		of := map[string]*clock.Duration{"ttft": &l.ttft, "tpot": &l.tpot, "itl": &l.tpot, "e2e": &l.e2e,
-			"queue": &l.queue}[o.Metric]
-		if of == nil {
-			panic("report: an objective limits " + strconv.Quote(o.Metric) + ", which is no metric")
+		metric := latencyNamed(o.Metric)
+		if o.Metric == "itl" { // a request is judged by the mean of its gaps
+			metric = tpot
 		}
-		*of = min(*of, o.Limit)
+		if metric < 0 {
+			panic("report: an objective limits " + strconv.Quote(o.Metric) + ", which is not a metric")
+		}
+		l[metric] = min(l[metric], o.Limit)
 	}
 	return l
 }
 
 func (l *limits) good(s *sample) bool {
-	if s.ttft > l.ttft || s.e2e > l.e2e || s.queue > l.queue {
+	if s.ttft > l[ttft] || s.e2e > l[e2e] || s.queue > l[queue] {
 		return false
 	}
-	if s.tokens <= 1 || l.tpot == noLimit {
+	if s.tokens <= 1 || l[tpot] == noLimit {
 		return true
 	}
 	// (e2e-ttft)/(tokens-1) ≤ limit, without rounding.
-	hi, lo := bits.Mul64(uint64(l.tpot), uint64(s.tokens-1))
+	hi, lo := bits.Mul64(uint64(l[tpot]), uint64(s.tokens-1))
 	return hi > 0 || uint64(s.e2e-s.ttft) <= lo
 }
 
@@ -50,7 +52,7 @@ func (c summariser) statistic(o *report.Objective, w *window, d *detail, quick, 
 	if o.Metric == "itl" {
 		return d.itl.QuantileAmong(q, quick, never) / clock.FemtosPerPico
 	}
-	metric := map[string]int{"ttft": ttft, "tpot": tpot, "e2e": e2e, "queue": queue}[o.Metric]
+	metric := latencyNamed(o.Metric)
 	if c.folded {
 		return d.sketch[metric].QuantileAmong(q, quick, never)
 	}

@@ -16,7 +16,7 @@ func (c *Curve) WriteMarkdown(w io.Writer) error {
 		return err
 	}
 	var b strings.Builder
-	head, rows := c.brief()
+	head, rows := c.brief(false)
 	b.WriteString("| " + strings.Join(head, " | ") + " |\n|" + strings.Repeat("---:|", len(head)) + "\n")
 	for _, row := range rows {
 		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
@@ -34,16 +34,27 @@ func (c *Curve) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// brief are the few columns that fit a page. Beside a rate stands the one that there was.
-func (c *Curve) brief() (head []string, rows [][]string) {
-	isRate, precision := report.LastKey(c.Over) == "rate", 6
-	if isRate {
+// columns are those of the table after the first.
+func (c *Curve) columns() []report.CurveColumn {
+	return slices.DeleteFunc(report.CurveColumns(), func(column report.CurveColumn) bool {
+		return column.RateOnly && report.LastKey(c.Over) != "rate"
+	})
+}
+
+// brief returns the table: the load and the columns that fit a page.
+func (c *Curve) brief(narrow bool) (head []string, rows [][]string) {
+	precision := 6
+	if report.LastKey(c.Over) == "rate" {
 		precision = 5
 	}
-	head = []string{report.LastKey(c.Over), "req/s", "out tok/s", "TTFT p50 ms", "p99 ms", "TPOT p50 ms", "p99 ms",
-		"busy", "KV max"}
-	if isRate {
-		head = slices.Insert(head, 1, "offered")
+	head = []string{report.LastKey(c.Over)}
+	columns := c.columns()
+	for _, column := range columns {
+		if narrow {
+			head = append(head, column.Narrow)
+		} else {
+			head = append(head, column.Title)
+		}
 	}
 	for _, p := range c.Points {
 		row := []string{layout.Significant(p.Value, precision)}
@@ -55,9 +66,10 @@ func (c *Curve) brief() (head []string, rows [][]string) {
 			s = &report.Summary{}
 		}
 		half := []string{"  ±"}
-		for _, n := range pointNumbers(s, isRate) {
-			row = append(row, layout.Cell(n.value))
-			half = append(half, s.HalfWidth(n.path, n.value))
+		for _, column := range columns {
+			value := report.MetricAt(column.Path).Reliable(s)
+			row = append(row, layout.Cell(value))
+			half = append(half, s.HalfWidth(column.Path, value))
 		}
 		rows = append(rows, row)
 		if s.CI95Method == report.ByReplications && slices.ContainsFunc(half[1:], func(cell string) bool {
@@ -79,28 +91,6 @@ func (c *Curve) fewSamples() string {
 	return ""
 }
 
-// quantity is a number of a summary, with its path there.
-type quantity struct {
-	path  string
-	value *float64
-}
-
-// pointNumbers are the numbers of a row of a curve's table, with the offered rate if it is wanted.
-func pointNumbers(s *report.Summary, offered bool) []quantity {
-	var row []quantity
-	for _, path := range [...]string{
-		"throughput.offered_requests_per_s", "throughput.requests_per_s", "throughput.output_tokens_per_s",
-		"latency_ms.ttft.p50", "latency_ms.ttft.p99", "latency_ms.tpot.p50", "latency_ms.tpot.p99",
-		"system.busy_fraction", "system.kv_usage.max",
-	} {
-		row = append(row, quantity{path, report.MetricAt(path).Reliable(s)})
-	}
-	if !offered {
-		row = row[1:]
-	}
-	return row
-}
-
 // WriteTable writes the points for people, in lines of at most 80 characters, and what they show.
 func (c *Curve) WriteTable(w io.Writer) error {
 	c, err := c.Shown()
@@ -108,10 +98,8 @@ func (c *Curve) WriteTable(w io.Writer) error {
 		return err
 	}
 	t := &layout.Text{}
-	head, rows := c.brief()
-	short := append(head[:len(head)-8:len(head)-8], "req/s", "tok/s", "TTFTp50", "p99", "TPOTp50", "p99", "busy",
-		"KVmax")
-	t.Grid(append([][]string{short}, rows...), 8)
+	head, rows := c.brief(true)
+	t.Grid(append([][]string{head}, rows...), 8)
 	replicated := slices.ContainsFunc(c.Points, func(p Point) bool {
 		return p.Summary != nil && p.Summary.CI95Method == report.ByReplications
 	})

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"clifftop/report"
 	"clifftop/report/export"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
@@ -304,4 +305,21 @@ func TestDashboard(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestMetricsOfTheCatalogue wants every vLLM metric that the catalogue names.
+func TestMetricsOfTheCatalogue(t *testing.T) {
+	var b bytes.Buffer
+	m := export.NewMetrics(export.MetricsInfo{MaxModelLen: 4096, Speculative: true,
+		Engines: []export.EngineInfo{{Model: "m", UsableBlocks: 100}}})
+	if err := m.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, metric := range report.Metrics() {
+		for _, name := range strings.FieldsFunc(metric.Prometheus, func(r rune) bool { return strings.ContainsRune(" /", r) }) {
+			if !strings.Contains(b.String(), "\n"+name+"{") {
+				t.Errorf("%s: no metric %s is exported", metric.Path, name)
+			}
+		}
+	}
 }

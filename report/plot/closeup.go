@@ -106,7 +106,8 @@ func percentiles(d *report.Distribution) []chart.Point {
 		part  float64
 		value *float64
 		least int64 // samples
-	}{{.5, d.P50, 2}, {.9, d.P90, 10}, {.95, d.P95, 20}, {.99, d.P99, fewest}, {.999, d.P999, 10 * fewest},
+	}{{.5, d.P50, 2}, {.9, d.P90, 10}, {.95, d.P95, 20}, {.99, d.P99, report.MinSamplesP99},
+		{.999, d.P999, report.MinSamplesP999},
 		{1, d.Max, 1}} {
 		if v, ok := number(q.value); ok && v > 0 && d.N >= q.least {
 			points = append(points, chart.Point{X: v, Y: q.part})

@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"clifftop/report"
 	"fmt"
 	"slices"
 	"strings"
@@ -188,7 +189,7 @@ func (v *sweep) latencyNotes() []string {
 	notes := append(v.barNotes(), v.failureNotes()...)
 	if slices.ContainsFunc(v.points, func(p point) bool {
 		n := min(p.summary.Latency.TTFT.N, p.summary.Latency.TPOT.N)
-		return n > 0 && n < fewest
+		return n > 0 && n < report.MinSamplesP99
 	}) {
 		notes = append(notes, "No p99 where fewer than 1,000 requests were measured.")
 	}

@@ -248,44 +248,16 @@ func perUser(s *report.Summary) *float64 {
 	return &speed
 }
 
-// fewest is how many samples a 99th percentile needs.
-const fewest = 1000
-
-// latency reads a statistic such as "p95" of "ttft" or "tpot"; a p99 or p99_9 of too few samples is unknown.
+// latency reads a statistic such as "p95" of "ttft" or "tpot"; nil for one that a summary does not have. A p99 or p99_9
+// of too few samples is unknown.
 func latency(metric, stat string) statistic {
+	path := "latency_ms." + metric
+	m, n := report.FindMetric(report.JoinPath(path, stat)), report.FindMetric(report.JoinPath(path, "n"))
 	return func(s *report.Summary) *float64 {
-		d := &s.Latency.TTFT
-		switch metric {
-		case "tpot":
-			d = &s.Latency.TPOT
-		case "itl":
-			d = &s.Latency.ITL
-		case "e2e":
-			d = &s.Latency.E2E
-		case "queue":
-			d = &s.Latency.Queue
+		if m == nil || *n.Of(s) < float64(m.MinSamples) {
+			return nil
 		}
-		switch stat {
-		case "mean":
-			return d.Mean
-		case "p50":
-			return d.P50
-		case "p90":
-			return d.P90
-		case "p95":
-			return d.P95
-		case "p99":
-			if d.N < fewest {
-				return nil
-			}
-			return d.P99
-		case "p99_9":
-			if d.N < 10*fewest {
-				return nil
-			}
-			return d.P999
-		}
-		return nil
+		return m.Of(s)
 	}
 }
 

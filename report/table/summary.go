@@ -111,16 +111,17 @@ func windowText(s *report.Summary) string {
 func requestsText(s *report.Summary) string {
 	r := s.Requests
 	text := fmt.Sprintf("%d offered, %d completed", r.Offered, r.Completed)
-	for _, x := range []struct {
-		n    int64
-		what string
-	}{{r.RejectedLong, "rejected as too long"}, {r.RejectedBusy, "rejected as busy"}, {r.TimedOut, "timed out"},
-		{r.Cancelled, "cancelled"}, {r.Failed, "failed"}, {r.InSystemAtEnd, "in the system at the end"}} {
-		if x.n > 0 {
-			text += fmt.Sprintf(", %d %s", x.n, x.what)
+	return strings.Join(append([]string{text}, counts(s, report.RequestsLine)...), ", ")
+}
+
+// counts are the counts above 0 of a line.
+func counts(s *report.Summary, line report.Line) (texts []string) {
+	for _, m := range report.MetricsOf(line) {
+		if n := m.Of(s); n != nil && *n > 0 {
+			texts = append(texts, fmt.Sprintf("%.0f %s", *n, m.Label))
 		}
 	}
-	return text
+	return texts
 }
 
 // attemptsText tells how often clients sent again, and why; nothing if they did not.
@@ -131,16 +132,8 @@ func attemptsText(s *report.Summary) string {
 	}
 	text := fmt.Sprintf("%d, %.3g for each request; sent again after", r.Attempts,
 		float64(r.Attempts)/float64(r.Offered))
-	sep := " "
-	for _, x := range []struct {
-		n    int64
-		what string
-	}{{r.RetriedAfter.FirstTimeout, "TTFT timeouts"}, {r.RetriedAfter.Timeout, "timeouts"},
-		{r.RetriedAfter.Busy, "refusals"}, {r.RetriedAfter.Connection, "lost connections"}} {
-		if x.n > 0 {
-			text += fmt.Sprintf("%s%d %s", sep, x.n, x.what)
-			sep = ", "
-		}
+	if again := counts(s, report.AttemptsLine); len(again) > 0 {
+		text += " " + strings.Join(again, ", ")
 	}
 	return text
 }
@@ -163,21 +156,14 @@ func latencyGrid(s *report.Summary, t *layout.Text, p report.Profile) {
 	rows := [][]string{{"ms", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "n"}}
 	var few, fewer int64
 	halves := false
-	for _, m := range []struct {
-		name, path string
-		d          *report.Distribution
-	}{
-		{"TTFT", "latency_ms.ttft", &s.Latency.TTFT}, {"TPOT", "latency_ms.tpot", &s.Latency.TPOT},
-		{"ITL", "latency_ms.itl", &s.Latency.ITL},
-		{"E2E", "latency_ms.e2e", &s.Latency.E2E}, {"queue", "latency_ms.queue", &s.Latency.Queue},
-	} {
-		d := m.d
+	for _, m := range report.LatencyMetrics() {
+		d := m.Of(&s.Latency)
 		rows = append(rows, []string{
-			m.name, layout.Cell(d.Mean), layout.Cell(d.P50), layout.Cell(d.P90), layout.Cell(d.P95),
+			m.Label, layout.Cell(d.Mean), layout.Cell(d.P50), layout.Cell(d.P90), layout.Cell(d.P95),
 			layout.Cell(d.Tail(d.P99, report.MinSamplesP99)), layout.Cell(d.Tail(d.P999, report.MinSamplesP999)),
 			layout.Cell(d.Max), fmt.Sprint(d.N),
 		})
-		if row := halfWidths(s, m.path, d); row != nil {
+		if row := halfWidths(s, m.Path(), d); row != nil {
 			rows, halves = append(rows, row), true
 		}
 		if n := d.Samples(); n > 0 && n < report.MinSamplesP99 {
@@ -305,10 +291,7 @@ func goodputText(s *report.Summary) string {
 			verdict = "SLO met"
 		}
 	}
-	share := "–"
-	if g.Attainment != nil {
-		share = layout.Percent(*g.Attainment)
-	}
+	share := percent(g.Attainment)
 	if ci, ok := s.CI95["goodput.attainment"]; ok {
 		share += fmt.Sprintf(" (%s to %s)", layout.Percent(ci[0]), layout.Percent(ci[1]))
 	}
@@ -323,79 +306,70 @@ func goodputText(s *report.Summary) string {
 
 func gpuText(s *report.Summary) string {
 	y := &s.System
-	share := func(v *float64) string {
-		if v == nil {
-			return "–"
-		}
-		return layout.Percent(*v)
-	}
-	text := "busy " + share(y.BusyFraction)
-	if y.MFU != nil {
-		text += ", MFU " + share(y.MFU)
-	}
-	if y.MBU != nil {
-		text += ", MBU " + share(y.MBU)
+	parts := values(s, report.GPULine)
+	if y.BusyFraction == nil {
+		parts = append([]string{"busy –"}, parts...)
 	}
 	if y.KVBlocks != nil {
-		text += fmt.Sprintf(", KV %s (at most %s of %d blocks)", share(y.KVUsage.Mean), share(y.KVUsage.Max),
-			*y.KVBlocks)
+		parts = append(parts, fmt.Sprintf("KV %s (at most %s of %d blocks)", percent(y.KVUsage.Mean),
+			percent(y.KVUsage.Max), *y.KVBlocks))
 		if e := y.KVUsage.ReservedMean; e != nil && *e > 0 {
-			text += ", " + share(e) + " reserved and empty"
+			parts = append(parts, percent(e)+" reserved and empty")
 		}
 	}
-	text += fmt.Sprintf(", %d preemptions", y.Preemptions)
-	if y.PrefixHitRate != nil {
-		text += ", prefix hits " + share(y.PrefixHitRate)
+	parts = append(parts, fmt.Sprintf("%d preemptions", y.Preemptions))
+	return strings.Join(append(parts, values(s, report.CacheLine)...), ", ")
+}
+
+// values are the known numbers of a line.
+func values(s *report.Summary, line report.Line) (texts []string) {
+	for _, m := range report.MetricsOf(line) {
+		if v := m.Of(s); v != nil {
+			texts = append(texts, m.Label+" "+m.Text(*v))
+		}
 	}
-	return text
+	return texts
+}
+
+// percent writes a fraction, a dash if it is unknown.
+func percent(fraction *float64) string {
+	if fraction == nil {
+		return "–"
+	}
+	return layout.Percent(*fraction)
 }
 
 // lossText tells where GPU time goes, if any is lost but to idling.
 func lossText(s *report.Summary) string {
-	g := &s.System.GPUSeconds
-	parts := []struct {
-		name string
-		v    *float64
-	}{{"useful", g.Useful}, {"recompute", g.Recompute}, {"cache misses", g.CacheMiss}, {"cancelled", g.Cancelled},
-		{"rejected drafts", g.Rejected}, {"padding", g.Padding}, {"swap", g.Swap}, {"waiting for the host", g.Host},
-		{"pipeline bubbles", g.Bubble}, {"idle", g.Idle}}
+	metrics := report.MetricsOf(report.GPUTimeLine) // the first is useful, the last is idle
 	total, lost := 0.0, 0.0
-	for i, x := range parts {
-		if x.v == nil && x.name == "pipeline bubbles" {
-			continue
-		}
-		if x.v == nil {
-			return ""
-		}
-		total += *x.v
-		if i > 0 && i < len(parts)-1 {
-			lost += *x.v
+	for i, m := range metrics {
+		if v := m.Of(s); v != nil {
+			total += *v
+			if i > 0 && i < len(metrics)-1 {
+				lost += *v
+			}
 		}
 	}
 	if lost == 0 {
 		return ""
 	}
 	var texts []string
-	for _, x := range parts {
-		if x.v != nil && *x.v > 0 {
-			texts = append(texts, x.name+" "+layout.Percent(*x.v/total))
+	for _, m := range metrics {
+		if v := m.Of(s); v != nil && *v > 0 {
+			texts = append(texts, m.Label+" "+layout.Percent(*v/total))
 		}
 	}
 	return strings.Join(texts, ", ")
 }
 
 func gapText(s *report.Summary) string {
-	g := s.System.GapByCause
 	var parts []string
 	total := 0.0
-	for _, x := range []struct {
-		name string
-		v    *float64
-	}{{"KV", g.KV}, {"token budget", g.TokenBudget}, {"seats", g.Seats}, {"policy", g.Policy}, {"idle", g.Idle},
-		{"iteration boundary", g.Boundary}} {
-		if x.v != nil && *x.v > 0 {
-			parts = append(parts, x.name+" "+layout.Percent(*x.v))
-			total += *x.v
+	for _, m := range report.MetricsOf(report.WaitingLine) {
+		if v := m.Of(s); v != nil && *v > 0 {
+			parts = append(parts, m.Label+" "+layout.Percent(*v))
+			total += *v
 		}
 	}
 	if len(parts) == 0 {
@@ -404,14 +378,8 @@ func gapText(s *report.Summary) string {
 	return layout.Percent(total) + " of the time: " + strings.Join(parts, ", ")
 }
 
-// Text tells of the tiers in a line.
+// offloadText describes the tiers in a line.
 func offloadText(o *report.Offload) string {
-	percent := func(x *float64) string {
-		if x == nil {
-			return "–"
-		}
-		return layout.Percent(*x)
-	}
 	text := fmt.Sprintf("%s of prompt tokens loaded, in %s ms on average", percent(o.HitRate), layout.Cell(o.LoadMs))
 	for _, t := range o.Tiers {
 		text += fmt.Sprintf("; %s: %.3g GB in, %.3g GB out, link busy %s", t.Name, float64(t.StoredBytes)/1e9,

@@ -81,26 +81,14 @@ const (
 	Unknown            = "unknown"      // there are no numbers, or no interval, to tell by
 )
 
-// comparedPaths are the metrics by which runs are compared, in the order of tables.
-func comparedPaths() []string {
-	return []string{
-		"throughput.requests_per_s", "throughput.output_tokens_per_s",
-		"latency_ms.ttft.mean", "latency_ms.ttft.p50", "latency_ms.ttft.p99",
-		"latency_ms.tpot.mean", "latency_ms.tpot.p50", "latency_ms.tpot.p99",
-		"latency_ms.itl.p99", "latency_ms.e2e.mean", "latency_ms.e2e.p99",
-		"goodput.requests_per_s", "system.error_rate", "system.gap_fraction", "system.preemptions", "tokens.recomputed",
-		"retry_rate", "fairness", pathCost,
-	}
-}
-
 // metric is a number by which runs are compared.
 type metric struct{ *report.Metric }
 
 // compared are the metrics, in the order of tables.
 func compared() []metric {
 	var list []metric
-	for _, path := range comparedPaths() {
-		list = append(list, metric{report.MetricAt(path)})
+	for _, m := range report.ComparedMetrics() {
+		list = append(list, metric{m})
 	}
 	return list
 }
@@ -129,10 +117,8 @@ func comparedOf(runs [][]*report.Summary) []metric {
 
 // Title names a metric with its unit; it is the path of one that is not known.
 func (v *Result) Title(path string) string {
-	for _, m := range compared() {
-		if m.Path == path {
-			return m.Heading()
-		}
+	if m := report.FindMetric(path); m != nil {
+		return m.Heading()
 	}
 	return path
 }

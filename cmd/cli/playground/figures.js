@@ -6,17 +6,25 @@ Clifftop.figures = (() => {
   const finite = (v) => v !== null && v !== undefined && Number.isFinite(v);
   const per = (over, v) => (over === "users" ? `${scaled(v)} ${v === 1 ? "user" : "users"}` : `${scaled(v)} requests/s`);
 
-  // tiles are the numbers of one run, as [name, value, remark].
-  function tiles(s) {
-    const l = s.latency_ms, c = s.concurrency, r = s.requests;
-    const both = (d) => `${value(d.p50, "ms", 2)} · ${value(d.p95, "ms", 2)}`;
-    const list = [
-      ["Output tokens/s", value(s.throughput.output_tokens_per_s, "plain", 3), finite(s.throughput.requests_per_s) ? `${scaled(s.throughput.requests_per_s)} requests/s` : ""],
-      ["Time to first token", both(l.ttft), "median · p95"],
-      ["Time per output token", both(l.tpot), "median · p95"],
-      ["In the batch", value(c.running.mean, "plain", 3), `${value(c.queue_depth.mean, "plain", 1)} waiting, on average`],
-      finite(s.system.kv_usage.mean) && ["KV cache", value(s.system.kv_usage.mean, "fraction"), `${value(s.system.kv_usage.max, "fraction")} at most, ${scaled(s.system.preemptions)} preempted`],
-    ].filter(Boolean);
+  // fill writes the numbers of a summary in place of {PATH UNIT DIGITS}. known is false if all of them are unknown.
+  function fill(text, s) {
+    let known = !text.includes("{");
+    const filled = text.replace(/{([^ }]+) ([a-z]+) ?([0-9]*)}/g, (_, path, unit, digits) => {
+      const v = path.split(".").reduce((o, key) => (o ? o[key] : null), s);
+      known = known || finite(v);
+      return value(v, unit, digits ? Number(digits) : undefined);
+    });
+    return { filled, known };
+  }
+
+  // tiles are the numbers of one run, as [name, value, remark]. catalog has the tiles that are plain numbers.
+  function tiles(s, catalog) {
+    const r = s.requests;
+    const list = [];
+    for (const t of catalog) {
+      const text = fill(t.text, s), remark = fill(t.remark, s);
+      if (t.always || text.known) list.push([t.title, text.filled, remark.known ? remark.filled : ""]);
+    }
     if (r.completed < r.offered) list.push(["Completed", value(r.completed / r.offered, "fraction"), `${scaled(r.timed_out)} timed out, ${scaled(r.rejected)} rejected${r.failed ? `, ${scaled(r.failed)} failed` : ""}`]);
     if (finite(s.goodput.attainment)) list.push(["Within the SLO", value(s.goodput.attainment, "fraction"), s.goodput.met === null ? "" : s.goodput.met ? "SLO met" : "SLO missed"]);
     if (s.cost && finite(s.cost.usd_per_million_output_tokens_at_load)) list.push(["Price per million tokens", value(s.cost.usd_per_million_output_tokens_at_load, "usd", 3), `$${scaled(s.cost.usd_per_hour)} per hour`]);

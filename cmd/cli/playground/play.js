@@ -25,6 +25,7 @@
       this.query = new Clifftop.Query();
       this.charts = {};
       this.curve = { key: null, over: "rate", points: [], judged: null, done: null };
+      this.tiles = description.tiles;
       this.controls = new Clifftop.Controls($("controls"), description, this.query, () => this.changed());
       this.tour = new Clifftop.Tour($("tour"), description.lessons, (lesson, step) => this.lesson(lesson, step));
       $("version").textContent = `Clifftop ${description.clifftop}`;
@@ -121,7 +122,7 @@
       const s = point.summary;
       this.controls.show(s.scenario, point);
       $("yaml").textContent = point.yaml;
-      $("tiles").replaceChildren(...Clifftop.figures.tiles(s).map(([name, text, remark]) =>
+      $("tiles").replaceChildren(...Clifftop.figures.tiles(s, this.tiles).map(([name, text, remark]) =>
         element("div", {}, element("dt", {}, name), element("dd", {}, element("strong", {}, text), element("span", {}, remark)))));
       const warnings = s.warnings.filter((w) => w.code !== "few_samples");
       $("warnings").hidden = !warnings.length;
