@@ -41,7 +41,7 @@ func TestPolicies(t *testing.T) {
 func TestOrders(t *testing.T) {
 	for _, order := range []string{
 		"fcfs", "priority", "sjf", "srpt", "ljf", "vtc",
-		"{rule: sjf, size: both, answer_weight: 20, error: 0.5, ageing: 1s}", "{rule: srpt, size: prompt}",
+		"{rule: sjf, size: both, output_weight: 20, error: 0.5, ageing: 1s}", "{rule: srpt, size: prompt}",
 		"{rule: edf, within: 2s}", "{rule: least-slack, within: 5s, token_time: 10ms}", "{rule: vtc, clients: class}",
 	} {
 		s, err := scenario.Parse("s.yaml",

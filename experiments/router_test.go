@@ -15,7 +15,7 @@ import (
 func TestEveryRouterRuns(t *testing.T) {
 	options := map[string][]string{
 		"power-of-two": {"load: scraped, scrape: 50ms"}, "least-requests": {"ties: first", "front_ends: 3"},
-		"least-tokens": {"answer: 200", "uncached: true"},
+		"least-tokens": {"assumed_output: 200", "uncached: true"},
 		"least-queue":  {"running: true, local: true, ties: random, scrape: 1s"}, "session": {"by: user"},
 		"bounded-hash": {"by: prefix, factor: 1.1", "by: user"},
 		"prefix":       {"min_tokens: 64, max_blocks: 1000"},

@@ -33,7 +33,7 @@ func contenders() []contender {
 		{"preemptive-srpt", func() sched.Scheduler {
 			return &sched.Preemptive{VLLM: sched.VLLM{Victim: sched.LeastUrgent}}
 		},
-			func(c *engine.Config) { c.Order = sched.SRPT{Size: sched.Size{PerPrompt: 1, PerAnswer: 10}} }},
+			func(c *engine.Config) { c.Order = sched.SRPT{Size: sched.Size{PerPrompt: 1, PerOutput: 10}} }},
 		{"vllm-v0", func() sched.Scheduler { return &sched.VLLMV0{Watermark: 0.01} }, nil},
 		{"sarathi", func() sched.Scheduler { return &sched.Sarathi{Watermark: 0.01} },
 			func(c *engine.Config) { c.MaxNumBatchedTokens = 512 }},

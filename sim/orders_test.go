@@ -19,7 +19,7 @@ import (
 // orders draws an order of the queue.
 func orders(t *rapid.T) sched.Order {
 	size := sched.Size{PerPrompt: rapid.Int64Range(0, 2).Draw(t, "per prompt"),
-		PerAnswer: rapid.Int64Range(1, 3).Draw(t, "per answer")}
+		PerOutput: rapid.Int64Range(1, 3).Draw(t, "per answer")}
 	if rapid.Bool().Draw(t, "predicted") {
 		size.Error, size.Seed = rapid.Float64Range(0.1, 2).Draw(t, "error"), 5
 	}
@@ -30,7 +30,7 @@ func orders(t *rapid.T) sched.Order {
 	}).Draw(t, "order")
 	if rapid.IntRange(0, 2).Draw(t, "fair") == 0 {
 		weights := rapid.SampledFrom([][2]int64{{0, 0}, {1, 2}, {1, 0}, {0, 1}, {5, 1}}).Draw(t, "weights")
-		fair := sched.VTC{Clients: sched.ByClass, PerPrompt: weights[0], PerAnswer: weights[1]}
+		fair := sched.VTC{Clients: sched.ByClass, PerPrompt: weights[0], PerOutput: weights[1]}
 		if rapid.Bool().Draw(t, "within") {
 			fair.Within = order
 		}

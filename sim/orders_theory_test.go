@@ -12,7 +12,7 @@ import (
 func byAnswer(order func(z sched.Size) sched.Order, z sched.Size, policy func() sched.Scheduler) func() engine.Config {
 	return func() engine.Config {
 		cfg := server(1, 1e-3, 0)
-		z.PerAnswer = 1
+		z.PerOutput = 1
 		cfg.Order, cfg.Scheduler = order(z), policy()
 		return cfg
 	}

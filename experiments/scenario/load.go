@@ -21,6 +21,8 @@ type origin struct {
 	places map[string]yamldoc.Place // of dotted keys
 	shared *shared                  // with all scenarios that were made of this one
 
+	renamed []yamldoc.Renaming // old names that were found
+
 	pool  string                   // the key of the pool that the scenario is of; empty for the whole
 	fleet map[string]yamldoc.Place // Places of the whole, beside pool
 }
@@ -95,6 +97,7 @@ func decodeScenario(d *yamldoc.Decoder, root *yamldoc.Node, sets []Setting, shar
 	d.Value(root, "", s, "")
 	s.origin = &origin{root: root, file: d.File, lines: d.Source, sets: sets, places: d.Places, shared: shared}
 	s.inherit(d)
+	s.origin.renamed = d.Renamed
 	if d.Faults != nil {
 		return nil, d.Faults
 	}

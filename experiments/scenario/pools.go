@@ -113,6 +113,11 @@ func (s *Scenario) inherit(d *yamldoc.Decoder) {
 			}
 			d.Faults = append(d.Faults, f)
 		}
+		for _, r := range own.Renamed { // those of the whole file are known
+			if !slices.ContainsFunc(d.Renamed, func(x yamldoc.Renaming) bool { return x.At == r.At }) {
+				d.Renamed = append(d.Renamed, r)
+			}
+		}
 		p.Model, p.GPU, p.Deployment, p.Engine, p.Overheads, p.StepTime, p.Cost = &one.Model, &one.GPU, &one.Deployment,
 			&one.Engine, &one.Overheads, &one.StepTime, &one.Cost
 		p.origin = &origin{root: tree, file: d.File, lines: d.Source, places: own.Places, shared: s.origin.shared,

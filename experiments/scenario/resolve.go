@@ -75,6 +75,11 @@ func (s *Scenario) resolve(oneRank bool) (*Setup, error) {
 func (s *Scenario) resolveAll(oneRank bool) (*Setup, yamldoc.Faults, error) {
 	resolved := *s
 	u := &Setup{Scenario: &resolved, from: s, oneRank: oneRank}
+	if s.origin != nil {
+		for _, r := range s.origin.renamed {
+			u.Warn("renamed", "%v", r)
+		}
+	}
 	fleet, traffic := fleetResolver{u}, trafficResolver{u}
 	faults, err := u.take(fleet.atMost, fleet.resolvePools, fleet.pipelines, fleet.lifecycle, traffic.trafficSource,
 		fleet.routing,

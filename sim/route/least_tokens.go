@@ -6,8 +6,8 @@ import "clifftop/workload"
 // outputs of requests that have not ended.
 type LeastTokens struct {
 	ID Identity
-	// Answer is the expected length of every output, in tokens; 0 uses the true lengths, which no real router knows.
-	Answer int32
+	// AssumedOutput is the expected length of every output, in tokens; 0 uses the true lengths, which no real router knows.
+	AssumedOutput int32
 	// Uncached counts only the prompt tokens that the prefix cache of the endpoint lacked when the request was sent, as
 	// its KV events report. To compare endpoints it adds the new request's tokens for each.
 	Uncached bool
@@ -47,7 +47,7 @@ func (p *LeastTokens) Route(v View, r *workload.Request) int {
 }
 
 // own reports whether the router keeps its own counts.
-func (p *LeastTokens) own() bool { return p.Answer > 0 || p.Uncached }
+func (p *LeastTokens) own() bool { return p.AssumedOutput > 0 || p.Uncached }
 
 // outstanding are the tokens at the endpoint at a position.
 func (p *LeastTokens) outstanding(v View, k int) int64 {
@@ -70,7 +70,7 @@ func (p *LeastTokens) saved(v View, k int, r *workload.Request) int64 {
 
 // charge counts r at the endpoint at a position.
 func (p *LeastTokens) charge(v View, k int, r *workload.Request) {
-	i, answer := v.Replica(k), p.Answer
+	i, answer := v.Replica(k), p.AssumedOutput
 	if answer == 0 {
 		answer = r.OutputTokens
 	}

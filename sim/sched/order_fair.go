@@ -48,8 +48,8 @@ func (c Client) Of(p *Progress) int64 {
 // again after a preemption is not.
 type VTC struct {
 	Clients Client
-	// PerPrompt and PerAnswer are the weights of a prompt token and an output token; both 0 stands for 1 and 2.
-	PerPrompt, PerAnswer int64
+	// PerPrompt and PerOutput are the weights of a prompt token and an output token; both 0 stands for 1 and 2.
+	PerPrompt, PerOutput int64
 	// Within ranks the requests of one client; nil is first come, first served.
 	Within Order
 }
@@ -58,8 +58,8 @@ var _ Fair = VTC{}
 
 // Validate reports weights that are negative or too large.
 func (o VTC) Validate() error {
-	if min(o.PerPrompt, o.PerAnswer) < 0 || max(o.PerPrompt, o.PerAnswer) > maxWeight {
-		return fmt.Errorf("vtc: weights %d and %d are not allowed (want 0 to %d)", o.PerPrompt, o.PerAnswer, maxWeight)
+	if min(o.PerPrompt, o.PerOutput) < 0 || max(o.PerPrompt, o.PerOutput) > maxWeight {
+		return fmt.Errorf("vtc: weights %d and %d are not allowed (want 0 to %d)", o.PerPrompt, o.PerOutput, maxWeight)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (o VTC) Client(p *Progress) int64 { return o.Clients.Of(p) }
 
 // Admission implements [Fair].
 func (o VTC) Admission(p *Progress) int64 {
-	if o.PerPrompt == 0 && o.PerAnswer == 0 {
+	if o.PerPrompt == 0 && o.PerOutput == 0 {
 		return int64(p.Prompt)
 	}
 	return o.PerPrompt * int64(p.Prompt)
@@ -85,8 +85,8 @@ func (o VTC) Admission(p *Progress) int64 {
 
 // Token implements [Fair].
 func (o VTC) Token() int64 {
-	if o.PerPrompt == 0 && o.PerAnswer == 0 {
+	if o.PerPrompt == 0 && o.PerOutput == 0 {
 		return 2
 	}
-	return o.PerAnswer
+	return o.PerOutput
 }

@@ -11,9 +11,9 @@ import (
 
 // Size measures the work of a request, in weighted tokens.
 type Size struct {
-	// PerPrompt is the weight of a token to prefill, PerAnswer that of an output token; at most a million each. With
-	// PerAnswer 0 the length of the output is not used.
-	PerPrompt, PerAnswer int64
+	// PerPrompt is the weight of a token to prefill, PerOutput that of an output token; at most a million each. With
+	// PerOutput 0 the length of the output is not used.
+	PerPrompt, PerOutput int64
 	// Error makes the output length a prediction: the true length times a lognormal factor of median 1, whose logarithm
 	// has this standard deviation. 0 is an oracle. The factor of a request depends only on Seed and its ID.
 	Error float64
@@ -26,9 +26,9 @@ const maxWeight = 1_000_000
 // Validate reports what is wrong with the weights and the error.
 func (z Size) Validate() error {
 	switch {
-	case min(z.PerPrompt, z.PerAnswer) < 0 || max(z.PerPrompt, z.PerAnswer) > maxWeight:
-		return fmt.Errorf("size: weights %d and %d are not allowed (want 0 to %d)", z.PerPrompt, z.PerAnswer, maxWeight)
-	case z.PerPrompt == 0 && z.PerAnswer == 0:
+	case min(z.PerPrompt, z.PerOutput) < 0 || max(z.PerPrompt, z.PerOutput) > maxWeight:
+		return fmt.Errorf("size: weights %d and %d are not allowed (want 0 to %d)", z.PerPrompt, z.PerOutput, maxWeight)
+	case z.PerPrompt == 0 && z.PerOutput == 0:
 		return errors.New("size: both weights are 0, so that all requests are alike")
 	case !(z.Error >= 0 && z.Error <= 10):
 		return fmt.Errorf("size: a prediction error of %v is not allowed (want 0 to 10)", z.Error)
@@ -36,8 +36,8 @@ func (z Size) Validate() error {
 	return nil
 }
 
-// Answer is the predicted length of the output, at least 1 token.
-func (z Size) Answer(w *Waiting) int32 {
+// PredictedOutput is the predicted length of the output, at least 1 token.
+func (z Size) PredictedOutput(w *Waiting) int32 {
 	if z.Error == 0 {
 		return w.Answer
 	}
@@ -50,8 +50,8 @@ func (z Size) Answer(w *Waiting) int32 {
 // Whole is the size of the whole request, without regard to its progress.
 func (z Size) Whole(w *Waiting) int64 {
 	size := z.PerPrompt * int64(w.Prompt)
-	if z.PerAnswer > 0 {
-		size += z.PerAnswer * int64(z.Answer(w))
+	if z.PerOutput > 0 {
+		size += z.PerOutput * int64(z.PredictedOutput(w))
 	}
 	return size
 }
@@ -60,8 +60,8 @@ func (z Size) Whole(w *Waiting) int64 {
 // An output that is longer than its prediction is expected to end with the next token.
 func (z Size) Left(w *Waiting) int64 {
 	size := z.PerPrompt * int64(w.Known-w.Computed)
-	if z.PerAnswer > 0 {
-		size += z.PerAnswer * int64(max(1, z.Answer(w)-w.Generated))
+	if z.PerOutput > 0 {
+		size += z.PerOutput * int64(max(1, z.PredictedOutput(w)-w.Generated))
 	}
 	return size
 }

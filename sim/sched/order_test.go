@@ -42,7 +42,7 @@ func TestOrdersByHand(t *testing.T) {
 	a, b, c, d := asked(0, 0, 1000, 50), asked(1, 1*ms, 800, 5), asked(2, 2*ms, 10, 60), asked(3, 3*ms, 20, 100)
 	a.Class, b.Priority, d.Priority = 1, 2, -1
 	d.Generated, d.Known, d.Preempted = 90, 110, true
-	answer, prompt, both := Size{PerAnswer: 1}, Size{PerPrompt: 1}, Size{PerPrompt: 1, PerAnswer: 20}
+	answer, prompt, both := Size{PerOutput: 1}, Size{PerPrompt: 1}, Size{PerPrompt: 1, PerOutput: 20}
 	due := EDF{Within: []clock.Duration{10 * clock.Millisecond, 500 * clock.Microsecond}}
 	for _, test := range []struct {
 		name  string
@@ -84,16 +84,16 @@ func TestAgedSaturates(t *testing.T) {
 // A prediction is a lognormal factor of the given spread about the truth, and depends on the seed and the
 // request alone.
 func TestPrediction(t *testing.T) {
-	z := Size{PerAnswer: 1, Error: 0.7, Seed: 3}
+	z := Size{PerOutput: 1, Error: 0.7, Seed: 3}
 	const n, truth = 20_000, 100_000
 	var sum, squares float64
 	for id := range int64(n) {
 		w := asked(id, 0, 1, truth)
-		first := z.Answer(w)
+		first := z.PredictedOutput(w)
 		x := math.Log(float64(first) / truth)
 		sum += x
 		squares += x * x
-		if again := z.Answer(w); again != first {
+		if again := z.PredictedOutput(w); again != first {
 			t.Fatalf("predicted %d, then %d", first, again)
 		}
 	}
@@ -103,12 +103,12 @@ func TestPrediction(t *testing.T) {
 	if math.Abs(mean) > 0.02 || math.Abs(sigma-0.7) > 0.014 {
 		t.Errorf("log of the factor: mean %.4f, deviation %.4f; want 0 and 0.7", mean, sigma)
 	}
-	other := Size{PerAnswer: 1, Error: 0.7, Seed: 4}
-	if w := asked(1, 0, 1, truth); z.Answer(w) == other.Answer(w) {
+	other := Size{PerOutput: 1, Error: 0.7, Seed: 4}
+	if w := asked(1, 0, 1, truth); z.PredictedOutput(w) == other.PredictedOutput(w) {
 		t.Error("two seeds predict the same")
 	}
-	if w := asked(1, 0, 1, 1); z.Answer(w) < 1 ||
-		(Size{PerAnswer: 1, Error: 10}).Answer(asked(2, 0, 1, math.MaxInt32)) < 1 {
+	if w := asked(1, 0, 1, 1); z.PredictedOutput(w) < 1 ||
+		(Size{PerOutput: 1, Error: 10}).PredictedOutput(asked(2, 0, 1, math.MaxInt32)) < 1 {
 		t.Error("an output is predicted to be shorter than a token")
 	}
 }
@@ -116,11 +116,11 @@ func TestPrediction(t *testing.T) {
 func TestOrdersValidate(t *testing.T) {
 	for name, err := range map[string]error{
 		"weights of 0":     Size{}.Validate(),
-		"negative weight":  Size{PerPrompt: -1, PerAnswer: 1}.Validate(),
+		"negative weight":  Size{PerPrompt: -1, PerOutput: 1}.Validate(),
 		"huge weight":      Size{PerPrompt: 1 << 40}.Validate(),
-		"error not number": Size{PerAnswer: 1, Error: math.NaN()}.Validate(),
+		"error not number": Size{PerOutput: 1, Error: math.NaN()}.Validate(),
 		"past deadline":    EDF{Within: []clock.Duration{-1}}.Validate(),
-		"slack per unit":   LeastSlack{Size: Size{PerAnswer: 1}, PerUnit: -1}.Validate(),
+		"slack per unit":   LeastSlack{Size: Size{PerOutput: 1}, PerUnit: -1}.Validate(),
 		"slack of nothing": LeastSlack{}.Validate(),
 		"ageing nothing":   Aged{Per: clock.Second}.Validate(),
 		"ageing at once":   Aged{Order: ByPriority{}}.Validate(),
@@ -130,7 +130,7 @@ func TestOrdersValidate(t *testing.T) {
 		}
 	}
 	for _, err := range []error{
-		Size{PerPrompt: 1}.Validate(), EDF{}.Validate(), LeastSlack{Size: Size{PerAnswer: 1}}.Validate(),
+		Size{PerPrompt: 1}.Validate(), EDF{}.Validate(), LeastSlack{Size: Size{PerOutput: 1}}.Validate(),
 		Aged{Order: ByPriority{}, Per: clock.Second}.Validate(),
 	} {
 		if err != nil {

@@ -27,7 +27,7 @@ type Waiting struct {
 	// Loadable is the number of tokens after the cached ones whose KV [Admitter.Load] can load from a tier or another
 	// replica.
 	Loadable int32
-	// Answer is the true length of the output in tokens, cut at the maximum model length. No real engine knows it: it
+	// PredictedOutput is the true length of the output in tokens, cut at the maximum model length. No real engine knows it: it
 	// is for oracles, and for predictors that add an error.
 	Answer int32
 	// Preempted means that it has run before.

@@ -37,7 +37,7 @@ func queueOrder(k *Knobs) sched.Order {
 	case "vtc":
 		return sched.VTC{
 			Clients:   sched.Client(k.Choice("clients", "user", "class", "session")),
-			PerPrompt: int64(k.Int("weigh-prompt", 0, 0, 5)), PerAnswer: int64(k.Int("weigh-answer", 0, 0, 5)),
+			PerPrompt: int64(k.Int("weigh-prompt", 0, 0, 5)), PerOutput: int64(k.Int("weigh-answer", 0, 0, 5)),
 		}
 	}
 	if age := k.Durations("age", clock.Microsecond, 30*clock.Microsecond, clock.Millisecond); len(age) > 0 {
@@ -48,7 +48,7 @@ func queueOrder(k *Knobs) sched.Order {
 
 func size(k *Knobs) sched.Size {
 	return sched.Size{
-		PerPrompt: int64(k.Int("per-prompt", 0, 0, 2)), PerAnswer: int64(k.Int("per-answer", 1, 1, 3)),
+		PerPrompt: int64(k.Int("per-prompt", 0, 0, 2)), PerOutput: int64(k.Int("per-answer", 1, 1, 3)),
 		Error: k.Float("error", 0, .2, 1),
 	}
 }

@@ -24,7 +24,7 @@ func Routers() []Router {
 		{"least-requests", func(id route.Identity) route.Router { return &route.LeastRequests{ID: id} }},
 		{"least-tokens", func(id route.Identity) route.Router { return &route.LeastTokens{ID: id} }},
 		{"least-tokens-uncached", func(id route.Identity) route.Router {
-			return &route.LeastTokens{ID: id, Answer: 10, Uncached: true}
+			return &route.LeastTokens{ID: id, AssumedOutput: 10, Uncached: true}
 		}},
 		{"least-queue", func(id route.Identity) route.Router {
 			return &route.LeastQueue{ID: id, Running: true, Local: true}

@@ -41,24 +41,24 @@ type bySize struct {
 
 // size is the measure of a job.
 type size struct {
-	// Size is what makes a job long: the tokens of its output (answer), of its prompt, or of both, where a token
-	// of the output counts answer_weight times.
-	Size *string `json:"size,omitempty" one:"answer prompt both"`
-	// AnswerWeight is the weight of a token of the output against one of the prompt, for size both.
-	AnswerWeight *int `json:"answer_weight,omitempty" range:"[1,1000000]"`
-	// Error makes the length of an output a prediction: the true one times a lognormal factor with this
-	// standard deviation of its logarithm. 0 is an oracle.
+	// Size is the measure of a job: its output tokens, its prompt tokens, or both, where an output token counts
+	// output_weight times.
+	Size *string `json:"size,omitempty" one:"output prompt both" called:"answer=output"`
+	// OutputWeight is the weight of an output token, relative to a prompt token, for size both.
+	OutputWeight *int `json:"output_weight,omitempty" range:"[1,1000000]" was:"answer_weight"`
+	// Error makes the output length a prediction: the true length times a lognormal factor with this standard
+	// deviation of its logarithm. 0 means an oracle.
 	Error *float64 `json:"error,omitempty" range:"[0,10]"`
 }
 
 // sized is the measure as the scheduler takes it.
 func (o *size) sized(seed uint64) sched.Size {
-	z := sched.Size{PerAnswer: 1, Error: optional.Value(o.Error), Seed: seed}
+	z := sched.Size{PerOutput: 1, Error: optional.Value(o.Error), Seed: seed}
 	switch optional.Value(o.Size) {
 	case "prompt":
-		z.PerPrompt, z.PerAnswer = 1, 0
+		z.PerPrompt, z.PerOutput = 1, 0
 	case "both":
-		z.PerPrompt, z.PerAnswer = 1, int64(max(1, optional.Value(o.AnswerWeight)))
+		z.PerPrompt, z.PerOutput = 1, int64(max(1, optional.Value(o.OutputWeight)))
 	}
 	return z
 }

@@ -15,9 +15,9 @@ var leastTokensRule = Rule{
 type leastTokens struct {
 	// Ties says which of equally good replicas is taken.
 	Ties *string `json:"ties,omitempty" one:"random first"`
-	// Answer is the output length that least-tokens assumes for every request, in tokens; null uses the true length,
-	// which a real router does not know.
-	Answer *int `json:"answer,omitempty" range:"[1,1000000000]"`
+	// AssumedOutput is the output length that least-tokens assumes for every request, in tokens; null uses the true
+	// length, which a real router does not know.
+	AssumedOutput *int `json:"assumed_output,omitempty" range:"[1,1000000000]" was:"answer"`
 	// Uncached counts only the prompt tokens that are missing from the replica's prefix cache, as its KV events
 	// tell.
 	Uncached *bool `json:"uncached,omitempty"`
@@ -25,7 +25,7 @@ type leastTokens struct {
 
 func (o *leastTokens) Router(id route.Identity) route.Router {
 	p := &route.LeastTokens{ID: id, First: optional.Value(o.Ties) == "first"}
-	set32(&p.Answer, o.Answer)
+	set32(&p.AssumedOutput, o.AssumedOutput)
 	set(&p.Uncached, o.Uncached)
 	return p
 }

@@ -16,12 +16,14 @@ import (
 //
 // Keys are the json tags of struct fields. Further tags say what is allowed, and the JSON Schema is made from the
 // same: range:"[1,)" in the notation of intervals, one:"fcfs priority" for names, and only:"1" for a key of which no
-// more than one value is available yet.
+// more than one value is available yet. was:"old_key" and called:"old=new" accept the old name of a key or of a value;
+// Renamed lists the ones found.
 type Decoder struct {
-	Places map[string]Place // of dotted keys
-	Faults Faults
-	Source []byte // the file, for excerpts
-	File   string
+	Renamed []Renaming
+	Places  map[string]Place // of dotted keys
+	Faults  Faults
+	Source  []byte // the file, for excerpts
+	File    string
 }
 
 // SelfDecoder is a type with a syntax of its own.
@@ -203,6 +205,7 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 		}
 		allowed, missing = d.variantFields(n, key, u, names)
 	}
+	n = d.renameKeys(n, key, v, more)
 	seen := map[string]Place{}
 	for _, f := range n.Fields {
 		full := Join(key, f.Name)
@@ -258,6 +261,46 @@ func keysHint(keys []string) string {
 		return fmt.Sprintf("some of the keys here are %s", text)
 	}
 	return "the keys here are " + text
+}
+
+// Renaming is an old name in a file of a key or a value that has a new name.
+type Renaming struct {
+	At       Place
+	Key      string // dotted key, with its new name
+	Old, New string
+}
+
+// String says what to write instead.
+func (r Renaming) String() string {
+	at := ""
+	if r.At.Line > 0 { // of a file, not of a flag
+		at = fmt.Sprintf(" line %d:", r.At.Line)
+	}
+	return fmt.Sprintf("%s:%s %s is now called %s; the old name works in this release only", r.Key, at, r.Old, r.New)
+}
+
+// renameKeys returns map n with the current names of keys. The tag was of a struct field is the old name of its key.
+func (d *Decoder) renameKeys(n *Node, key string, parts ...reflect.Value) *Node {
+	renamed := n
+	for _, part := range parts {
+		if !part.IsValid() {
+			continue
+		}
+		for _, f := range fieldsOf(part.Type()) {
+			old, now := f.Tag.Get("was"), Key(f)
+			if old == "" || n.Get(old) == nil || n.Get(now) != nil {
+				continue
+			}
+			if renamed == n {
+				renamed = new(*n)
+				renamed.Fields = slices.Clone(n.Fields)
+			}
+			i := slices.IndexFunc(n.Fields, func(x Field) bool { return x.Name == old })
+			renamed.Fields[i].Name = now
+			d.Renamed = append(d.Renamed, Renaming{n.Fields[i].At, Join(key, now), old, now})
+		}
+	}
+	return renamed
 }
 
 // extension is the further struct of a map, invalid where there is none, and all keys that some value of the deciding
@@ -335,6 +378,11 @@ func (d *Decoder) slice(n *Node, key string, v reflect.Value, tag reflect.Struct
 
 func (d *Decoder) text(n *Node, key string, v reflect.Value, tag reflect.StructTag) {
 	names := NamesOf(v.Type(), tag)
+	if old, now, ok := strings.Cut(tag.Get("called"), "="); ok && n.Kind == Text && n.Text == old {
+		d.Renamed = append(d.Renamed, Renaming{n.At, key, old, now})
+		v.SetString(now)
+		return
+	}
 	switch {
 	case n.Kind != Text && len(names) > 0:
 		d.Wrong(n, key, OneOf(names))
