@@ -39,9 +39,7 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 		s.rec.LaterCachedTokens += max(0, s.reused+s.loaded-s.reached)
 	}
 	if s.rec.Scheduled == clock.Never {
-		if r.queue.fair != nil {
-			r.queue.fair.admitted(s)
-		}
+		r.fair.admitted(s)
 		s.rec.Scheduled = r.now
 		s.rec.PassedOver = s.rec.Queued <= r.gpu.lastComposed
 		s.rec.CachedTokens = s.reused

@@ -50,12 +50,7 @@ func (it *batchBuilder) begin(number int64) {
 	it.mixed, it.missed = false, it.missed[:0]
 	it.drafts, it.accepted, it.discarded = 0, 0, 0
 	it.preempted, it.loads, it.joined, it.ordered = 0, 0, 0, false
-	if fair := it.r.queue.fair; fair != nil {
-		fair.begin(it.r.cohort.steps)
-		if len(fair.joining) > 0 {
-			fair.lift(it.r.running.clients)
-		}
-	}
+	it.r.fair.begin(it.r.cohort.steps, &it.r.running)
 }
 
 // plain reports whether the iteration consists of the step of the cohort and nothing else.
@@ -211,9 +206,7 @@ func (p *prefiller) givePrefill(i int32, s *sequence, n int32) {
 	p.countPrefill(s, n, 1)
 	s.computed += n
 	s.chunkBatch = p.current.number
-	if r.space.caching {
-		r.space.register(s, min(s.computed, s.target-s.awaited)/r.cfg.BlockSize)
-	}
+	r.space.register(s, min(s.computed, s.target-s.awaited))
 	if r.space.radix != nil {
 		p.current.computed = append(p.current.computed, computedChunk{i, s.computed, s.serial})
 	}

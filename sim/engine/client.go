@@ -79,7 +79,7 @@ func (c *clientSide) ClientLeft(left *Client, first clock.Time) {
 	s := c.e.seqs.at(left.Seq)
 	s.rec.ClientFirst = first
 	left.Note(&s.rec)
-	if left.Again && c.e.space.caching {
+	if left.Again {
 		c.e.space.indexOwnBlocks(s)
 	}
 }

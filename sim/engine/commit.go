@@ -54,20 +54,14 @@ func (r *Engine) commit() {
 	if r.detailed {
 		it.reportStep()
 	}
-	if r.pipe != nil {
-		r.pipe.depart(f)
-	}
+	r.pipe.depart(f)
 }
 
 // advance makes the cohort's steps for all iterations of p but the first, which the composition has made.
 func (r *Engine) advance(p *clock.Progression) {
 	c, more := &r.cohort, p.N-1
 	blocks := c.takes.over(c.steps, more)
-	if r.space.caching {
-		c.debt += blocks
-	} else {
-		r.space.takeCount(blocks)
-	}
+	r.space.takeForCohort(blocks)
 	if c.booked.members > 0 {
 		r.space.booked -= c.booked.over(c.steps, more)
 	}

@@ -47,11 +47,7 @@ func (d *cohortDecoder) step() bool {
 		r.space.booked -= c.booked.at(c.steps)
 	}
 	r.space.windowNeed(true)
-	if r.space.caching {
-		c.debt += need
-	} else {
-		r.space.takeCount(need)
-	}
+	r.space.takeForCohort(need)
 	d.countStep()
 	d.countCohortGaps()
 	if r.space.caching && r.depth > 1 {
@@ -133,7 +129,7 @@ func (d *cohortDecoder) registerRested() {
 	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = r.seqs.at(i).nextSame {
 		if r.inFlight.tokensInFlight(i) == 0 {
 			s := r.seqs.at(i)
-			r.space.register(s, c.computed(s)/r.cfg.BlockSize)
+			r.space.register(s, c.computed(s))
 		}
 	}
 }
@@ -150,7 +146,7 @@ func (d *cohortDecoder) giveDecode(i int32, s *sequence) {
 	d.countGaps(number, end, 1)
 	if r.space.caching {
 		known := s.rec.Request.InputTokens + s.issued + int32(r.cohort.steps-s.joined) - 1 - r.inFlight.tokensInFlight(i)
-		r.space.register(s, min(length, known)/r.cfg.BlockSize)
+		r.space.register(s, min(length, known))
 	}
 }
 
@@ -163,8 +159,8 @@ func (d *cohortDecoder) takeBackDecode(i int32, s *sequence) {
 	}
 	hasToken := d.hasToken(s)
 	d.r.leaveCohort(i)
-	if d.stepped && d.r.queue.fair != nil {
-		d.r.queue.fair.produced(s, -1)
+	if d.stepped {
+		d.r.fair.produced(s, -1)
 	}
 	if hasToken {
 		d.takeBackToken(s)
@@ -198,9 +194,7 @@ func (d *cohortDecoder) putBack() {
 		r.space.leaveSchedule(i)
 		s.joined++
 		s.ends++
-		if r.queue.fair != nil {
-			r.queue.fair.missed(s)
-		}
+		r.fair.missed(s)
 		c.context--
 		r.space.enterSchedule(i)
 		c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: i})

@@ -161,9 +161,7 @@ func (r *Engine) compose() bool {
 		return false
 	}
 	first, slope, n := r.gpu.pace(r)
-	if r.pipe != nil {
-		first = r.pipe.pass(first)
-	}
+	first = r.pipe.pass(first)
 	if r.fault != nil {
 		return false
 	}

@@ -9,7 +9,8 @@ import (
 
 // fairQueue is the waiting queue of an order that shares service among clients, with what each client was
 // charged. Decoding sequences are charged for a token in every step of the cohort, so that a counter is a
-// line in the number of steps, and is computed on demand.
+// line in the number of steps, and is computed on demand. A nil fairQueue is that of any other order: it charges
+// nothing.
 type fairQueue struct {
 	order   sched.Fair
 	number  map[int64]int32 // of a client, in list
@@ -149,12 +150,13 @@ func (a *fairQueue) leave(i int32) {
 	}
 }
 
-// begin begins a composition, before which the cohort has made so many steps.
-func (a *fairQueue) begin(steps int64) { a.steps, a.next = steps, none }
-
-// lift raises the counters of clients that begin to wait to the lowest counter of the waiting clients or, if there are
-// none, of the running ones.
-func (a *fairQueue) lift(running func(yield func(client int32) bool)) {
+// begin begins a composition, before which the cohort has made so many steps. It raises the counters of clients that
+// begin to wait to the lowest counter of the waiting clients or, if there are none, of the running ones.
+func (a *fairQueue) begin(steps int64, running *runningBatch) {
+	if a == nil {
+		return
+	}
+	a.steps, a.next = steps, none
 	for _, i := range a.joining {
 		c := &a.list[i]
 		c.joining = false
@@ -163,7 +165,7 @@ func (a *fairQueue) lift(running func(yield func(client int32) bool)) {
 		}
 		others := slices.Values(a.waiting)
 		if len(a.waiting) == 0 {
-			others = running
+			others = running.clients
 		}
 		lowest, any := int64(0), false
 		for j := range others {
@@ -181,6 +183,9 @@ func (a *fairQueue) lift(running func(yield func(client int32) bool)) {
 
 // admitted charges the client of a sequence for its first admission.
 func (a *fairQueue) admitted(s *sequence) {
+	if a == nil {
+		return
+	}
 	p := progress(&s.rec.Request)
 	s.client = a.of(&s.rec.Request)
 	a.list[s.client].charged += a.order.Admission(&p)
@@ -190,17 +195,26 @@ func (a *fairQueue) admitted(s *sequence) {
 // produced charges the client of s for tokens that it did not produce as a member of the cohort; for fewer than none
 // where tokens are taken back.
 func (a *fairQueue) produced(s *sequence, tokens int32) {
+	if a == nil {
+		return
+	}
 	a.list[s.client].charged += a.order.Token() * int64(tokens)
 }
 
 // joins notes that s has joined the cohort, and leaves that it has left it after so many more tokens.
 func (a *fairQueue) joins(s *sequence) {
+	if a == nil {
+		return
+	}
 	c := &a.list[s.client]
 	c.decoding++
 	c.joined += s.joined
 }
 
 func (a *fairQueue) leaves(s *sequence, grown int32) {
+	if a == nil {
+		return
+	}
 	c := &a.list[s.client]
 	c.decoding--
 	c.joined -= s.joined
@@ -208,12 +222,16 @@ func (a *fairQueue) leaves(s *sequence, grown int32) {
 }
 
 // missed notes that s was not given the cohort's last step.
-func (a *fairQueue) missed(s *sequence) { a.list[s.client].joined++ }
+func (a *fairQueue) missed(s *sequence) {
+	if a != nil {
+		a.list[s.client].joined++
+	}
+}
 
 // sameHead is the number of iterations, this one included and at most n, that begin with the same head if all are
 // like this one: each decoding sequence has a token in each.
 func (a *fairQueue) sameHead(n int) int {
-	if len(a.waiting) < 2 || a.head() == nil {
+	if a == nil || len(a.waiting) < 2 || a.head() == nil {
 		return n
 	}
 	h, token := a.next, a.order.Token()

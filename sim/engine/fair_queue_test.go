@@ -29,8 +29,7 @@ func TestAccountsSpan(t *testing.T) {
 			a.join(waiting{req: workload.Request{ID: int64(i), User: int32(i)}, seq: none})
 			a.list[i].charged, a.list[i].decoding = charged, c.decoding[i]
 		}
-		a.begin(0)
-		a.lift(func(func(int32) bool) {})
+		a.begin(0, &runningBatch{first: none})
 		for i, charged := range c.charged {
 			a.list[i].charged = charged
 		}
@@ -39,7 +38,7 @@ func TestAccountsSpan(t *testing.T) {
 		hasToken := a.sameHead(100)
 		step := 1
 		for ; step < 100; step++ {
-			if a.begin(int64(step)); a.head().req.ID != first {
+			if a.begin(int64(step), nil); a.head().req.ID != first {
 				break
 			}
 		}
@@ -56,8 +55,7 @@ func TestAccountsGone(t *testing.T) {
 	for id := range int64(6) {
 		q.push(request(id, int32(id%3)), 0)
 	}
-	q.fair.begin(0)
-	q.fair.lift(func(func(int32) bool) {})
+	q.fair.begin(0, &runningBatch{first: none})
 	for _, id := range []int64{0, 4, 2, 5} { // the first of user 0, the second of 1, and all of 2
 		q.remove(request(id, int32(id%3)))
 	}

@@ -14,16 +14,12 @@ func (it *batchBuilder) finish() {
 	if it.slow || it.stepped && r.lagging > 0 {
 		it.putBack()
 	}
-	if r.queue.fair != nil {
-		for _, i := range it.current.firsts {
-			r.queue.fair.produced(r.seqs.at(i), 1)
-		}
+	for _, i := range it.current.firsts {
+		r.fair.produced(r.seqs.at(i), 1)
 	}
 	it.verify()
 	r.seqs.sortBySerial(it.current.firsts)
-	if r.pipe != nil {
-		r.pipe.part(it)
-	}
+	r.pipe.part(it)
 	for _, i := range it.current.firsts {
 		switch s := r.seqs.at(i); {
 		case s.issued >= s.slots:
@@ -61,7 +57,7 @@ func (it *batchBuilder) finish() {
 // when a sequence finishes.
 func (it *batchBuilder) orderStream() {
 	switch {
-	case it.slow || it.preempted > 0 || it.r.pipe != nil && it.r.pipe.ending() || len(it.current.verified) > 0 ||
+	case it.slow || it.preempted > 0 || it.r.pipe.ending() || len(it.current.verified) > 0 ||
 		it.mixed && len(it.current.firsts) > 0:
 		it.orderByWalking()
 	default:

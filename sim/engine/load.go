@@ -135,8 +135,8 @@ func (c *connector) come(l *load) {
 	if l.fails {
 		c.e.uncomputed += int64(min(s.computed, s.rec.Request.InputTokens) - min(s.reused, s.rec.Request.InputTokens))
 		s.computed, s.loaded = s.reused, 0
-	} else if c.e.space.caching {
-		c.e.space.register(s, s.computed/c.e.cfg.BlockSize)
+	} else {
+		c.e.space.register(s, s.computed)
 	}
 	place := 0
 	for _, w := range c.e.queue.loaded {

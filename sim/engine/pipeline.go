@@ -19,6 +19,8 @@ import (
 // An iteration that is launched takes the members of the open cohort with it that it gives a token, and those who
 // complete their prefill in it. Those that it left out are the open cohort from then on. They join that of the
 // iteration that lands next, one by one, and remember their last token themselves, as lagging ones.
+//
+// A nil pipeline is that of an engine without one. The calls of a composition, a launch and a result do nothing then.
 type pipeline struct {
 	r      *Engine
 	berths []berth
@@ -68,6 +70,9 @@ func (p *pipeline) sit(k int32) {
 
 // part lets the members of the open cohort that the composition gave no token stay behind, before others join it.
 func (p *pipeline) part(it *batchBuilder) {
+	if p == nil {
+		return
+	}
 	p.r.cohort.singly = false
 	if it.decodes == 0 && len(it.chunks) == 0 {
 		return // nothing is launched
@@ -88,6 +93,9 @@ func (p *pipeline) part(it *batchBuilder) {
 
 // depart ends the launch of f: its cohort is out of reach, and the open one is that of those left out.
 func (p *pipeline) depart(f *iteration) {
+	if p == nil {
+		return
+	}
 	p.r.space.Settle()
 	f.berth = p.open
 	b := &p.berths[p.open]
@@ -98,6 +106,9 @@ func (p *pipeline) depart(f *iteration) {
 
 // land opens the cohort of f, whose tokens are there, to the waiting members.
 func (p *pipeline) land(f *iteration) {
+	if p == nil {
+		return
+	}
 	r, waits := p.r, p.open
 	p.landed = f.number
 	for i := r.running.first; i != none && r.cohort.size > 0; i = r.seqs.at(i).next {
@@ -128,6 +139,9 @@ func (p *pipeline) move(i, to int32) {
 // leaveOtherCohort takes sequence i, which decodes, out of its cohort, if that is not the replica's, and reports
 // whether it was so.
 func (p *pipeline) leaveOtherCohort(i int32) bool {
+	if p == nil {
+		return false
+	}
 	from, at := p.seat, p.r.seqs.at(i).berth
 	if at == from {
 		return false
@@ -154,11 +168,14 @@ func (p *pipeline) emits(f *iteration, s *sequence) bool {
 
 // holds reports whether a request in the queue waits for a token that was in flight when it was preempted.
 func (p *pipeline) holds(w *waiting) bool {
-	return w != nil && w.seq != none && p.r.seqs.at(w.seq).lastBatch > p.landed
+	return p != nil && w != nil && w.seq != none && p.r.seqs.at(w.seq).lastBatch > p.landed
 }
 
 // ending reports whether some member of the open cohort may issue its last token in the iteration being composed.
 func (p *pipeline) ending() bool {
+	if p == nil {
+		return false
+	}
 	c := &p.r.cohort
 	return c.ends.Len() > 0 && c.ends.Top().Key <= c.steps
 }
@@ -224,6 +241,9 @@ func (m moment) orLater(o moment) moment {
 // when it has left the one before, and the iteration before it has left this one. The host comes before the first. What
 // is returned is the time from when the iteration before ended, or from now, to its end.
 func (p *pipeline) pass(alone int64) int64 {
+	if p == nil {
+		return alone
+	}
 	r := p.r
 	rows := r.it.decodes + len(r.it.chunks)
 	now := moment{at: r.now}

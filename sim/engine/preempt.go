@@ -20,9 +20,7 @@ func (it *batchBuilder) preempt(i int32, tail bool) {
 	} else {
 		r.uncomputed += int64(min(s.computed, s.rec.Request.InputTokens))
 	}
-	if r.space.caching {
-		r.space.indexOwnBlocks(s)
-	}
+	r.space.indexOwnBlocks(s)
 	it.takeOut(i, s)
 	if ending {
 		s.phase = departed

@@ -69,7 +69,7 @@ func (v *queueView) Blocked(why sched.Cause) {
 	if v.r.queue.len() == 0 {
 		return
 	}
-	if v.blocked = why; v.r.pipe != nil && v.r.pipe.holds(v.r.queue.head()) {
+	if v.blocked = why; v.r.pipe.holds(v.r.queue.head()) {
 		v.blocked = sched.HeldByPolicy
 	}
 }
@@ -85,7 +85,7 @@ func (v *queueView) waiting(place int) *waiting {
 		}
 	}
 	w := v.r.queue.at(place)
-	if v.r.pipe != nil && v.r.pipe.holds(w) {
+	if v.r.pipe.holds(w) {
 		return nil
 	}
 	return w

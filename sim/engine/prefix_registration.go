@@ -25,7 +25,7 @@ func (k *space) Settle() {
 			full := (s.target + int32(c.settled-s.joined)) / k.cfg.BlockSize
 			if k.async {
 				// The token is known only now that the next one is being computed.
-				k.register(s, full)
+				k.registerBlocks(s, full)
 			}
 			if int(full) < len(s.blocks) {
 				continue // reserved before
@@ -38,15 +38,22 @@ func (k *space) Settle() {
 			// new one in the next.
 			for i := c.first[following]; i != none; i = k.seqs.at(i).nextSame {
 				s := k.seqs.at(i)
-				k.register(s, (s.target+int32(c.settled-s.joined)+1)/k.cfg.BlockSize)
+				k.register(s, s.target+int32(c.settled-s.joined)+1)
 			}
 		}
 		at = following
 	}
 }
 
-// register notes the leading full blocks of s as cached content.
-func (c *prefixCache) register(s *sequence, full int32) {
+// register makes the full blocks among the first tokens of s findable, if blocks are found by hashes.
+func (c *prefixCache) register(s *sequence, tokens int32) {
+	if c.caching {
+		c.registerBlocks(s, tokens/c.cfg.BlockSize)
+	}
+}
+
+// registerBlocks makes the first blocks of s findable.
+func (c *prefixCache) registerBlocks(s *sequence, full int32) {
 	if full <= s.registered {
 		return
 	}
@@ -59,12 +66,15 @@ func (c *prefixCache) register(s *sequence, full int32) {
 // registerHeld registers what the delivery of flight f makes known of the sequences that are not in
 // the next iteration; the others register when they are next visited.
 func (r *Engine) registerHeld(f *iteration) {
+	if !r.space.caching {
+		return
+	}
 	c := &r.cohort
 	for _, i := range f.firsts {
 		// One that was admitted again with a token in flight has not registered all of its blocks.
 		if s := r.seqs.at(i); s.phase == decoding && s.beforeJoin > 0 && r.inFlight.tokensInFlight(i) == 1 {
 			r.space.Settle()
-			r.space.register(s, c.computed(s)/r.cfg.BlockSize)
+			r.space.register(s, c.computed(s))
 		}
 	}
 	if r.lagging > 0 {
@@ -72,7 +82,7 @@ func (r *Engine) registerHeld(f *iteration) {
 			s := r.seqs.at(i)
 			if s.lagging && r.inFlight.emits(f, i) {
 				delivered := c.computed(s) - (r.inFlight.tokensInFlight(i) - 1)
-				r.space.register(s, delivered/r.cfg.BlockSize)
+				r.space.register(s, delivered)
 			}
 		}
 	}
@@ -83,14 +93,14 @@ func (r *Engine) registerHeld(f *iteration) {
 	r.space.Settle()
 	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = r.seqs.at(i).nextSame {
 		if s := r.seqs.at(i); s.joinBatch <= f.number {
-			r.space.register(s, c.computed(s)/r.cfg.BlockSize)
+			r.space.register(s, c.computed(s))
 		}
 	}
 }
 
-// indexOwnBlocks makes the private blocks of s findable, for its return after a preemption or for another attempt.
+// indexOwnBlocks makes the private blocks of s findable too, for its return after a preemption or for another attempt.
 func (c *prefixCache) indexOwnBlocks(s *sequence) {
-	if s.indexOwn {
+	if !c.caching || s.indexOwn {
 		return
 	}
 	s.indexOwn = true

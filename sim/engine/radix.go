@@ -90,7 +90,9 @@ func (c *prefixCache) unlockPrefix(s *sequence) {
 
 // insert enters the first tokens of s, which runs, into the tree.
 func (c *prefixCache) insert(s *sequence, tokens int32) {
-	s.prefix = c.radix.Insert(s.prefix, s.text, tokens, s.common)
+	if c.radix != nil {
+		s.prefix = c.radix.Insert(s.prefix, s.text, tokens, s.common)
+	}
 }
 
 // insertChunks enters the chunks of flight f that belong to admissions up to a serial number, in running order.

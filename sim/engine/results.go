@@ -11,17 +11,13 @@ import (
 
 // process delivers the tokens of the oldest iteration in flight and releases what it finished.
 func (r *Engine) process(f *iteration) {
-	if r.pipe != nil {
-		r.pipe.land(f)
-	}
+	r.pipe.land(f)
 	for _, i := range f.firsts {
 		if s := r.seqs.at(i); !s.over {
 			r.deliverFirst(s, f.end)
 		}
 	}
-	if r.space.caching {
-		r.registerHeld(f)
-	}
+	r.registerHeld(f)
 	r.connector.computed(f)
 	r.it.deliverDrafts(f)
 	for _, i := range f.returns {
@@ -62,7 +58,7 @@ func (r *Engine) deliverAwaited(i int32) {
 	if s.joinBatch != math.MaxInt64 {
 		computed-- // that of the token that it was given since is not known
 	}
-	r.space.register(s, computed/r.cfg.BlockSize)
+	r.space.register(s, computed)
 }
 
 // keepsSeat handles sequence i, whose last token flight f brings, which the engine could not predict. If the next
@@ -140,12 +136,8 @@ func (k *space) remember(s *sequence) {
 		computed = k.members.computed(s)
 	}
 	computed = min(computed, s.rec.Request.InputTokens+s.output-1)
-	if k.caching {
-		k.register(s, computed/k.cfg.BlockSize)
-	}
-	if k.radix != nil {
-		k.insert(s, computed)
-	}
+	k.register(s, computed)
+	k.insert(s, computed)
 }
 
 // end tells that the life of sequence i is over and forgets it.

@@ -134,16 +134,14 @@ func (d *decoders) joinCohort(i int32) {
 	c.size++
 	c.context += int64(s.target)
 	c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: i})
-	if d.fair != nil {
-		d.fair.joins(s)
-	}
+	d.fair.joins(s)
 	d.running.order.add(s.slot, 1)
 	d.space.enterSchedule(i)
 }
 
 // leaveCohort takes sequence i out; from then on its own counters hold.
 func (d *decoders) leaveCohort(i int32) {
-	if d.pipe != nil && d.pipe.leaveOtherCohort(i) {
+	if d.pipe.leaveOtherCohort(i) {
 		return
 	}
 	d.space.Settle()
@@ -152,9 +150,7 @@ func (d *decoders) leaveCohort(i int32) {
 	s.rec.GPU.Decode += c.share - s.shared
 	held := d.space.held(s)
 	d.leaveStep(s)
-	if d.fair != nil {
-		d.fair.leaves(s, grown)
-	}
+	d.fair.leaves(s, grown)
 	c.size--
 	c.context -= int64(s.target + grown)
 	d.running.order.add(s.slot, -1)

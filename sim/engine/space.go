@@ -94,6 +94,16 @@ func (k *space) putCount(n int) {
 	}
 }
 
+// takeForCohort takes n blocks for members of the cohort: at once where blocks are only counted, else when Settle is
+// called.
+func (k *space) takeForCohort(n int) {
+	if k.caching {
+		k.members.debt += n
+	} else {
+		k.takeCount(n)
+	}
+}
+
 // emptyOf is the number of empty reserved blocks of s, which runs outside the cohort.
 func (k *space) emptyOf(s *sequence) int { return max(0, s.reserved-k.cfg.blocksFor(s.computed)) }
 

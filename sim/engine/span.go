@@ -140,8 +140,8 @@ func (it *batchBuilder) horizon(n int) int {
 		}
 		n = 1 + c.takes.within(c.steps, free, n-1)
 	}
-	if n > 1 && r.queue.fair != nil {
-		n = r.queue.fair.sameHead(n)
+	if n > 1 {
+		n = r.fair.sameHead(n)
 	}
 	return n
 }

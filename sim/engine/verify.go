@@ -17,9 +17,7 @@ func (v *draftVerifier) giveDrafts(i int32, s *sequence, n int32) {
 	s.computed += n
 	v.countDrafts(s, 1)
 	v.current.verified = append(v.current.verified, i)
-	if r.space.caching {
-		r.space.register(s, (s.rec.Request.InputTokens+s.issued)/r.cfg.BlockSize)
-	}
+	r.space.register(s, s.rec.Request.InputTokens+s.issued)
 }
 
 // takeBackDrafts takes back what s got in this iteration.
@@ -55,9 +53,7 @@ func (v *draftVerifier) verify() {
 		s.issued += s.fresh
 		v.accepted += int(accepted)
 		v.discarded += int(1 + accepted - s.fresh)
-		if r.queue.fair != nil {
-			r.queue.fair.produced(s, s.fresh)
-		}
+		r.fair.produced(s, s.fresh)
 		if s.issued == s.output {
 			s.phase = finishing
 			r.running.speculating--
@@ -107,9 +103,7 @@ func (v *draftVerifier) deliverDrafts(f *iteration) {
 	for _, i := range f.verified {
 		s := v.r.seqs.at(i)
 		s.computed -= s.rejected
-		if v.r.space.caching {
-			v.r.space.register(s, (s.rec.Request.InputTokens+s.issued-1)/v.r.cfg.BlockSize)
-		}
+		v.r.space.register(s, s.rec.Request.InputTokens+s.issued-1)
 		if s.phase == speculating {
 			v.propose(s)
 		}
