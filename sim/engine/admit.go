@@ -65,7 +65,7 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 	return sched.Seq(i)
 }
 
-// take takes w, the request at a place, out of the queue, and returns its sequence.
+// take takes w, the request at a place of the queue, out of it, and returns its sequence.
 func (r *Engine) take(place int, w *waiting) int32 {
 	i := w.seq
 	if i == none {

@@ -6,7 +6,7 @@ import (
 	"clifftop/workload"
 )
 
-// Client is a request whose client may leave before it has the whole output.
+// Client is a request whose client may leave before it has received the whole output.
 type Client struct {
 	workload.Request
 	To         int32 // the replica that it was sent to, or -1
@@ -41,8 +41,8 @@ func MayLeave(r *workload.Request) bool {
 	return c != nil && c.FirstTimeout|c.Timeout|c.Cancel > 0
 }
 
-// Deadline is how long after the request c leaves if nothing more happens, and as what; started says that it has been
-// sent the first token.
+// Deadline returns after which time since the request client c leaves if nothing more happens, and how. started
+// reports whether it has been sent the first token.
 func Deadline(c *workload.Client, started bool) (after clock.Duration, how workload.Ending) {
 	if c.Timeout > 0 {
 		after, how = c.Timeout, workload.TimedOut
@@ -56,7 +56,7 @@ func Deadline(c *workload.Client, started bool) (after clock.Duration, how workl
 	return after, how
 }
 
-// clientSide is the clients of an engine's requests as the engine knows them: what has been sent to them, who has left,
+// clientSide is what an engine knows of the clients of its requests: what was sent to them, which of them have left,
 // and whether the link to them is lost.
 type clientSide struct {
 	e *Engine
@@ -64,7 +64,7 @@ type clientSide struct {
 	aborts []int64 // requests whose clients have left since the last boundary
 }
 
-// Abort marks a request whose client left at the instant at; it goes at the next boundary.
+// Abort records that the client of a request has left at the instant at. The request ends at the next boundary.
 func (c *clientSide) Abort(at clock.Time, id int64) {
 	c.aborts = append(c.aborts, id)
 	c.e.cut(at)
@@ -73,8 +73,8 @@ func (c *clientSide) Abort(at clock.Time, id int64) {
 // HasFirstToken reports whether the first token of sequence i has been delivered.
 func (c *clientSide) HasFirstToken(i int32) bool { return c.e.seqs.at(i).rec.FirstToken != clock.Never }
 
-// ClientLeft notes that the client of a sequence has left, which saw its first token at the instant first. The cache
-// may keep what the sequence has computed for the next attempt.
+// ClientLeft records that the client of a sequence has left. first is the instant at which it received the first
+// token. If the client sends the request again, the prefix cache keeps what the sequence has computed.
 func (c *clientSide) ClientLeft(left *Client, first clock.Time) {
 	s := c.e.seqs.at(left.Seq)
 	s.rec.ClientFirst = first
@@ -84,8 +84,8 @@ func (c *clientSide) ClientLeft(left *Client, first clock.Time) {
 	}
 }
 
-// delivered is the number of tokens of sequence i in iterations that ended before the instant at, which is at most the
-// next boundary.
+// delivered returns the number of tokens of sequence i in iterations that ended before the instant at, which is not
+// later than the next boundary.
 func (c *clientSide) delivered(i int32, at clock.Time) int32 {
 	s := c.e.seqs.at(i)
 	n := s.issued
@@ -111,11 +111,11 @@ func (q *iterationRing) tokensOf(s *sequence) int32 {
 	return 1
 }
 
-// link is the time for which the link to a replica is lost. What it says then reaches the clients when the link is
-// back, and their departures reach it then.
+// link is the time for which the link between an engine and its clients is lost. Messages in both directions wait
+// until it is back.
 type link struct{ from, to clock.Time }
 
-// LoseLink cuts the engine off from its clients and the routers from now until an instant.
+// LoseLink cuts the engine off from its clients and the routers, from now until an instant.
 func (c *clientSide) LoseLink(now, until clock.Time) {
 	c.link = link{now, until}
 	for k, s := range c.e.seqs.items {
@@ -131,8 +131,8 @@ func (d *link) LinkLost(now clock.Time) bool { return now < d.to }
 // OverLink returns when a message that is ready at the instant at is sent over the link.
 func (d *link) OverLink(at clock.Time) clock.Time { return max(at, d.to) }
 
-// ReceivedBy returns what the client of sequence i has been sent by now: when it sees the first token, and how many
-// tokens.
+// ReceivedBy returns what the client of sequence i has received by now: the instant of the first token and the number
+// of tokens.
 func (c *clientSide) ReceivedBy(i int32, now clock.Time) (first clock.Time, tokens int32) {
 	s := c.e.seqs.at(i)
 	first, tokens = s.rec.ClientFirst, c.delivered(i, now)
@@ -144,7 +144,8 @@ func (c *clientSide) ReceivedBy(i int32, now clock.Time) (first clock.Time, toke
 	return first, tokens
 }
 
-// leaveDuringLinkLoss lets the client of s, whose answer is complete, leave if it would before the link is back.
+// leaveDuringLinkLoss ends the request of s, whose output is complete, as timed out or cancelled, if its client
+// leaves before the link is back.
 func (c *clientSide) leaveDuringLinkLoss(s *sequence) {
 	rec := &s.rec
 	after, how := Deadline(rec.Request.Client, s.received > 0)

@@ -9,8 +9,8 @@ import (
 // The planned iterations take place: the cohort advances, the last iterations are in flight, and sequences with their
 // last token leave the cohort.
 
-// commit makes the promised iterations happen: it advances the cohort, tells the observer and puts
-// the last iterations in flight.
+// commit commits the iterations of the planned span: it advances the cohort, reports to the observers and puts the
+// last iterations in flight.
 func (r *Engine) commit() {
 	p, c, it := r.ahead, &r.cohort, &r.it
 	r.ahead.N = 0
@@ -57,7 +57,7 @@ func (r *Engine) commit() {
 	r.pipe.depart(f)
 }
 
-// advance makes the cohort's steps for all iterations of p but the first, which the composition has made.
+// advance makes the steps of the cohort for all iterations of p but the first, which the composition has made.
 func (r *Engine) advance(p *clock.Progression) {
 	c, more := &r.cohort, p.N-1
 	blocks := c.takes.over(c.steps, more)
@@ -72,8 +72,8 @@ func (r *Engine) advance(p *clock.Progression) {
 	}
 }
 
-// retire takes the members that issue their last token in flight f out of the cohort, and merges
-// them with the completed prefills that end there, in running order.
+// retire takes the members whose last token iteration f issues out of the cohort. It merges them with the prefills
+// that f completes, in running order.
 func (d *decoders) retire(f *iteration, it *batchBuilder) {
 	c := &d.cohort
 	for c.ends.Len() > 0 && c.ends.Top().Key <= c.steps {
@@ -109,8 +109,8 @@ func (d *decoders) retire(f *iteration, it *batchBuilder) {
 	}
 }
 
-// endsUnpredicted reports whether iteration f completes the output of s, sequence i, which has issued so many tokens,
-// without the engine knowing it before the token is there. Then it is one of the lasts of f.
+// endsUnpredicted reports whether s, sequence i, which has issued so many tokens, ends in iteration f on an EOS that
+// the engine cannot predict. It adds such a sequence to the lasts of f.
 func (f *iteration) endsUnpredicted(s *sequence, i, issued int32) bool {
 	if s.slots == s.output || issued != s.output {
 		return false
@@ -119,15 +119,15 @@ func (f *iteration) endsUnpredicted(s *sequence, i, issued int32) bool {
 	return true
 }
 
-// reporter tells observers of the iterations that were committed.
+// reporter reports committed iterations to the observers.
 type reporter struct {
 	detailed bool // some observer wants every iteration sequence by sequence
 	span     event.Span
 	step     event.Step // scratch, as span
 }
 
-// report tells the observer of the iterations of p, in parts that do not cross its edges. used is the
-// number of blocks referenced in iteration 0; released ones are gone in iteration 1.
+// report reports the iterations of p, in parts that do not cross the edges of an observer. used is the number of
+// blocks in use in iteration 0; released blocks are free from iteration 1 on.
 func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.Duration) {
 	it, c, s := &r.it, &r.cohort, &o.span
 	step, context := c.steps, it.context

@@ -31,7 +31,8 @@ func (r *Engine) Retired() bool { return r.retired }
 // the KV that it keeps, and tiers that outlive it have all that was copied there.
 func (r *Engine) Drained() bool { return r.levels.System == 0 && r.connector.drained() }
 
-// Halt commits what has begun by the instant at. The engine begins nothing more, and stores no more KV in tiers.
+// Halt commits the iterations that have begun by the instant at. After it the engine begins no iteration, and copies
+// no KV to tiers.
 func (r *Engine) Halt(at clock.Time) {
 	r.answered = false
 	r.Stop(at)
@@ -46,7 +47,8 @@ func (r *Engine) CheckEmpty() {
 	}
 }
 
-// Lose ends sequence i, because its replica fails or its KV is lost. One whose last token was delivered is complete.
+// Lose ends sequence i because its replica fails or its KV is lost. A sequence whose last token was delivered is
+// complete.
 func (r *Engine) Lose(i int32) {
 	s := r.seqs.at(i)
 	if !s.over && s.rec.Left == clock.Never {

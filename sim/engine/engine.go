@@ -6,14 +6,14 @@ import (
 	"clifftop/workload"
 )
 
-// Engine is one serving engine: the waiting queue, the running batch, the KV pool, the policy and
-// the GPU's step timer.
+// Engine is one serving engine: the waiting queue, the running batch, the KV cache, the scheduling policy and the
+// step times of the GPU. Each of these is a component with its own state and methods; the methods of Engine are those
+// that need several components.
 //
-// It moves from boundary to boundary. At a boundary it processes the oldest iteration in flight and
-// composes the next one. When that is a plain decode of the whole cohort, it promises to repeat it for
-// as long as nothing can change, and the next boundary is the end of the promise; an event in
-// between may cut the promise at an iteration, never in one. What was promised is committed
-// when the boundary comes.
+// An engine moves from one iteration boundary to the next. At a boundary it processes the oldest iteration in flight
+// and composes the next one. If that is a plain decode step of the whole cohort, the engine plans a span: it repeats
+// the iteration for as long as nothing can change, and the next boundary is the end of the span. An event may cut the
+// span at an iteration boundary. At the next boundary the iterations of the span are committed.
 type Engine struct {
 	env
 	timeline
@@ -70,7 +70,7 @@ func New(cfg Config, in Setup) *Engine {
 	return r
 }
 
-// Blocked says why the head of the queue was not admitted at the last scheduling.
+// Blocked returns why the head of the queue was not admitted at the last composition.
 func (r *Engine) Blocked() sched.Cause { return r.it.blocked }
 
 // Group is the engines with which this one iterates in lock step, itself included; nil if it iterates alone.
@@ -81,8 +81,7 @@ func (r *Engine) Group() []*Engine {
 	return r.lock.ranks
 }
 
-// Enqueue puts a request into the waiting queue at the instant at, which is not past the next
-// boundary.
+// Enqueue adds a request to the waiting queue at the instant at, which is not later than the next boundary.
 func (r *Engine) Enqueue(at clock.Time, req *workload.Request) {
 	r.connector.noteHandoff(req)
 	if r.queue.push(req, r.keyOf(req, none)) || r.it.looked {
@@ -92,9 +91,9 @@ func (r *Engine) Enqueue(at clock.Time, req *workload.Request) {
 	r.uncomputed += int64(req.InputTokens)
 }
 
-// Boundary does what is due at the instant r.next. When requests have ended, and their clients send the
-// next ones at once, it leaves the composition of the next iteration to a second call at the same
-// instant, so that these find room in it.
+// Boundary handles the events that are due at the next boundary. When requests have ended and their clients send the
+// next ones at once, the next iteration is composed in a second call at the same instant, so that the new requests
+// can be part of it.
 func (r *Engine) Boundary() error {
 	if r.lock != nil {
 		return r.lock.boundary()
@@ -119,8 +118,8 @@ func (r *Engine) Boundary() error {
 	return r.plan()
 }
 
-// again reports whether a composition that came out empty is made again: sequences were preempted, and nothing else
-// would ever change that.
+// again reports whether to compose again after an empty composition: sequences were preempted, and no iteration is in
+// flight.
 func (r *Engine) again() bool { return r.inFlight.n == 0 && r.it.preempted > 0 }
 
 // plan finds the next boundary.
@@ -139,7 +138,8 @@ func (r *Engine) plan() error {
 	return r.fault
 }
 
-// results commits what was promised and processes what has happened by now.
+// results commits the planned span, and processes client departures, the oldest iteration in flight and KV that has
+// arrived.
 func (r *Engine) results() {
 	if r.ahead.N > 0 {
 		r.commit()
@@ -154,8 +154,7 @@ func (r *Engine) results() {
 	r.connector.receive()
 }
 
-// compose lets the policy compose an iteration and launches it. It reports whether there was anything
-// to run.
+// compose lets the policy compose an iteration and launches it. It reports whether the iteration has any tokens.
 func (r *Engine) compose() bool {
 	if !r.decide() {
 		return false
@@ -169,7 +168,7 @@ func (r *Engine) compose() bool {
 	return true
 }
 
-// decide lets the policy compose an iteration. It reports whether there is anything to run.
+// decide lets the policy compose an iteration, and reports whether it has any tokens.
 func (r *Engine) decide() bool {
 	it := &r.it
 	it.begin(r.gpu.batches + 1)
@@ -194,7 +193,7 @@ func (it *batchBuilder) alike(n int) int {
 	return 1
 }
 
-// launch promises n iterations like the one composed, and commits a single one.
+// launch plans a span of n iterations like the one composed. It commits a single iteration at once.
 func (r *Engine) launch(first, slope int64, n int) {
 	it, p := &r.it, &r.ahead
 	r.gpu.composing = r.now

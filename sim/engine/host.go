@@ -41,7 +41,7 @@ type Setup struct {
 	Before *Engine
 }
 
-// env is the simulation around an engine, and its place there.
+// env is the surroundings of an engine: its simulation and its place in the fleet.
 type env struct {
 	cfg       Config
 	host      Host
@@ -50,13 +50,13 @@ type env struct {
 	index     int // its number in the fleet
 }
 
-// Index is the number of the replica.
+// Index returns the number of the replica.
 func (v *env) Index() int { return v.index }
 
-// Config is the configuration, which must not be changed.
+// Config returns the configuration, which must not be changed.
 func (v *env) Config() *Config { return &v.cfg }
 
-// Observers are told what happens in the engine.
+// Observers returns the observers of the engine.
 func (v *env) Observers() *event.Fanout { return v.obs }
 
 // What a fleet asks its engines.

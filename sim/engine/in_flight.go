@@ -2,7 +2,7 @@ package engine
 
 import "clifftop/sim/clock"
 
-// flight is an iteration that has been scheduled and whose results have not been processed.
+// iteration is an iteration that has been scheduled and whose results have not been processed.
 type iteration struct {
 	end    clock.Time
 	number int64
@@ -25,7 +25,7 @@ type iteration struct {
 	berth    int32 // on a pipeline, where its cohort is
 }
 
-// eventful reports whether there is more to the flight than the tokens of the cohort.
+// eventful reports whether the iteration does more than issue tokens of the cohort.
 func (f *iteration) eventful() bool { return len(f.firsts)+len(f.finishes)+len(f.lasts) > 0 }
 
 func (f *iteration) clear() {
@@ -53,7 +53,7 @@ func (q *iterationRing) at(i int) *iteration {
 	return &q.ring[i]
 }
 
-// next is the empty flight behind the last one.
+// next returns the empty iteration behind the last one.
 func (q *iterationRing) next() *iteration { return q.at(q.n) }
 
 func (q *iterationRing) pop() {
@@ -74,7 +74,7 @@ func without(list []int32, i int32) []int32 {
 	return kept
 }
 
-// emits reports whether flight f issues a token of sequence i.
+// emits reports whether iteration f issues a token of sequence i.
 func (q *iterationRing) emits(f *iteration, i int32) bool {
 	if q.pipe != nil {
 		return q.pipe.emits(f, q.seqs.at(i))
@@ -110,7 +110,7 @@ func (q *iterationRing) tokensInFlight(i int32) int32 {
 	return n
 }
 
-// partOf reports whether sequence i has a part in flight f.
+// partOf reports whether iteration f computes anything for sequence i.
 func (q *iterationRing) partOf(f *iteration, i int32) bool {
 	return q.seqs.at(i).chunkBatch == f.number || q.emits(f, i)
 }

@@ -6,8 +6,8 @@ import (
 
 // What the prefix cache learns of the running batch.
 
-// Settle takes the blocks that the cohort owes, in the order in which single steps would have, and
-// registers those that filled up meanwhile.
+// Settle takes the blocks that the members of the cohort owe from the pool, in the order in which single steps would
+// have, and registers the blocks that have become full.
 func (k *space) Settle() {
 	c := k.members
 	if !k.caching || c.settled == c.steps {
@@ -63,8 +63,8 @@ func (c *prefixCache) registerBlocks(s *sequence, full int32) {
 	s.registered = full
 }
 
-// registerHeld registers what the delivery of flight f makes known of the sequences that are not in
-// the next iteration; the others register when they are next visited.
+// registerHeld registers the blocks that are known to be full at the end of iteration f, of sequences that are not
+// part of the next one. The others are registered when they are next visited.
 func (r *Engine) registerHeld(f *iteration) {
 	if !r.space.caching {
 		return
@@ -108,7 +108,8 @@ func (c *prefixCache) indexOwnBlocks(s *sequence) {
 	c.pool.Index(s.blocks, &s.keys, from, s.findable(s.registered))
 }
 
-// warm puts what an earlier request left into the prefix cache, if there is one, and returns the number of its blocks.
+// warm adds the content of an earlier request to the prefix cache, if there is one, and returns its number of full
+// blocks.
 func (c *prefixCache) warm(q *workload.Request) int32 {
 	tokens := min(int64(q.InputTokens)+int64(q.OutputTokens)-1, int64(c.cfg.MaxModelLen))
 	full := int32(min(tokens/int64(c.cfg.BlockSize), int64(c.cfg.UsableBlocks())))

@@ -19,7 +19,7 @@ type requests struct {
 	described  sched.Waiting            // scratch: the argument of [sched.Order.Key]
 }
 
-// Levels are the numbers of requests by state. The fleet counts those in the system.
+// Levels returns the numbers of requests by state. The fleet sets the number in the system.
 func (q *requests) Levels() *event.Levels { return &q.levels }
 
 // Uncomputed returns the number of prompt tokens, of waiting and running requests, that no iteration has computed or is
@@ -33,7 +33,7 @@ func (q *requests) QueueFull() bool {
 		q.cfg.MaxQueuedTokens > 0 && q.uncomputed >= q.cfg.MaxQueuedTokens
 }
 
-// Delay notes that a request, which will be enqueued, is held at the router for a time.
+// Delay records for how long the router held a request that will be enqueued.
 func (q *requests) Delay(req *workload.Request, by clock.Duration) {
 	if q.late == nil {
 		q.late = make(map[int64]clock.Duration)
@@ -41,10 +41,10 @@ func (q *requests) Delay(req *workload.Request, by clock.Duration) {
 	q.late[req.ID] = by
 }
 
-// Forget undoes Delay for a request that was not admitted.
+// Forget removes what Delay recorded for a request that was not admitted.
 func (q *requests) Forget(request int64) { delete(q.late, request) }
 
-// Queued is when a request that has not been admitted reached the engine's queue.
+// Queued returns the instant at which a request that has not been admitted reached the queue.
 func (q *requests) Queued(req *workload.Request) clock.Time {
 	at := q.cfg.visible(req)
 	if len(q.late) > 0 {
@@ -65,7 +65,7 @@ func (q *requests) requeue(i int32, s *sequence, tail bool) {
 	}
 }
 
-// leaveQueue takes s, which was preempted, out of the queue.
+// leaveQueue removes s, which was preempted, from the queue.
 func (q *requests) leaveQueue(s *sequence) {
 	q.queue.remove(&s.rec.Request)
 	q.levels.Waiting--
@@ -76,7 +76,7 @@ func (q *requests) leaveQueue(s *sequence) {
 	q.space.hosted -= s.hosted
 }
 
-// stream counts s, which runs, among those that have been delivered a token since their admission.
+// stream counts s as decoding, if this is its first delivered token since its admission.
 func (q *requests) stream(s *sequence) {
 	if !s.streamed {
 		s.streamed = true

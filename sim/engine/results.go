@@ -9,7 +9,7 @@ import (
 
 // What an iteration's end brings: tokens delivered, requests completed, clients found gone.
 
-// process delivers the tokens of the oldest iteration in flight and releases what it finished.
+// process delivers the tokens of the oldest iteration in flight and frees what it has finished.
 func (r *Engine) process(f *iteration) {
 	r.pipe.land(f)
 	for _, i := range f.firsts {
@@ -61,9 +61,9 @@ func (r *Engine) deliverAwaited(i int32) {
 	r.space.register(s, computed)
 }
 
-// keepsSeat handles sequence i, whose last token flight f brings, which the engine could not predict. If the next
-// iteration in flight has a part of it already, it keeps its seat and its blocks until that one has
-// been processed. It reports whether the sequence keeps its seat.
+// keepsSeat handles sequence i, which ends in iteration f on an EOS that the engine could not predict. If the next
+// iteration in flight computes for the sequence already, the sequence keeps its seat and its blocks until that
+// iteration has been processed. keepsSeat reports whether it does.
 func (r *Engine) keepsSeat(i int32, f *iteration) bool {
 	s := r.seqs.at(i)
 	if !s.running() || r.inFlight.n == 1 || !r.inFlight.partOf(r.inFlight.at(1), i) {
@@ -81,7 +81,7 @@ func (r *Engine) keepsSeat(i int32, f *iteration) bool {
 	return true
 }
 
-// answer hands the client of s its last token.
+// answer delivers the last token of s to its client.
 func (r *Engine) answer(s *sequence, end clock.Time) {
 	s.over = true
 	s.rec.LastToken = end
@@ -105,7 +105,7 @@ func (r *Engine) answer(s *sequence, end clock.Time) {
 	r.host.Answered(&s.rec)
 }
 
-// complete ends sequence i with the results of flight f, which bring its last token, or one too many.
+// complete ends sequence i at the end of iteration f, which issues its last token, or one token too many.
 func (r *Engine) complete(i int32, f *iteration) {
 	s := r.seqs.at(i)
 	if !s.over {
@@ -128,8 +128,8 @@ func (r *Engine) complete(i int32, f *iteration) {
 	r.end(i)
 }
 
-// remember makes the cache learn what s, which is complete, has computed: all but the last token, unless it was
-// preempted and came back while that was in flight.
+// remember adds what s, which is complete, has computed to the prefix cache: all but the last token, unless s was
+// preempted and admitted again while that token was in flight.
 func (k *space) remember(s *sequence) {
 	computed := s.computed
 	if s.phase == decoding {
@@ -140,7 +140,7 @@ func (k *space) remember(s *sequence) {
 	k.insert(s, computed)
 }
 
-// end tells that the life of sequence i is over and forgets it.
+// end reports the record of sequence i and frees its index.
 func (r *Engine) end(i int32) {
 	s := r.seqs.at(i)
 	s.rec.Released = r.now
@@ -155,7 +155,7 @@ func (r *Engine) end(i int32) {
 	r.seqs.put(i)
 }
 
-// applyAborts removes the requests whose clients left.
+// applyAborts ends the requests whose clients have left.
 func (r *Engine) applyAborts() {
 	for _, id := range r.aborts {
 		p := r.host.Client(id)
@@ -175,8 +175,8 @@ func (r *Engine) applyAborts() {
 	r.aborts = r.aborts[:0]
 }
 
-// cancel ends sequence i at a boundary, before the oldest flight is processed. Its tokens in flight
-// are not delivered.
+// cancel ends sequence i at a boundary, before the oldest iteration in flight is processed. Its tokens in flight are
+// dropped.
 func (r *Engine) cancel(i int32) {
 	s := r.seqs.at(i)
 	issued := s.issued

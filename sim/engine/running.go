@@ -53,7 +53,7 @@ func (b *runningBatch) join(i int32) {
 	}
 }
 
-// clients goes through the clients of the running sequences.
+// clients yields the clients of the running sequences, as indices of the fair queue.
 func (b *runningBatch) clients(yield func(client int32) bool) {
 	for i := b.first; i != none && yield(b.seqs.at(i).client); i = b.seqs.at(i).next {
 	}
@@ -73,8 +73,7 @@ func (b *runningBatch) renumber() {
 	}
 }
 
-// leaveRunning takes sequence i out of the running batch and frees its blocks. Owed blocks have
-// been settled.
+// leaveRunning takes sequence i out of the running batch and frees its blocks. The blocks of the cohort are settled.
 func (r *Engine) leaveRunning(i int32) {
 	s := r.seqs.at(i)
 	switch s.phase {
@@ -118,8 +117,7 @@ func (r *Engine) leaveRunning(i int32) {
 	}
 }
 
-// joinCohort makes sequence i, which has computed all its known tokens, decode from the cohort's
-// next step on.
+// joinCohort adds sequence i, whose known tokens are all computed, to the cohort. It decodes from the next step on.
 func (d *decoders) joinCohort(i int32) {
 	s, c := d.seqs.at(i), &d.cohort
 	if d.pipe != nil {
@@ -139,7 +137,7 @@ func (d *decoders) joinCohort(i int32) {
 	d.space.enterSchedule(i)
 }
 
-// leaveCohort takes sequence i out; from then on its own counters hold.
+// leaveCohort takes sequence i out of its cohort, and sets its own counters.
 func (d *decoders) leaveCohort(i int32) {
 	if d.pipe.leaveOtherCohort(i) {
 		return

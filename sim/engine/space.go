@@ -62,6 +62,7 @@ func (k *space) free() int { return k.poolFree() - k.members.debt - k.windowed }
 // Used is the number of KV blocks that are referenced, owed or charged.
 func (k *space) Used() int { return k.pool.Usable() - k.free() }
 
+// poolFree returns the number of blocks that are not referenced.
 func (k *space) poolFree() int {
 	if k.radix != nil {
 		return k.radix.Free()
@@ -77,7 +78,7 @@ func (k *space) Shared() int64 {
 	return k.pool.Shared()
 }
 
-// takeCount takes n blocks where they are only counted, putCount returns them.
+// takeCount takes n blocks that are only counted.
 func (k *space) takeCount(n int) {
 	if k.radix != nil {
 		k.radix.Take(n)
@@ -86,6 +87,7 @@ func (k *space) takeCount(n int) {
 	}
 }
 
+// putCount returns n blocks that are only counted.
 func (k *space) putCount(n int) {
 	if k.radix != nil {
 		k.radix.Put(n)

@@ -9,8 +9,8 @@ import (
 
 // A planned span is a run of like iterations that can be cut: how long it lasts, where it ends, and what cuts it.
 
-// timeline is where an engine is: at which instant, with which span planned and which iterations in flight, and when
-// its next boundary is.
+// timeline is the position of an engine in time: the current instant, the next boundary, the planned span and the
+// iterations in flight.
 type timeline struct {
 	*env
 	lock    *lockstep // the engines that it iterates in lock step with, or nil
@@ -27,13 +27,13 @@ type timeline struct {
 	fault    error
 }
 
-// Next is the instant of the next boundary, or [clock.Never].
+// Next returns the instant of the next boundary, or [clock.Never].
 func (t *timeline) Next() clock.Time { return t.next }
 
-// Fault is what went wrong in the engine, or nil.
+// Fault returns the error that stopped the engine, or nil.
 func (t *timeline) Fault() error { return t.fault }
 
-// Fail sets the fault of the engine, unless it has one.
+// Fail sets the error of the engine, unless it has one.
 func (t *timeline) Fail(fault error) { t.fault = cmp.Or(t.fault, fault) }
 
 // cut makes the first boundary at or after an instant the next one.
@@ -45,9 +45,9 @@ func (t *timeline) cut(at clock.Time) {
 	t.cutOwn(at)
 }
 
-// Until is the instant before which the boundaries of r have been, as seen by an event at the instant at. Boundaries of
-// one instant come in the order of the replicas and after all else, so that what one of them leads to at once comes
-// after those of the replicas before: also if these are within a promise, and nothing was done there.
+// Until returns the instant up to which, exclusive, the boundaries of the engine have been processed, as an event at
+// the instant at sees it. At one instant, boundaries follow all other events, in the order of the replicas. This
+// holds for boundaries inside a span too.
 func (t *timeline) Until(at clock.Time) clock.Time {
 	if t.host.Passed(t.index, at) {
 		return at + 1
@@ -55,7 +55,7 @@ func (t *timeline) Until(at clock.Time) clock.Time {
 	return at
 }
 
-// cutOwn is cut for a replica by itself.
+// cutOwn is cut for this engine alone.
 func (t *timeline) cutOwn(at clock.Time) {
 	switch {
 	case t.answered:
@@ -69,8 +69,8 @@ func (t *timeline) cutOwn(at clock.Time) {
 	}
 }
 
-// spanEnd is the boundary at which the promise is used up, or, before it, that at which the
-// iteration in flight ahead of it has results.
+// spanEnd returns the next boundary of the planned span: its end or, before that, the end of the iteration in flight
+// ahead of it, if that has results.
 func (t *timeline) spanEnd() clock.Time {
 	if t.interrupted() {
 		return t.inFlight.at(0).end
@@ -78,13 +78,13 @@ func (t *timeline) spanEnd() clock.Time {
 	return t.ahead.End(t.ahead.N + 1 - t.depth)
 }
 
-// interrupted reports whether results are due while the promise goes on: those of the iteration in
-// flight ahead of it, at the boundary where the promise's second iteration is composed.
+// interrupted reports whether the iteration in flight ahead of the span has results. They are processed at the
+// boundary at which the second iteration of the span is composed.
 func (t *timeline) interrupted() bool {
 	return t.ahead.N > 1 && t.inFlight.n > 0 && t.inFlight.at(0).eventful()
 }
 
-// processAhead processes results that leave the promise as it is.
+// processAhead processes the iteration in flight ahead of the span. Its results do not change the span.
 func (r *Engine) processAhead() {
 	f := r.inFlight.at(0)
 	used := r.space.Used()
@@ -95,7 +95,7 @@ func (r *Engine) processAhead() {
 	r.next = r.spanEnd()
 }
 
-// Stop commits the promised iterations that are composed before the instant at.
+// Stop commits the iterations of the span that are composed before the instant at.
 func (r *Engine) Stop(at clock.Time) {
 	if r.ahead.N > 0 {
 		r.cut(at)
@@ -113,7 +113,7 @@ func (it *batchBuilder) repeatable() bool {
 		return true
 	}
 	if r.lock != nil && r.inFlight.at(0).eventful() {
-		return false // the promise would be interrupted, and not that of the others
+		return false // the span would be interrupted, but not those of the other ranks
 	}
 	// Results of the iteration ahead change nothing for the cohort, unless a request waits for the
 	// room that they leave, or reads blocks that they share.
@@ -146,7 +146,7 @@ func (it *batchBuilder) horizon(n int) int {
 	return n
 }
 
-// Broken makes the error of a broken invariant.
+// Broken returns the error of a broken invariant at the current instant.
 func (t *timeline) Broken(format string, args ...any) error {
 	return fmt.Errorf("sim: broken invariant at %v: %w", t.now, fmt.Errorf(format, args...))
 }
