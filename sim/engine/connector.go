@@ -183,9 +183,12 @@ func (c *connector) connect() {
 
 // noteHandoff notes which part of a request that reaches the queue the engine serves.
 func (c *connector) noteHandoff(req *workload.Request) {
-	if c == nil || c.Handoff == nil {
-		return
+	if c != nil && c.Handoff != nil {
+		c.recordHandoff(req)
 	}
+}
+
+func (c *connector) recordHandoff(req *workload.Request) {
 	if handoff := c.Handoff(req); handoff.Lease > 0 || handoff.Remote.Tokens > 0 {
 		c.handoffs[req.ID] = handoff
 	}

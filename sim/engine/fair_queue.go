@@ -153,9 +153,12 @@ func (a *fairQueue) leave(i int32) {
 // begin begins a composition, before which the cohort has made so many steps. It raises the counters of clients that
 // begin to wait to the lowest counter of the waiting clients or, if there are none, of the running ones.
 func (a *fairQueue) begin(steps int64, running *runningBatch) {
-	if a == nil {
-		return
+	if a != nil {
+		a.beginWith(steps, running)
 	}
+}
+
+func (a *fairQueue) beginWith(steps int64, running *runningBatch) {
 	a.steps, a.next = steps, none
 	for _, i := range a.joining {
 		c := &a.list[i]
@@ -183,9 +186,12 @@ func (a *fairQueue) begin(steps int64, running *runningBatch) {
 
 // admitted charges the client of a sequence for its first admission.
 func (a *fairQueue) admitted(s *sequence) {
-	if a == nil {
-		return
+	if a != nil {
+		a.chargeAdmission(s)
 	}
+}
+
+func (a *fairQueue) chargeAdmission(s *sequence) {
 	p := progress(&s.rec.Request)
 	s.client = a.of(&s.rec.Request)
 	a.list[s.client].charged += a.order.Admission(&p)
@@ -212,9 +218,12 @@ func (a *fairQueue) joins(s *sequence) {
 }
 
 func (a *fairQueue) leaves(s *sequence, grown int32) {
-	if a == nil {
-		return
+	if a != nil {
+		a.chargeGrown(s, grown)
 	}
+}
+
+func (a *fairQueue) chargeGrown(s *sequence, grown int32) {
 	c := &a.list[s.client]
 	c.decoding--
 	c.joined -= s.joined
@@ -231,7 +240,7 @@ func (a *fairQueue) missed(s *sequence) {
 // sameHead is the number of iterations, this one included and at most n, that begin with the same head if all are
 // like this one: each decoding sequence has a token in each.
 func (a *fairQueue) sameHead(n int) int {
-	if a == nil || len(a.waiting) < 2 || a.head() == nil {
+	if len(a.waiting) < 2 || a.head() == nil {
 		return n
 	}
 	h, token := a.next, a.order.Token()

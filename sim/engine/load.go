@@ -55,7 +55,7 @@ func (it *batchBuilder) Load(place int) bool {
 	s.load = l
 	c.loads, c.parked = append(c.loads, l), append(c.parked, i)
 	if c.plan.remote {
-		r.connector.fetchRemote(s, l)
+		c.plan.fetchRemote(c, s, l)
 	} else {
 		c.plan.start(c, l)
 	}
@@ -78,10 +78,10 @@ func (c *connector) holdsBack() bool {
 }
 
 // fetchRemote begins to transfer the KV of s from another replica.
-func (c *connector) fetchRemote(s *sequence, l *load) {
+func (p *plan) fetchRemote(c *connector, s *sequence, l *load) {
 	handoff := c.handoffs[s.rec.Request.ID]
 	remote := &handoff.Remote
-	blocks := c.e.cfg.blocksFor(s.reused+c.plan.tokens) - int(s.reused/c.e.cfg.BlockSize)
+	blocks := c.e.cfg.blocksFor(s.reused+p.tokens) - int(s.reused/c.e.cfg.BlockSize)
 	bytes, layers := int64(blocks)*c.BlockBytes, max(remote.Layers, 1)
 	l.parts, l.remote, l.read, l.lost, l.from = 1, true, remote.Read, remote.Lost, remote.From
 	l.fails = remote.Fails || l.lost != nil && l.lost()
@@ -99,9 +99,12 @@ func (c *connector) fetchRemote(s *sequence, l *load) {
 
 // receive sees what has come, at a boundary, and which blocks need not be kept any more.
 func (c *connector) receive() {
-	if c == nil || !c.due {
-		return
+	if c != nil && c.due {
+		c.receiveDue()
 	}
+}
+
+func (c *connector) receiveDue() {
 	c.due = false
 	c.e.space.Settle()
 	c.leases = slices.DeleteFunc(c.leases, func(l *lease) bool {

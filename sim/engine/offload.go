@@ -55,9 +55,6 @@ type part struct {
 
 // loadable is the number of tokens of a waiting request that can be loaded, behind those that the prefix cache has.
 func (c *connector) loadable(w *waiting, d *sched.Waiting) int32 {
-	if c == nil {
-		return 0
-	}
 	c.evictions()
 	p := &c.plan
 	if w.seq != none && (c.e.seqs.at(w.seq).phase == loaded || c.e.inFlight.tokensInFlight(w.seq) > 0) {
@@ -72,14 +69,14 @@ func (c *connector) loadable(w *waiting, d *sched.Waiting) int32 {
 	if there := min(c.handoffs[w.req.ID].Remote.Tokens, d.Known); there > d.Cached {
 		p.tokens, p.remote = there-d.Cached, true
 	} else if len(c.tiers) > 0 && c.e.space.mayHit(w) {
-		c.findChunks(w, d)
+		p.findChunks(c, w, d)
 	}
 	return p.tokens
 }
 
 // findChunks plans to load the longest run of chunks that the tiers have and that is worth it.
-func (c *connector) findChunks(w *waiting, d *sched.Waiting) {
-	p, keys := &c.plan, &c.e.space.look.fresh
+func (p *plan) findChunks(c *connector, w *waiting, d *sched.Waiting) {
+	keys := &c.e.space.look.fresh
 	if w.seq != none {
 		keys = &c.e.seqs.at(w.seq).blockHashes
 	}
@@ -104,7 +101,7 @@ func (c *connector) findChunks(w *waiting, d *sched.Waiting) {
 		if tokens <= 0 || tokens < c.MinTokens {
 			return
 		}
-		if c.worthLoading(tokens, d.Cached) {
+		if p.worthLoading(c, tokens, d.Cached) {
 			p.tokens = tokens
 			return
 		}
@@ -112,12 +109,12 @@ func (c *connector) findChunks(w *waiting, d *sched.Waiting) {
 }
 
 // worthLoading reports whether the tokens of the plan, behind so many cached ones, are to be loaded and not computed.
-func (c *connector) worthLoading(tokens, cached int32) bool {
+func (p *plan) worthLoading(c *connector, tokens, cached int32) bool {
 	if c.Fetch == FetchAlways {
 		return true
 	}
 	compute, _, _ := c.e.cfg.Timer.Span(&model.Batch{Chunks: []model.Chunk{{New: tokens, Cached: cached}}})
-	for k, n := range c.plan.blocks {
+	for k, n := range p.blocks {
 		t := &c.tiers[k]
 		if n > 0 && t.Latency.Seconds()+float64(n)*float64(c.BlockBytes)/float64(t.BytesPerSecond) >= float64(compute)*1e-15 {
 			return false
@@ -144,9 +141,12 @@ func (p *plan) start(c *connector, l *load) {
 
 // computed copies what flight f has completed the prefill of to the tiers that are written through.
 func (c *connector) computed(f *iteration) {
-	if c == nil {
-		return
+	if c != nil {
+		c.storePrefills(f)
 	}
+}
+
+func (c *connector) storePrefills(f *iteration) {
 	for _, i := range f.firsts {
 		if s := c.e.seqs.at(i); s.running() && s.joinBatch == f.number {
 			c.store(s, s.target/c.e.cfg.BlockSize)
@@ -156,14 +156,14 @@ func (c *connector) computed(f *iteration) {
 
 // leaves copies what s, which leaves the running batch, has computed.
 func (c *connector) leaves(s *sequence) {
-	if c != nil && c.e.space.caching {
+	if c != nil {
 		c.store(s, min(s.registered, s.computed/c.e.cfg.BlockSize))
 	}
 }
 
 // store copies the first blocks of s to the tiers that are written through.
 func (c *connector) store(s *sequence, blocks int32) {
-	if blocks > 0 && len(c.tiers) > 0 && !c.ended {
+	if blocks > 0 && c.e.space.caching && len(c.tiers) > 0 && !c.ended {
 		s.make(blocks)
 		c.enter(&s.keys, blocks)
 	}
@@ -234,9 +234,12 @@ func (c *connector) evictions() {
 
 // flush begins to copy what has been entered into the tiers.
 func (c *connector) flush() {
-	if c == nil || c.ended {
-		return
+	if c != nil && !c.ended {
+		c.copyPending()
 	}
+}
+
+func (c *connector) copyPending() {
 	c.evictions()
 	for k := range c.tiers {
 		t := &c.tiers[k]

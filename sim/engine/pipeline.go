@@ -70,9 +70,12 @@ func (p *pipeline) sit(k int32) {
 
 // part lets the members of the open cohort that the composition gave no token stay behind, before others join it.
 func (p *pipeline) part(it *batchBuilder) {
-	if p == nil {
-		return
+	if p != nil {
+		p.leaveBehind(it)
 	}
+}
+
+func (p *pipeline) leaveBehind(it *batchBuilder) {
 	p.r.cohort.singly = false
 	if it.decodes == 0 && len(it.chunks) == 0 {
 		return // nothing is launched
@@ -93,9 +96,12 @@ func (p *pipeline) part(it *batchBuilder) {
 
 // depart ends the launch of f: its cohort is out of reach, and the open one is that of those left out.
 func (p *pipeline) depart(f *iteration) {
-	if p == nil {
-		return
+	if p != nil {
+		p.launched(f)
 	}
+}
+
+func (p *pipeline) launched(f *iteration) {
 	p.r.space.Settle()
 	f.berth = p.open
 	b := &p.berths[p.open]
@@ -106,9 +112,12 @@ func (p *pipeline) depart(f *iteration) {
 
 // land opens the cohort of f, whose tokens are there, to the waiting members.
 func (p *pipeline) land(f *iteration) {
-	if p == nil {
-		return
+	if p != nil {
+		p.openCohort(f)
 	}
+}
+
+func (p *pipeline) openCohort(f *iteration) {
 	r, waits := p.r, p.open
 	p.landed = f.number
 	for i := r.running.first; i != none && r.cohort.size > 0; i = r.seqs.at(i).next {
@@ -138,10 +147,9 @@ func (p *pipeline) move(i, to int32) {
 
 // leaveOtherCohort takes sequence i, which decodes, out of its cohort, if that is not the replica's, and reports
 // whether it was so.
-func (p *pipeline) leaveOtherCohort(i int32) bool {
-	if p == nil {
-		return false
-	}
+func (p *pipeline) leaveOtherCohort(i int32) bool { return p != nil && p.leaveInFlight(i) }
+
+func (p *pipeline) leaveInFlight(i int32) bool {
 	from, at := p.seat, p.r.seqs.at(i).berth
 	if at == from {
 		return false
@@ -244,6 +252,10 @@ func (p *pipeline) pass(alone int64) int64 {
 	if p == nil {
 		return alone
 	}
+	return p.passStages(alone)
+}
+
+func (p *pipeline) passStages(alone int64) int64 {
 	r := p.r
 	rows := r.it.decodes + len(r.it.chunks)
 	now := moment{at: r.now}

@@ -39,7 +39,9 @@ func (v *queueView) Waiting(place int) (d sched.Waiting, ok bool) {
 		d.Held = r.space.look.held
 		d.Live = found < r.space.look.most && r.running.answers > 0 && w.req.SharesPrompt()
 	}
-	d.Loadable = r.connector.loadable(w, &d)
+	if r.connector != nil {
+		d.Loadable = r.connector.loadable(w, &d)
+	}
 	return d, true
 }
 

@@ -66,9 +66,6 @@ func (c *prefixCache) registerBlocks(s *sequence, full int32) {
 // registerHeld registers the blocks that are known to be full at the end of iteration f, of sequences that are not
 // part of the next one. The others are registered when they are next visited.
 func (r *Engine) registerHeld(f *iteration) {
-	if !r.space.caching {
-		return
-	}
 	c := &r.cohort
 	for _, i := range f.firsts {
 		// One that was admitted again with a token in flight has not registered all of its blocks.

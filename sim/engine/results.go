@@ -17,7 +17,9 @@ func (r *Engine) process(f *iteration) {
 			r.deliverFirst(s, f.end)
 		}
 	}
-	r.registerHeld(f)
+	if r.space.caching {
+		r.registerHeld(f)
+	}
 	r.connector.computed(f)
 	r.it.deliverDrafts(f)
 	for _, i := range f.returns {

@@ -140,7 +140,7 @@ func (it *batchBuilder) horizon(n int) int {
 		}
 		n = 1 + c.takes.within(c.steps, free, n-1)
 	}
-	if n > 1 {
+	if n > 1 && r.fair != nil {
 		n = r.fair.sameHead(n)
 	}
 	return n
