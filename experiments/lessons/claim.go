@@ -3,6 +3,8 @@ package lessons
 import (
 	"fmt"
 	"math"
+
+	"clifftop/report/stats"
 )
 
 // Claim is a statement of the lesson, checked with the results.
@@ -62,9 +64,4 @@ func (c *class) rising(text string, values []float64, part float64) {
 }
 
 // of is the value of a statistic, or NaN without a sample. No claim allows NaN.
-func of(v *float64) float64 {
-	if v == nil {
-		return math.NaN()
-	}
-	return *v
-}
+func of(v *float64) float64 { return stats.OrNaN(v) }

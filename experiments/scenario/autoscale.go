@@ -234,13 +234,8 @@ func (u fleetResolver) scaler(x *Autoscaler, key string) error {
 
 // metricsWhere names the metrics that have a property, for a message.
 func metricsWhere(has func(autoscale.Metric) bool) string {
-	var names []string
-	for _, m := range autoscale.Metrics() {
-		if has(m) {
-			names = append(names, m.String())
-		}
-	}
-	return yamldoc.OneOf(names)
+	lacks := func(m autoscale.Metric) bool { return !has(m) }
+	return yamldoc.OneOf(yamldoc.NamesOfAll(slices.DeleteFunc(autoscale.Metrics(), lacks)))
 }
 
 // scalers makes the autoscalers of a run.

@@ -53,12 +53,7 @@ type OffloadTier struct {
 type evictionName string
 
 // Names implements [yamldoc.Named].
-func (evictionName) Names() (names []string) {
-	for _, e := range kv.Evictions() {
-		names = append(names, e.String())
-	}
-	return names
-}
+func (evictionName) Names() []string { return yamldoc.NamesOfAll(kv.Evictions()) }
 
 func (*OffloadTier) Variants() (string, map[string]yamldoc.VariantKeys) {
 	keys := yamldoc.VariantKeys{Required: []string{"name", "size", "bandwidth"},
@@ -171,14 +166,10 @@ func (t *OffloadTier) tier(chunk float64) engine.Tier {
 	x := engine.Tier{
 		Name: t.Name, Chunks: int(min(float64(t.Size)/chunk, math.MaxInt32)), BytesPerSecond: int64(t.Bandwidth),
 		WriteBack: optional.Value(t.Write) == "back", Persistent: optional.Value(t.Persistent),
+		Eviction: yamldoc.ValueNamed(kv.Evictions(), string(optional.Value(t.Eviction))),
 	}
 	if t.Latency != nil {
 		x.Latency = t.Latency.Clock()
-	}
-	for _, e := range kv.Evictions() {
-		if e.String() == string(optional.Value(t.Eviction)) {
-			x.Eviction = e
-		}
 	}
 	return x
 }

@@ -85,31 +85,21 @@ func (a *API) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	d.Require(n, key, "", "usd_per_million_input", "usd_per_million_output")
 }
 
-// defaultOnPrem are the defaults beside the purchase price, which has none.
-func defaultOnPrem() OnPrem {
-	return OnPrem{LifeYears: 4, ServerPower: 1.45, PUE: 1.3, USDPerKWh: 0.12}
-}
-
-func (o *OnPrem) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
-	type plain OnPrem
-	p := plain(defaultOnPrem())
-	d.Value(n, key, &p, "")
-	*o = OnPrem(p)
-	if n.Kind == yamldoc.Map {
-		o.Check(d, n, key)
-	}
+func (o *OnPrem) SetDefaults() {
+	*o = OnPrem{LifeYears: 4, ServerPower: 1.45, PUE: 1.3, USDPerKWh: 0.12}
 }
 
 // Planning is the scenario's plan, or the default one.
-func (s *Scenario) Planning() Planning {
+func (s *Scenario) Planning() (p Planning) {
 	if s.Plan != nil {
 		return *s.Plan
 	}
-	return defaultPlanning()
+	p.SetDefaults()
+	return p
 }
 
-func defaultPlanning() Planning {
-	return Planning{
+func (p *Planning) SetDefaults() {
+	*p = Planning{
 		Dtypes: []string{"auto", "fp8", "int4"}, TensorParallelSizes: []int{1, 2, 4, 8},
 		PipelineParallelSizes: []int{1},
 		MaxGPUs:               64, Within: 3, Spare: 1, UnvalidatedError: 0.15, StartUp: unit.Duration(5 * 60 * 1e12),
@@ -205,16 +195,6 @@ func decodeKnob(d *yamldoc.Decoder, f yamldoc.Field, key string) Knob {
 		knob.Values = append(knob.Values, text)
 	}
 	return knob
-}
-
-func (p *Planning) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
-	type plain Planning
-	q := plain(defaultPlanning())
-	d.Value(n, key, &q, "")
-	*p = Planning(q)
-	if n.Kind == yamldoc.Map {
-		p.Check(d, n, key)
-	}
 }
 
 func (p *Planning) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {

@@ -17,11 +17,7 @@ type victimName string
 
 // Names implements [yamldoc.Named].
 func (victimName) Names() []string {
-	names := []string{"auto"}
-	for _, v := range sched.Victims() {
-		names = append(names, v.String())
-	}
-	return names
+	return append([]string{"auto"}, yamldoc.NamesOfAll(sched.Victims())...)
 }
 
 // victim is the rule that picks the sequence to preempt.
@@ -29,12 +25,7 @@ func (e *Engine) victim() sched.Victim {
 	if e.Victim == "auto" && e.SchedulingPolicy == "priority" {
 		return sched.LeastUrgent
 	}
-	for _, v := range sched.Victims() {
-		if v.String() == string(e.Victim) {
-			return v
-		}
-	}
-	return sched.LastAdmitted
+	return yamldoc.ValueNamed(sched.Victims(), string(e.Victim))
 }
 
 // admission is the rule for what must fit.

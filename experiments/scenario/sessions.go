@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
@@ -100,36 +99,12 @@ func (p *SystemPrompt) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 // Counts is a number of tokens, or a list of them.
 type Counts []int
 
-const countRange = `range:"[0,536870912]"`
-
 func (c *Counts) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
-	items, list := []*yamldoc.Node{n}, n.Kind == yamldoc.List
-	if list {
-		items = n.Items
-	}
-	if n.Kind != yamldoc.Number && (!list || len(items) == 0) {
-		d.Wrong(n, key, "a number of tokens, or a list of them")
-		return
-	}
-	*c = nil
-	for i, item := range items {
-		place := key
-		if list {
-			place = fmt.Sprint(key, ".", i)
-		}
-		var v int
-		d.Value(item, place, &v, countRange)
-		*c = append(*c, v)
-	}
+	*c = oneOrMore[int](d, n, key, "a number of tokens", `range:"[0,536870912]"`)
 }
 
 // MarshalJSON writes the number, or the list.
-func (c Counts) MarshalJSON() ([]byte, error) {
-	if len(c) == 1 {
-		return json.Marshal(c[0])
-	}
-	return json.Marshal([]int(c))
-}
+func (c Counts) MarshalJSON() ([]byte, error) { return marshalOneOrMore(c) }
 
 // Spec lays what is given over what the preset has, which may be nothing.
 func (s *Sessions) spec(base *workload.SessionSpec) *workload.SessionSpec {
@@ -152,7 +127,7 @@ func (s *Sessions) spec(base *workload.SessionSpec) *workload.SessionSpec {
 			w.SystemPrompt.Tokens = append(w.SystemPrompt.Tokens, int32(n))
 		}
 	}
-	replace(&w.EditedHistory, s.EditedHistory)
+	optional.Set(&w.EditedHistory, s.EditedHistory)
 	if s.Reasoning != nil {
 		w.Reasoning = nil
 		for _, r := range s.Reasoning {
@@ -165,8 +140,8 @@ func (s *Sessions) spec(base *workload.SessionSpec) *workload.SessionSpec {
 	if s.MaxContext != nil {
 		w.MaxContext = int32(*s.MaxContext)
 	}
-	replace(&w.TooLong, s.TooLong)
-	replace(&w.Begin, s.Begin)
+	optional.Set(&w.TooLong, s.TooLong)
+	optional.Set(&w.Begin, s.Begin)
 	return &w
 }
 
@@ -176,13 +151,6 @@ func (t *ThinkTime) delay() workload.Delay {
 		return workload.Delay{}
 	}
 	return workload.Delay{Distribution: t.Law, Mean: t.Mean.Clock(), CV: optional.Value(t.CV)}
-}
-
-// replace sets *p to what v points to, if that is given.
-func replace[T any](p *T, v *T) {
-	if v != nil {
-		*p = *v
-	}
 }
 
 // Decode takes a number for a fixed length.

@@ -1,9 +1,6 @@
 package scenario
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
@@ -43,33 +40,11 @@ func (*Speculative) Variants() (string, map[string]yamldoc.VariantKeys) {
 type Acceptance []float64
 
 func (a *Acceptance) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
-	items, list := []*yamldoc.Node{n}, n.Kind == yamldoc.List
-	if list {
-		items = n.Items
-	}
-	if n.Kind != yamldoc.Number && (!list || len(items) == 0) {
-		d.Wrong(n, key, "a probability, or a list of them")
-		return
-	}
-	*a = nil
-	for i, item := range items {
-		place := key
-		if list {
-			place = fmt.Sprint(key, ".", i)
-		}
-		var p float64
-		d.Value(item, place, &p, `range:"[0,1]"`)
-		*a = append(*a, p)
-	}
+	*a = oneOrMore[float64](d, n, key, "a probability", `range:"[0,1]"`)
 }
 
 // MarshalJSON writes the probability, or the list.
-func (a Acceptance) MarshalJSON() ([]byte, error) {
-	if len(a) == 1 {
-		return json.Marshal(a[0])
-	}
-	return json.Marshal([]float64(a))
-}
+func (a Acceptance) MarshalJSON() ([]byte, error) { return marshalOneOrMore(a) }
 
 // speculative fills in speculative decoding, and what it does not go with.
 func (u engineResolver) speculative() error {

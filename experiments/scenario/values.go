@@ -108,6 +108,28 @@ func (t *ThinkTime) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	*t = ThinkTime(p)
 }
 
+// oneOrMore decodes a number, or a list of numbers. The tag says which are allowed.
+func oneOrMore[T any](d *yamldoc.Decoder, n *yamldoc.Node, key, want string, tag reflect.StructTag) (list []T) {
+	switch {
+	case n.Kind == yamldoc.Number:
+		list = make([]T, 1)
+		d.Value(n, key, &list[0], tag)
+	case n.Kind == yamldoc.List && len(n.Items) > 0:
+		d.Value(n, key, &list, tag)
+	default:
+		d.Wrong(n, key, want+", or a list of them")
+	}
+	return list
+}
+
+// marshalOneOrMore writes the number, or the list.
+func marshalOneOrMore[T any](list []T) ([]byte, error) {
+	if len(list) == 1 {
+		return json.Marshal(list[0])
+	}
+	return json.Marshal(list)
+}
+
 // Choices are the words that a key takes, such as those of deployment.dtype; nil for a key that takes anything else.
 func Choices(key string) []string {
 	t := reflect.TypeFor[Scenario]()

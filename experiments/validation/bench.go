@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report/collect"
 	"clifftop/sim/clock"
 	"clifftop/workload"
@@ -116,7 +117,7 @@ func (b *bench) row(id string, all map[string]json.RawMessage) (*Row, error) {
 			x, err := strconv.ParseFloat(string(text), 64)
 			if err != nil || !(x >= 0) || math.IsInf(x, 0) {
 				return nil, fmt.Errorf("%s_%s_ms: %s is not allowed (want a number, 0 or more)", s.name, k.name,
-					short(string(text)))
+					yamldoc.Short(string(text)))
 			}
 			*s.to = &x
 		}
@@ -137,7 +138,7 @@ func (b *bench) rate() (*float64, error) {
 	switch {
 	case err != nil || !(x > 0):
 		return nil, fmt.Errorf("request_rate: %s is not allowed (want a number above 0, or \"inf\")",
-			short(string(b.Rate)))
+			yamldoc.Short(string(b.Rate)))
 	case math.IsInf(x, 1):
 		return nil, nil
 	}

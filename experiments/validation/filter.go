@@ -32,14 +32,14 @@ func ParseFilter(conditions []string) (*Filter, error) {
 		key, value = strings.ToLower(strings.TrimSpace(key)), strings.ToLower(strings.TrimSpace(value))
 		switch {
 		case key != "load" && !slices.Contains(known, key):
-			return nil, filterFault(fmt.Sprintf("%q is no column (want load, %s …)", short(key),
+			return nil, filterFault(fmt.Sprintf("%q is no column (want load, %s …)", yamldoc.Short(key),
 				strings.Join(known[:12], ", ")),
 				yamldoc.DidYouMean(key, append(known, "load")))
 		case value == "" && !ok:
 			return nil, filterFault("the condition is empty (want KEY=VALUE, or a part of a run's name)", "")
 		}
 		if _, err := path.Match(value, ""); err != nil {
-			return nil, filterFault(fmt.Sprintf("%q is no pattern: %v", short(value), err), "")
+			return nil, filterFault(fmt.Sprintf("%q is no pattern: %v", yamldoc.Short(value), err), "")
 		}
 		if f.wanted[key] == nil {
 			f.columns = append(f.columns, key)

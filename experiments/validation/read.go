@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
 )
 
@@ -35,7 +36,7 @@ const maxCell = 1 << 16
 func Open(path string) (*Reference, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, readFault(path, cause(err))
+		return nil, readFault(path, scenario.PlainFileError(err))
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.IsDir() {
@@ -143,11 +144,11 @@ func (ref *Reference) columns(path string, head []string) ([]*column, error) {
 		c, ok := byName[name]
 		switch {
 		case seen[name]:
-			return nil, readFault(path, fmt.Sprintf("line 1: the column %s is there twice", short(name)))
+			return nil, readFault(path, fmt.Sprintf("line 1: the column %s is there twice", yamldoc.Short(name)))
 		case ok:
 			list = append(list, &c)
 		default:
-			unknown = append(unknown, short(name))
+			unknown = append(unknown, yamldoc.Short(name))
 			list = append(list, nil)
 		}
 		seen[name] = true
@@ -200,14 +201,14 @@ func (r *Row) set(name string, to reflect.Value, cell string) {
 	case **float64:
 		x, err := strconv.ParseFloat(cell, 64)
 		if err != nil || math.IsInf(x, 0) || math.IsNaN(x) || x < 0 {
-			r.fault("%s: %q is not allowed (want a number, 0 or more)", name, short(cell))
+			r.fault("%s: %q is not allowed (want a number, 0 or more)", name, yamldoc.Short(cell))
 			return
 		}
 		*p = &x
 	case **int:
 		x, err := strconv.ParseFloat(cell, 64)
 		if err != nil || x != math.Trunc(x) || x < 0 || x > 1e12 {
-			r.fault("%s: %q is not allowed (want a whole number, 0 or more)", name, short(cell))
+			r.fault("%s: %q is not allowed (want a whole number, 0 or more)", name, yamldoc.Short(cell))
 			return
 		}
 		n := int(x)
@@ -230,23 +231,5 @@ func csvProblem(err error) string {
 	if errors.As(err, &p) {
 		return fmt.Sprintf("line %d: %v (want comma-separated values)", p.Line, p.Err)
 	}
-	return cause(err)
-}
-
-// cause is an error of the file system without its operation and path.
-func cause(err error) string {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return p.Err.Error()
-	}
-	return err.Error()
-}
-
-// short cuts a text for a message.
-func short(s string) string {
-	const most = 60
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
+	return scenario.PlainFileError(err)
 }

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 )
@@ -31,7 +33,7 @@ const mostTokens = 1 << 29
 func readRequests(path string) ([]recorded, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s", path, cause(err))
+		return nil, fmt.Errorf("%s: %s", path, scenario.PlainFileError(err))
 	}
 	defer f.Close()
 	var r io.Reader = f
@@ -92,7 +94,7 @@ func parseRequest(cells []string, at map[string]int) (q recorded, err error) {
 		}
 		x, e := strconv.ParseFloat(cells[i], 64)
 		if e != nil || !(x >= 0 && x <= most) {
-			err = fmt.Errorf("%s: %q is not allowed (want 0 to %g)", name, short(cells[i]), most)
+			err = fmt.Errorf("%s: %q is not allowed (want 0 to %g)", name, yamldoc.Short(cells[i]), most)
 		}
 		*to = x
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/model/catalog"
 	"clifftop/sim/clock"
@@ -172,7 +173,7 @@ func (w *writer) arrivals() error {
 		return nil
 	case "open", "trace":
 	default:
-		return fmt.Errorf("load_mode: %q is not known (want open, closed or trace)", short(r.LoadMode))
+		return fmt.Errorf("load_mode: %q is not known (want open, closed or trace)", yamldoc.Short(r.LoadMode))
 	}
 	if r.LoadMode == "trace" && r.RequestFile == "" {
 		return fmt.Errorf("request_level_file: a trace needs the file of its requests")
@@ -207,7 +208,8 @@ func (r *Row) process() (string, error) {
 	case "constant":
 		return "constant", nil
 	}
-	return "", fmt.Errorf("arrival_process: %q is not known (want poisson, constant or trace)", short(r.ArrivalProcess))
+	return "", fmt.Errorf("arrival_process: %q is not known (want poisson, constant or trace)",
+		yamldoc.Short(r.ArrivalProcess))
 }
 
 var (
@@ -255,7 +257,8 @@ func (w *writer) length(what, spec string, mean *float64) (string, error) {
 			tokens*(1+retokenisedSpread)), nil
 	}
 	if mean == nil || *mean < 1 {
-		return "", fmt.Errorf("%s_token_spec: %q does not say the lengths, and there is no mean (want uniform[LOW,HIGH], fixed N, or the mean)", what, short(spec))
+		return "", fmt.Errorf("%s_token_spec: %q does not say the lengths, and there is no mean (want uniform[LOW,HIGH], fixed N, or the mean)",
+			what, yamldoc.Short(spec))
 	}
 	w.c.note("%s lengths are all taken as the mean", what)
 	return fmt.Sprintf("distribution: fixed, value: %.0f", *mean), nil

@@ -25,3 +25,10 @@ func Default[T any](p **T, v T) {
 		*p = &v
 	}
 }
+
+// Set gives *to the value that given points to, if there is one.
+func Set[T any](to, given *T) {
+	if given != nil {
+		*to = *given
+	}
+}

@@ -48,21 +48,11 @@ func (Name) Names() []string { return Rules().Names() }
 type Metric string
 
 // Names implements [yamldoc.Named].
-func (Metric) Names() (names []string) {
-	for _, m := range autoscale.Metrics() {
-		names = append(names, m.String())
-	}
-	return names
-}
+func (Metric) Names() []string { return yamldoc.NamesOfAll(autoscale.Metrics()) }
 
 // Of is the metric of the name.
-func (name Metric) Of() (metric autoscale.Metric) {
-	for _, m := range autoscale.Metrics() {
-		if m.String() == string(name) {
-			metric = m
-		}
-	}
-	return metric
+func (name Metric) Of() autoscale.Metric {
+	return yamldoc.ValueNamed(autoscale.Metrics(), string(name))
 }
 
 // window is an option of all rules.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/sim/sched"
 )
@@ -43,17 +44,14 @@ func newSGLang(e *Engine) sched.Scheduler {
 		MaxPrefillTokens: limitInt32(o.MaxPrefillTokens),
 		MixedChunk:       o.EnableMixedChunk,
 		Conservativeness: o.ScheduleConservativeness,
+		QueueOrder: yamldoc.ValueNamed([]sched.QueueOrder{sched.FirstCome, sched.LongestPrefix, sched.DFSWeight},
+			o.SchedulePolicy),
 	}
 	if e.EnableChunkedPrefill {
 		p.ChunkedPrefillSize = limitInt32(o.chunk(e))
 	}
 	if o.PriorityThreshold != nil {
 		p.PreemptByPriority, p.PreemptionThreshold = true, limitInt32(*o.PriorityThreshold)
-	}
-	for _, q := range []sched.QueueOrder{sched.FirstCome, sched.LongestPrefix, sched.DFSWeight} {
-		if q.String() == o.SchedulePolicy {
-			p.QueueOrder = q
-		}
 	}
 	return p
 }

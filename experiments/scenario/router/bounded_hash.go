@@ -30,6 +30,6 @@ func (o *boundedHash) Router(_ route.Identity) route.Router {
 		p.By = route.ByPrefix
 	}
 	set32(&p.PrefixTokens, o.PrefixTokens)
-	set(&p.Factor, o.Factor)
+	optional.Set(&p.Factor, o.Factor)
 	return p
 }

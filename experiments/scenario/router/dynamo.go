@@ -1,6 +1,7 @@
 package router
 
 import (
+	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/sim/route"
 )
@@ -31,12 +32,12 @@ type dynamo struct {
 func (o *dynamo) Router(id route.Identity) route.Router {
 	p := route.NewDynamo()
 	p.ID = id
-	set(&p.OverlapWeight, o.OverlapWeight)
-	set(&p.Temperature, o.Temperature)
+	optional.Set(&p.OverlapWeight, o.OverlapWeight)
+	optional.Set(&p.Temperature, o.Temperature)
 	set32(&p.BlockTokens, o.BlockTokens)
-	set(&p.Approximate, o.Approximate)
+	optional.Set(&p.Approximate, o.Approximate)
 	setDuration(&p.TTL, o.TTL)
 	set64(&p.MaxBlocks, o.MaxBlocks)
-	set(&p.PruneTo, o.PruneTo)
+	optional.Set(&p.PruneTo, o.PruneTo)
 	return p
 }

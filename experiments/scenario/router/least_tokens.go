@@ -26,6 +26,6 @@ type leastTokens struct {
 func (o *leastTokens) Router(id route.Identity) route.Router {
 	p := &route.LeastTokens{ID: id, First: optional.Value(o.Ties) == "first"}
 	set32(&p.AssumedOutput, o.AssumedOutput)
-	set(&p.Uncached, o.Uncached)
+	optional.Set(&p.Uncached, o.Uncached)
 	return p
 }

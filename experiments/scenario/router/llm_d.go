@@ -58,15 +58,15 @@ func (o *llmD) Router(id route.Identity) route.Router {
 		p.Affinity = route.Affinity{Threshold: a.Threshold, Explore: a.Explore, MaxPenalty: a.MaxPenalty.Clock(),
 			PrefillRate: a.PrefillRate}
 	}
-	set(&p.Precise, o.Precise)
+	optional.Set(&p.Precise, o.Precise)
 	set32(&p.BlockTokens, o.BlockTokens)
 	set32(&p.MaxMatchTokens, o.MaxMatchTokens)
 	set64(&p.Capacity, o.MaxBlocks)
 	setDuration(&p.StaleAfter, o.StaleAfter)
-	set(&p.IdleThreshold, o.IdleThreshold)
-	set(&p.MaxBusyScore, o.MaxBusyScore)
+	optional.Set(&p.IdleThreshold, o.IdleThreshold)
+	optional.Set(&p.MaxBusyScore, o.MaxBusyScore)
 	set64(&p.TokenLimit, o.TokenLimit)
-	set(&p.QueueLimit, o.QueueLimit)
+	optional.Set(&p.QueueLimit, o.QueueLimit)
 	return p
 }
 

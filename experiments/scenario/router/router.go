@@ -36,13 +36,7 @@ func Rules() yamldoc.Rules[Options] {
 	}
 }
 
-// set takes a value that was given, and keeps the default of the rule otherwise; so do the others.
-func set[T any](to, given *T) {
-	if given != nil {
-		*to = *given
-	}
-}
-
+// set32 takes a value that was given, and keeps the default of the rule otherwise; so do the others.
 func set32(to *int32, given *int) {
 	if given != nil {
 		*to = int32(min(*given, math.MaxInt32))

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/sim/route"
 )
@@ -31,10 +32,10 @@ type sglang struct {
 func (o *sglang) Router(id route.Identity) route.Router {
 	p := route.NewSGLang()
 	p.ID = id
-	set(&p.CacheThreshold, o.CacheThreshold)
-	set(&p.BalanceAbs, o.BalanceAbs)
-	set(&p.BalanceRel, o.BalanceRel)
-	set(&p.SmallestTree, o.SmallestTree)
+	optional.Set(&p.CacheThreshold, o.CacheThreshold)
+	optional.Set(&p.BalanceAbs, o.BalanceAbs)
+	optional.Set(&p.BalanceRel, o.BalanceRel)
+	optional.Set(&p.SmallestTree, o.SmallestTree)
 	set32(&p.BlockTokens, o.BlockTokens)
 	set64(&p.MaxTreeTokens, o.MaxTreeTokens)
 	setDuration(&p.EvictionInterval, o.EvictionInterval)

@@ -1,6 +1,7 @@
 package yamldoc
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 )
@@ -55,4 +56,22 @@ func CopyOf[T any](pointer T) T {
 	copied := reflect.New(reflect.TypeOf(pointer).Elem())
 	copied.Elem().Set(reflect.ValueOf(pointer).Elem())
 	return copied.Interface().(T)
+}
+
+// NamesOfAll are the names of values.
+func NamesOfAll[T fmt.Stringer](values []T) (names []string) {
+	for _, v := range values {
+		names = append(names, v.String())
+	}
+	return names
+}
+
+// ValueNamed returns the value of a name; the first one if there is none.
+func ValueNamed[T fmt.Stringer](values []T, name string) T {
+	for _, v := range values {
+		if v.String() == name {
+			return v
+		}
+	}
+	return values[0]
 }
