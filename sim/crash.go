@@ -15,19 +15,19 @@ import (
 
 // crash stops replica i at once. It starts again after back, unless back is 0.
 func (l *lifecycle) crash(i int, back clock.Duration) {
-	life := &l.of[i]
-	if life.state == event.Off || life.state == event.Down {
+	status := &l.of[i]
+	if status.state == event.Off || status.state == event.Down {
 		return
 	}
 	l.failAll(i)
-	life.instance++
-	life.wanted, life.failed = life.wanted && back > 0, life.failed || back == 0
+	status.instance++
+	status.wanted, status.failed = status.wanted && back > 0, status.failed || back == 0
 	l.setState(i, event.Down)
 	l.probe(i)
-	if free := max(l.now, l.idleFrom(i)); life.wanted {
-		l.plan(max(free, l.now.Add(back)), plannedBegin, i, life.instance)
+	if free := max(l.now, l.idleFrom(i)); status.wanted {
+		l.plan(max(free, l.now.Add(back)), plannedBegin, i, status.instance)
 	} else {
-		l.plan(free, plannedOff, i, life.instance)
+		l.plan(free, plannedOff, i, status.instance)
 	}
 }
 

@@ -207,11 +207,11 @@ func (l *lifecycle) setState(i int, s event.State) {
 
 // begin starts replica i, which is off or down.
 func (l *lifecycle) begin(i int) {
-	life := &l.of[i]
+	status := &l.of[i]
 	l.setState(i, event.Starting)
-	l.starts.Seek(uint64(i), life.starts)
-	life.starts++
-	l.plan(l.now.Add(l.ColdStart.Sample(l.starts)), plannedReady, i, life.instance)
+	l.starts.Seek(uint64(i), status.starts)
+	status.starts++
+	l.plan(l.now.Add(l.ColdStart.Sample(l.starts)), plannedReady, i, status.instance)
 }
 
 // renew gives replica i, which has stopped, new engines.
@@ -247,15 +247,15 @@ func (l *lifecycle) renewOne(i int) {
 
 // drain takes replica i, which is ready, out of service. If it is still wanted it starts again after back.
 func (l *lifecycle) drain(i int, back clock.Duration) {
-	life := &l.of[i]
-	life.back = back
+	status := &l.of[i]
+	status.back = back
 	l.setState(i, event.Draining)
 	l.setListed(i, false)
 	for _, r := range l.group(i) {
 		r.leaving = true
 	}
 	if l.Grace > 0 {
-		l.plan(l.now.Add(l.Grace), plannedKill, i, life.instance)
+		l.plan(l.now.Add(l.Grace), plannedKill, i, status.instance)
 	}
 	if l.allDrained(i) {
 		l.drained(i)
@@ -279,20 +279,20 @@ func (l *lifecycle) drained(i int) {
 		r.Abandon(l.now)
 	}
 	l.renew(i)
-	life := &l.of[i]
-	life.instance++
-	l.plan(max(l.now, l.idleFrom(i)), plannedOff, i, life.instance)
+	status := &l.of[i]
+	status.instance++
+	l.plan(max(l.now, l.idleFrom(i)), plannedOff, i, status.instance)
 }
 
 // off sets replica i to off. If it is still wanted it starts again.
 func (l *lifecycle) off(i int) {
-	life := &l.of[i]
+	status := &l.of[i]
 	l.setState(i, event.Off)
 	switch {
-	case !life.wanted:
-		l.rollOn(life)
-	case life.back > 0:
-		l.plan(l.now.Add(life.back), plannedBegin, i, life.instance)
+	case !status.wanted:
+		l.rollOn(status)
+	case status.back > 0:
+		l.plan(l.now.Add(status.back), plannedBegin, i, status.instance)
 	default:
 		l.begin(i)
 	}
@@ -324,22 +324,22 @@ func (l *lifecycle) probe(i int) {
 
 // setListed sets whether the routers send requests to replica i.
 func (l *lifecycle) setListed(i int, listed bool) {
-	life := &l.of[i]
-	if life.listed == listed {
+	status := &l.of[i]
+	if status.listed == listed {
 		return
 	}
-	life.listed = listed
+	status.listed = listed
 	l.setReady(l.group(i), listed)
 	if listed {
 		l.sim.release()
-		l.rollOn(life)
+		l.rollOn(status)
 	}
 }
 
 // rollOn continues the rollout that waits for a replica, if there is one.
-func (l *lifecycle) rollOn(life *replicaStatus) {
-	if k := life.rollout - 1; k >= 0 {
-		life.rollout = 0
+func (l *lifecycle) rollOn(status *replicaStatus) {
+	if k := status.rollout - 1; k >= 0 {
+		status.rollout = 0
 		l.roll(k)
 	}
 }
@@ -349,8 +349,8 @@ func (l *lifecycle) roll(k int) {
 	for o := &l.rollouts[k]; o.next <= o.last; {
 		i := int(l.lead[o.next])
 		o.next = l.after(i)
-		if life := &l.of[i]; life.state == event.Ready && life.listed && life.rollout == 0 {
-			life.rollout = k + 1
+		if status := &l.of[i]; status.state == event.Ready && status.listed && status.rollout == 0 {
+			status.rollout = k + 1
 			l.drain(i, 0)
 			return
 		}

@@ -73,14 +73,14 @@ func (l *lifecycle) runPlanned() (err error) {
 // applyFailure starts a failure.
 func (l *lifecycle) applyFailure(f *Failure) {
 	i := int(l.lead[f.Replica])
-	life := &l.of[i]
+	status := &l.of[i]
 	switch f.Kind {
 	case Crash:
 		l.crash(i, f.For)
 	case Drain:
-		if life.state == event.Ready {
-			life.wanted = f.For > 0
-			life.failed = !life.wanted
+		if status.state == event.Ready {
+			status.wanted = f.For > 0
+			status.failed = !status.wanted
 			l.drain(i, f.For)
 		}
 	case Slow:
@@ -100,10 +100,10 @@ func (l *lifecycle) applyFailure(f *Failure) {
 	}
 }
 
-// heldInVain reports whether requests at the router have waited for a day, up to the instant at, in which only
+// routerStuck reports whether requests at the router have waited for a day, up to the instant at, in which only
 // autoscalers acted, and nothing else is planned. No replica will become ready then.
-func (l *lifecycle) heldInVain(at clock.Time) bool {
-	return l.levels.Held > 0 && at.Sub(l.sim.stirred) > clock.Day &&
+func (l *lifecycle) routerStuck(at clock.Time) bool {
+	return l.levels.Held > 0 && at.Sub(l.sim.unplanned) > clock.Day &&
 		!l.planned.Contains(func(x *pq.Item[int32]) bool {
 			return x.Tie>>32 < plannedScrape
 		})

@@ -57,9 +57,9 @@ func (r *Replica) gauge(m autoscale.Metric, at clock.Time) float64 {
 func (l *lifecycle) scale(s *scaling, k int) error {
 	state := autoscale.State{Now: l.now, Least: s.Least, Load: s.load}
 	for i := s.First; i <= s.Last; i = l.after(i) {
-		if life := &l.of[i]; life.wanted {
+		if status := &l.of[i]; status.wanted {
 			state.Wanted++
-			if life.state == event.Ready {
+			if status.state == event.Ready {
 				state.Ready++
 			}
 		}
@@ -84,8 +84,8 @@ func (l *lifecycle) scale(s *scaling, k int) error {
 // addOne starts the first replica that is off and may start, if there is one.
 func (l *lifecycle) addOne(s *scaling) bool {
 	for i := s.First; i <= s.Last; i = l.after(i) {
-		if life := &l.of[i]; life.state == event.Off && !life.wanted && !life.failed {
-			life.wanted = true
+		if status := &l.of[i]; status.state == event.Off && !status.wanted && !status.failed {
+			status.wanted = true
 			l.begin(i)
 			return true
 		}
@@ -97,24 +97,24 @@ func (l *lifecycle) addOne(s *scaling) bool {
 func (l *lifecycle) removeOne(s *scaling) {
 	last := -1
 	for i := s.First; i <= s.Last; i = l.after(i) {
-		if life := &l.of[i]; life.wanted &&
-			(last < 0 || life.state != event.Ready || l.of[last].state == event.Ready) {
+		if status := &l.of[i]; status.wanted &&
+			(last < 0 || status.state != event.Ready || l.of[last].state == event.Ready) {
 			last = i
 		}
 	}
-	life := &l.of[last]
-	life.wanted = false
-	switch life.state {
+	status := &l.of[last]
+	status.wanted = false
+	switch status.state {
 	case event.Ready:
 		l.drain(last, 0)
 	case event.Starting:
-		life.instance++
+		status.instance++
 		l.off(last)
 	case event.Down:
-		life.instance++
-		l.plan(max(l.now, l.idleFrom(last)), plannedOff, last, life.instance)
+		status.instance++
+		l.plan(max(l.now, l.idleFrom(last)), plannedOff, last, status.instance)
 	case event.Off: // it was waiting to start again
-		life.instance++
-		l.rollOn(life)
+		status.instance++
+		l.rollOn(status)
 	}
 }

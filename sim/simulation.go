@@ -34,8 +34,8 @@ type Simulation struct {
 	// Horizon is the instant at which the run stops if it has not drained before.
 	Horizon clock.Time
 
-	stirred  clock.Time // the instant of the last event that was not planned
-	reported event.Levels
+	unplanned clock.Time // the instant of the last event that was not planned
+	reported  event.Levels
 
 	arriving  workload.Request
 	limited   bool // some queue may refuse requests
@@ -153,12 +153,12 @@ func (e *Simulation) upcoming() (at clock.Time, kind int, r *Replica) {
 func (e *Simulation) event() (done bool, err error) {
 	at, kind, r := e.upcoming()
 	if kind != eventPlanned {
-		e.stirred = at
+		e.unplanned = at
 	} else if at > e.now && e.Horizon == clock.Never {
 		if e.onlyPlannedLeft() {
 			return e.end()
 		}
-		if e.lifecycle.heldInVain(at) {
+		if e.lifecycle.routerStuck(at) {
 			return false, ErrStranded
 		}
 	}

@@ -24,7 +24,7 @@ type randomPolicy struct {
 
 func (p *randomPolicy) Validate(l sched.Limits) error {
 	if p.limits = l; l.Speculative {
-		return errors.New("fickle: knows nothing of drafts")
+		return errors.New("random: does not support drafts")
 	}
 	return nil
 }

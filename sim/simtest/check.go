@@ -216,7 +216,7 @@ func (c *checker) tokens() {
 	for _, d := range c.t.Drops {
 		dropped += d.Tokens
 	}
-	var delivered, started, again, misses, later, decodes, preempted, cancelled, unforeseen int
+	var delivered, started, again, misses, later, decodes, preempted, cancelled, unpredicted int
 	var firstToLast clock.Duration
 	for i := range c.t.Records {
 		rec := &c.t.Records[i]
@@ -234,7 +234,7 @@ func (c *checker) tokens() {
 			decodes += int(rec.Tokens) - 1
 			if answer, declared := naive.OutputLengths(c.cfg, &rec.Request); c.cfg.AsyncScheduling &&
 				answer < declared {
-				unforeseen++
+				unpredicted++
 			}
 		case rec.Scheduled != clock.Never:
 			cancelled++
@@ -247,11 +247,11 @@ func (c *checker) tokens() {
 	c.want(started <= opened && opened <= started+dropped, "gaps: %d of %d tokens of %d sequences", gaps, produced,
 		started)
 	if cancelled == 0 {
-		c.want(dropped <= unforeseen, "tokens: %d dropped, but no client left and %d outputs ended unpredicted", dropped,
-			unforeseen)
+		c.want(dropped <= unpredicted, "tokens: %d dropped, but no client left and %d outputs ended unpredicted", dropped,
+			unpredicted)
 		c.want(dropped > 0 || inSpans == firstToLast, "gaps: they sum to %d, but from first to last tokens it is %d",
 			inSpans, firstToLast)
-		c.want(unforeseen > 0 || prefilled+decoded == misses-later+decodes+dropped,
+		c.want(unpredicted > 0 || prefilled+decoded == misses-later+decodes+dropped,
 			"tokens: %d computed, but requests need %d and %d were dropped",
 			prefilled+decoded, misses-later+decodes, dropped)
 		if preempted == 0 {

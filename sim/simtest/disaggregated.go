@@ -137,9 +137,9 @@ func (d drawer) disaggregated(c *Case) (f sim.Fleet) {
 		one, other := s[0], s[0]
 		one.Last, one.Most, one.Initial = prefills-1, prefills, min(one.Initial, prefills)
 		other.First, other.Most, other.Initial = prefills, decodes, min(other.Initial, decodes)
-		mood := *one.Policy.(*randomAutoscaler)
-		one.Policy, mood.most = &randomAutoscaler{step: mood.step, seed: mood.seed, most: prefills}, decodes
-		other.Policy = &mood
+		scaler := *one.Policy.(*randomAutoscaler)
+		one.Policy, scaler.most = &randomAutoscaler{step: scaler.step, seed: scaler.seed, most: prefills}, decodes
+		other.Policy = &scaler
 		f.Lifecycle.Scalers = []sim.Scaler{one, other}
 	}
 	return f
@@ -183,7 +183,7 @@ func (w *disaggregatedRecorder) compare(f *sim.Fleet, src *Requests, config func
 		return err.Error()
 	}
 	for i := range d.Instances {
-		dark := f.Lifecycle != nil && losesLink(f.Lifecycle, i)
+		linkLost := f.Lifecycle != nil && losesLink(f.Lifecycle, i)
 		for k, p := range d.Instances[i] {
 			l := w.instances[i][k]
 			if !p.Begun() {
@@ -195,7 +195,7 @@ func (w *disaggregatedRecorder) compare(f *sim.Fleet, src *Requests, config func
 					r.OutputTokens = p.Outputs[r.ID]
 				}
 			}
-			if diff := l.diff(recorder, i, dark); diff != "" {
+			if diff := l.diff(recorder, i, linkLost); diff != "" {
 				return fmt.Sprintf("engine %d of replica %d of %d, naive and in the fleet: %s", k, i, len(d.Instances), diff)
 			}
 			if len(l.recording.Iterations) > 0 {

@@ -56,9 +56,9 @@ func verifyLifecycle(t testing.TB, draw func(*rapid.T) Case, router func(route.I
 			cfg.Check = true
 			return cfg
 		}
-		spy := &recordingRouter{Bound: route.Bind(router(route.Identity{Seed: 5, Of: 1})),
+		sentBy := &recordingRouter{Bound: route.Bind(router(route.Identity{Seed: 5, Of: 1})),
 			sent: make(map[int64]clock.Time)}
-		f := sim.Fleet{Routers: []route.Router{spy}, Lifecycle: lifecycle}
+		f := sim.Fleet{Routers: []route.Router{sentBy}, Lifecycle: lifecycle}
 		for range replicas {
 			f.Replicas = append(f.Replicas, lifecycle.Renew(0))
 			f.Replicas[len(f.Replicas)-1].MaxSpan = rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "max span")
@@ -85,7 +85,7 @@ func verifyLifecycle(t testing.TB, draw func(*rapid.T) Case, router func(route.I
 				tiers = make([]*naive.Tier, len(c.config.Connector.Tiers))
 			}
 			for k, l := range obs.instances[i] {
-				if d := l.compare(&c, i, lifecycle, src, spy.sent, tiers); d != "" {
+				if d := l.compare(&c, i, lifecycle, src, sentBy.sent, tiers); d != "" {
 					t.Fatalf("engine %d of replica %d, alone and in the fleet: %s\n%v", k, i, d, describe())
 				}
 				if len(l.recording.Records) > 0 {
@@ -322,9 +322,9 @@ func (l *instance) compare(c *Case, replica int, lifecycle *sim.Lifecycle, src *
 	if l.drain != clock.Never && lifecycle.Grace > 0 {
 		l.crash = min(l.crash, l.drain.Add(lifecycle.Grace))
 	}
-	lifetime, dark := naive.Lifetime{Crash: l.crash, Tiers: tiers, Slow: slowdowns(lifecycle, replica)},
+	lifetime, linkLost := naive.Lifetime{Crash: l.crash, Tiers: tiers, Slow: slowdowns(lifecycle, replica)},
 		losesLink(lifecycle, replica)
-	if dark && slices.ContainsFunc(c.requests, func(r workload.Request) bool { return r.Client != nil }) {
+	if linkLost && slices.ContainsFunc(c.requests, func(r workload.Request) bool { return r.Client != nil }) {
 		return "" // clients that would have stayed leave
 	}
 	unsent := make(map[int64]bool) // what failed on the way
@@ -344,7 +344,7 @@ func (l *instance) compare(c *Case, replica int, lifecycle *sim.Lifecycle, src *
 	if err := naive.RunLifetime(c.Config(), again, alone, lifetime); err != nil {
 		return err.Error()
 	}
-	return l.diff(&alone.Recorder, replica, dark)
+	return l.diff(&alone.Recorder, replica, linkLost)
 }
 
 // slowdowns are the times at which a replica is slow.
@@ -377,7 +377,7 @@ func concerns(lifecycle *sim.Lifecycle, f *sim.Failure, replica int) bool {
 }
 
 // diff describes how an engine differs from an engine alone. A lost link delays what clients see.
-func (l *instance) diff(alone *Recorder, replica int, dark bool) string {
+func (l *instance) diff(alone *Recorder, replica int, linkLost bool) string {
 	for k := range alone.Moves {
 		alone.Moves[k].Replica = replica
 	}
@@ -385,7 +385,7 @@ func (l *instance) diff(alone *Recorder, replica int, dark bool) string {
 		for k := range t.Records {
 			rec := &t.Records[k]
 			rec.Replica = replica
-			if dark {
+			if linkLost {
 				rec.ClientFirst, rec.ClientLast = 0, 0
 			}
 		}

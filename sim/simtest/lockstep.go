@@ -26,13 +26,13 @@ func VerifyLockstep(t testing.TB, p Policy, router func() route.Router) {
 		c := p.Draw(t)
 		c.config.Connector = nil
 		ranks := rapid.IntRange(2, 4).Draw(t, "ranks")
-		twins := rapid.Bool().Draw(t, "twins")
-		if twins {
+		copies := rapid.Bool().Draw(t, "copies")
+		if copies {
 			c.together()
 		}
 		var first []Recorder
 		for _, maxSpan := range []int{1, 3, 0} {
-			obs := c.lockstep(t, ranks, maxSpan, twins, router)
+			obs := c.lockstep(t, ranks, maxSpan, copies, router)
 			if first == nil {
 				first = obs.parts
 				count(seen, &obs.Recorder)
@@ -56,7 +56,7 @@ func VerifyLockstep(t testing.TB, p Policy, router func() route.Router) {
 				}
 			}
 		}
-		if !twins {
+		if !copies {
 			return
 		}
 		for i := range first {
@@ -84,7 +84,7 @@ func VerifyLockstep(t testing.TB, p Policy, router func() route.Router) {
 func (c *Case) together() {
 	c.users, c.retries = 0, Retries{}
 	c.config.NetworkIn, c.config.Frontend, c.config.FrontendPerToken = 0, 0, 0
-	c.config.Speculative = engine.Speculative{} // twins would be guessed differently
+	c.config.Speculative = engine.Speculative{} // the draws of copies would differ
 	if c.config.Order != nil {
 		c.config.Order = sched.ByPriority{}
 	}
@@ -93,8 +93,8 @@ func (c *Case) together() {
 	}
 }
 
-// lockstep runs a case on ranks. Twins are each sent all requests.
-func (c *Case) lockstep(t *rapid.T, ranks, maxSpan int, twins bool, router func() route.Router) *fleetRecorder {
+// lockstep runs a case on ranks. With copies each rank gets all requests.
+func (c *Case) lockstep(t *rapid.T, ranks, maxSpan int, copies bool, router func() route.Router) *fleetRecorder {
 	f := sim.Fleet{Lockstep: []int{ranks}, Routers: []route.Router{router()}}
 	for range ranks {
 		cfg := c.Config()
@@ -102,7 +102,7 @@ func (c *Case) lockstep(t *rapid.T, ranks, maxSpan int, twins bool, router func(
 		f.Replicas = append(f.Replicas, cfg)
 	}
 	src := workload.Source(c.Source())
-	if twins {
+	if copies {
 		src = newCopies(c.requests, ranks, -1)
 		f.Routers = []route.Router{byID(ranks)}
 	}
@@ -197,8 +197,8 @@ func (c *Case) lockstepLifecycle(t *rapid.T, lifecycle sim.Lifecycle, maxSpan in
 	}
 	lifecycle.Scalers = slices.Clone(lifecycle.Scalers)
 	for i := range lifecycle.Scalers {
-		mood := *lifecycle.Scalers[i].Policy.(*randomAutoscaler)
-		lifecycle.Scalers[i].Policy = &mood
+		policy := *lifecycle.Scalers[i].Policy.(*randomAutoscaler)
+		lifecycle.Scalers[i].Policy = &policy
 	}
 	f := sim.Fleet{Lockstep: lifecycle.Groups, Routers: []route.Router{router}, Lifecycle: &lifecycle}
 	for _, ranks := range lifecycle.Groups {

@@ -39,9 +39,9 @@ func verify(t testing.TB, draw func(t *rapid.T) Case) {
 		// A look at the queue refreshes a radix tree; and the vLLM reference only knows V1.
 		if v, ok := c.policy.New(c.knobs).(*sched.VLLM); ok && !c.config.Radix && c.config.Connector == nil &&
 			!v.Swap && v.Admission != sched.FullLength {
-			witness, _ := c.runNaive(t, naive.VLLMReference(v))
-			if d := Diff(&reference.Recorder, &witness.Recorder); d != "" {
-				t.Fatalf("policy and witness differ: %s\n%v", d, c)
+			vllm, _ := c.runNaive(t, naive.VLLMReference(v))
+			if d := Diff(&reference.Recorder, &vllm.Recorder); d != "" {
+				t.Fatalf("policy and vLLM reference differ: %s\n%v", d, c)
 			}
 		}
 		cut := clock.Duration(rapid.Int64Range(0, 3).Draw(t, "edges")) * 17 * clock.Millisecond
@@ -108,7 +108,7 @@ func count(seen map[string]int, recorder *Recorder) {
 		did["hit"] = did["hit"] || rec.CachedTokens > 0
 		did["recomputed"] = did["recomputed"] || rec.RecomputedTokens > 0
 		did["lost by the cache"] = did["lost by the cache"] || rec.LostTokens > 0
-		did["unforeseen end"] = did["unforeseen end"] || rec.LastToken < rec.Released
+		did["unpredicted end"] = did["unpredicted end"] || rec.LastToken < rec.Released
 	}
 	for i := range recorder.Iterations {
 		it := &recorder.Iterations[i]

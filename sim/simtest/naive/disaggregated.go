@@ -69,7 +69,7 @@ func (p *Instance) Prefills() bool { return p.Replica < p.of.Prefills }
 // Start makes the engine of an instance, with the tiers that the one before has left. The source sends the requests. A
 // prefill replica computes one output token of each: Start writes that into the list.
 func (p *Instance) Start(cfg engine.Config, requests []workload.Request, src workload.Source, obs event.Observer,
-	life Lifetime) {
+	lifetime Lifetime) {
 	connector := *cfg.Connector
 	connector.Handoff, cfg.Connector = p.leg, &connector
 	if p.Prefills() {
@@ -79,7 +79,7 @@ func (p *Instance) Start(cfg engine.Config, requests []workload.Request, src wor
 			p.Outputs[r.ID], r.OutputTokens = r.OutputTokens, 1
 		}
 	}
-	p.Engine = newEngine(cfg, src, obs, life, p.of.network)
+	p.Engine = newEngine(cfg, src, obs, lifetime, p.of.network)
 	p.Engine.instance = p
 }
 

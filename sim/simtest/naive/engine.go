@@ -20,23 +20,23 @@ func Run(cfg engine.Config, src workload.Source, obs event.Observer) error {
 }
 
 // RunLifetime is [Run] for an engine that may be slow at times, and crash.
-func RunLifetime(cfg engine.Config, src workload.Source, obs event.Observer, life Lifetime) error {
+func RunLifetime(cfg engine.Config, src workload.Source, obs event.Observer, lifetime Lifetime) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	n := newEngine(cfg, src, obs, life, new(Network))
+	n := newEngine(cfg, src, obs, lifetime, new(Network))
 	err := n.run()
 	n.end()
 	return err
 }
 
 // newEngine makes an engine whose KV transfers go over a network.
-func newEngine(cfg engine.Config, src workload.Source, obs event.Observer, life Lifetime, network *Network) *Engine {
-	n := &Engine{lifetime: life, cfg: cfg, src: src, obs: event.Join(obs), depth: 1, byID: make(map[int64]*sequence)}
+func newEngine(cfg engine.Config, src workload.Source, obs event.Observer, lifetime Lifetime, network *Network) *Engine {
+	n := &Engine{lifetime: lifetime, cfg: cfg, src: src, obs: event.Join(obs), depth: 1, byID: make(map[int64]*sequence)}
 	n.memory = memory{cfg: &n.cfg, kv: newStore(&n.cfg)}
 	n.queue = queue{cfg: &n.cfg, accounts: newAccounts(cfg.Order)}
-	n.gpu = gpu{cfg: &n.cfg, slow: life.Slow, pipeline: newPipeline(&n.cfg), lastComposed: -1}
-	if cfg.Connector != nil && life.Tiers == nil {
+	n.gpu = gpu{cfg: &n.cfg, slow: lifetime.Slow, pipeline: newPipeline(&n.cfg), lastComposed: -1}
+	if cfg.Connector != nil && lifetime.Tiers == nil {
 		n.lifetime.Tiers = make([]*Tier, len(cfg.Connector.Tiers))
 	}
 	n.remote = newRemoteKV(n, network)
