@@ -24,7 +24,7 @@ func NewTrace(u *scenario.Setup, w io.Writer) *export.Trace {
 			p.Engines())...)
 	}
 	return export.NewTrace(w, export.TraceInfo{
-		Replicas: replicas, Lives: s.Lifecycle != nil, End: u.Report.End,
+		Replicas: replicas, Lifecycle: s.Lifecycle != nil, End: u.Report.End,
 		Other: map[string]any{"clifftop": Version, "name": s.Name, "model": s.Model, "gpu": s.GPU,
 			"seed": fmt.Sprint(s.Run.Seed)},
 	})
@@ -34,7 +34,7 @@ func NewTrace(u *scenario.Setup, w io.Writer) *export.Trace {
 func NewMetrics(u *scenario.Setup) *export.Metrics {
 	info := export.MetricsInfo{MaxModelLen: int(u.LongestSequence()), NetworkIn: u.Config.NetworkIn,
 		NetworkOut: u.Config.NetworkOut,
-		Lives:      u.Scenario.Lifecycle != nil, End: u.Report.End}
+		Lifecycle:  u.Scenario.Lifecycle != nil, End: u.Report.End}
 	for _, p := range u.Pools {
 		c := &p.Setup.Config
 		e := export.EngineInfo{Model: p.Setup.Scenario.Model, PrefixCaching: c.PrefixCaching,

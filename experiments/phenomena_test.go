@@ -265,7 +265,7 @@ func TestSignsOfAFullPool(t *testing.T) {
 	}
 	c, twin := curve(), curve(scenario.Setting{Key: "engine.admission", Value: "full-length"})
 	at := map[string]float64{}
-	for _, s := range c.Signs {
+	for _, s := range c.WarningSigns {
 		at[s.Code] = s.Value
 	}
 	last := c.Points[len(c.Points)-1].Summary
@@ -297,7 +297,7 @@ func TestSignsOfAFullPool(t *testing.T) {
 }
 
 func evidence(c *curve.Curve, code string) string {
-	for _, s := range c.Signs {
+	for _, s := range c.WarningSigns {
 		if s.Code == code {
 			return s.Evidence
 		}
@@ -354,7 +354,7 @@ func TestLargeModelsRun(t *testing.T) {
 
 func signs(c *curve.Curve) []string {
 	var list []string
-	for _, s := range c.Signs {
+	for _, s := range c.WarningSigns {
 		list = append(list, s.Code)
 	}
 	return list

@@ -145,7 +145,7 @@ func newCollector(u *scenario.Setup, o RunOptions) (*collect.Collector, *collect
 		options.Requests = collect.NewRequestWriter(o.Requests)
 	}
 	if o.Detail {
-		options.Opening = &report.Opening{}
+		options.Gantt = &report.Gantt{}
 	}
 	if t := u.Traffic; t.Rate > 0 {
 		options.Expected = clock.FromSeconds(float64(t.Requests) / t.Rate)

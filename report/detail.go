@@ -13,13 +13,12 @@ type Detail struct {
 	TTFT, TPOT, E2E, ITL stats.Shape
 	// Series is the run in buckets of time.
 	Series []SeriesPoint
-	// Opening is how the run began; nil where it was not recorded.
-	Opening *Opening
+	// Gantt is how the run began; nil where it was not recorded.
+	Gantt *Gantt
 }
 
-// An Opening is how a run began: its first iterations, and the first requests. A [collect.Collector] that is given an
-// empty one fills it.
-type Opening struct {
+// Gantt holds the first iterations and the first requests of a run. A [collect.Collector] fills an empty one.
+type Gantt struct {
 	Iterations []Iteration
 	Requests   []Phases // in order of arrival
 }

@@ -34,7 +34,7 @@ func (s *shownCurve) print(c *cobra.Command, output *outputFlags) error {
 	case "csv":
 		return s.WriteCSV(c.OutOrStdout())
 	}
-	shown, err := s.Shown()
+	shown, err := s.Downsampled()
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (s *shownCurve) write(c *cobra.Command, dir *directory, output *outputFlags
 	if err := dir.write("curve.json", s.WriteJSON); err != nil {
 		return err
 	}
-	shown, err := s.Shown()
+	shown, err := s.Downsampled()
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (u reportResolver) measures() error {
 	r := &u.Report
 	r.Warmup = collect.Warmup{Auto: s.Run.Warmup.Auto, Duration: s.Run.Warmup.Length.Clock()}
 	r.Closed = u.Traffic.Closed && !slices.ContainsFunc(u.Traffic.clients, leavesWork)
-	r.Lives = s.Lifecycle != nil
+	r.Lifecycle = s.Lifecycle != nil
 	slo, err := s.SLO.Objective()
 	if err != nil {
 		return s.Fault("slo", "%v", err)

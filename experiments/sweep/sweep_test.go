@@ -26,7 +26,7 @@ func mustSweep(t testing.TB, text string, o Options, sets ...scenario.Setting) *
 
 func signs(c *curve.Curve) []string {
 	var list []string
-	for _, s := range c.Signs {
+	for _, s := range c.WarningSigns {
 		list = append(list, s.Code)
 	}
 	return list
@@ -37,8 +37,8 @@ func signs(c *curve.Curve) []string {
 func TestShortRunsTellNothing(t *testing.T) {
 	for _, requests := range []string{"100", "300"} {
 		c := mustSweep(t, "run: {requests: "+requests+"}", Options{})
-		if c.Collapse != nil || c.FirstLimit != nil || len(c.Signs) != 0 {
-			t.Errorf("%s requests: collapse %+v, limit %+v, signs %v", requests, c.Collapse, c.FirstLimit, c.Signs)
+		if c.Collapse != nil || c.FirstLimit != nil || len(c.WarningSigns) != 0 {
+			t.Errorf("%s requests: collapse %+v, limit %+v, signs %v", requests, c.Collapse, c.FirstLimit, c.WarningSigns)
 		}
 		if len(c.Warnings) != 1 || c.Peak == nil || !c.Peak.AtEdge {
 			t.Errorf("%s requests: warnings %v, peak %+v", requests, c.Warnings, c.Peak)
@@ -54,10 +54,10 @@ step_time: {linear: {a_ms: 10, b_us: 0}}
 engine: {max_num_seqs: 100000, max_num_batched_tokens: 100000}
 workload: {arrivals: {process: poisson, rate: 1}, input: {distribution: fixed, value: 10}, output: {distribution: fixed, value: 200}}
 `, Options{Over: scenario.RateKey, Values: []string{"10", "100", "400", "900", "1500"}})
-	if !c.Peak.AtEdge || c.Knee != nil || c.Collapse != nil || c.FirstLimit != nil || len(c.Signs) != 0 ||
+	if !c.Peak.AtEdge || c.Knee != nil || c.Collapse != nil || c.FirstLimit != nil || len(c.WarningSigns) != 0 ||
 		len(c.Warnings) != 0 {
 		t.Errorf("peak %+v, knee %+v, collapse %+v, limit %+v, signs %v, warnings %v", c.Peak, c.Knee, c.Collapse,
-			c.FirstLimit, c.Signs, c.Warnings)
+			c.FirstLimit, c.WarningSigns, c.Warnings)
 	}
 	for _, p := range c.Points {
 		s := p.Summary

@@ -3,7 +3,7 @@ package chart
 // Timeline is a picture of what happens in time: a lane for each thing watched, and on it a slice for each thing that
 // it did.
 type Timeline struct {
-	// Title states the finding, and Caption what was simulated.
+	// Title is the message of the picture; Caption says what was simulated.
 	Title   string `json:"title"`
 	Caption string `json:"caption"`
 	// Kinds name what slices are; each has its colour.
@@ -38,7 +38,7 @@ type Slice struct {
 // Waterfall is a picture of amounts of which less and less is left: for each group a bar for every stage, and what was
 // lost since the stage before.
 type Waterfall struct {
-	// Title states the finding, and Caption what was simulated.
+	// Title is the message of the picture; Caption says what was simulated.
 	Title   string `json:"title"`
 	Caption string `json:"caption"`
 	// Unit stands at the axis.

@@ -11,7 +11,7 @@ import (
 
 // Picture is something that can be drawn: [Lines], a [Timeline] or a [Waterfall].
 type Picture interface {
-	// Message is the finding that the picture shows, its title.
+	// Message is the title of the picture: what it shows.
 	Message() string
 }
 
@@ -23,7 +23,7 @@ var (
 
 // Lines is a picture of lines, in one panel or several.
 type Lines struct {
-	// Title states the finding, and Caption what was simulated.
+	// Title is the message of the picture; Caption says what was simulated.
 	Title   string `json:"title"`
 	Caption string `json:"caption"`
 	// Panels stand one above the other, or side by side.

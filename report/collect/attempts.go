@@ -6,9 +6,9 @@ import (
 	"clifftop/workload"
 )
 
-// ledger counts logical requests and their attempts. A logical request is what a user asks for once; its client may
-// send it several times. It ends with its last attempt.
-type ledger struct {
+// attemptCounts counts logical requests and their attempts. A logical request is what a user asks for once. Its client
+// may send it several times. It ends with its last attempt.
+type attemptCounts struct {
 	offered  int64 // logical requests
 	outcomes [event.Failed + 1]int64
 	refusals [event.NotReady + 1]int64
@@ -24,7 +24,7 @@ type ledger struct {
 }
 
 // arrived counts an attempt; first says that it is the first of its request.
-func (l *ledger) arrived(r *workload.Request) (first bool) {
+func (l *attemptCounts) arrived(r *workload.Request) (first bool) {
 	l.attempts++
 	id, _ := r.First()
 	if n := r.Attempt(); n > 0 {
@@ -39,7 +39,7 @@ func (l *ledger) arrived(r *workload.Request) (first bool) {
 }
 
 // finished counts the end of an attempt; last says that its request has ended with it.
-func (l *ledger) finished(rec *event.Record) (last bool) {
+func (l *attemptCounts) finished(rec *event.Record) (last bool) {
 	r := &rec.Request
 	id, _ := r.First()
 	l.recorded++
@@ -60,7 +60,7 @@ func (l *ledger) finished(rec *event.Record) (last bool) {
 }
 
 // ended is the number of requests that ended, in whatever way.
-func (l *ledger) ended() (n int64) {
+func (l *attemptCounts) ended() (n int64) {
 	for _, k := range l.outcomes {
 		n += k
 	}
@@ -68,7 +68,7 @@ func (l *ledger) ended() (n int64) {
 }
 
 // requests are the counts.
-func (l *ledger) requests() report.Requests {
+func (l *attemptCounts) requests() report.Requests {
 	return report.Requests{
 		Offered:   l.offered,
 		Completed: l.outcomes[event.Completed], Rejected: l.outcomes[event.Rejected],
@@ -85,7 +85,7 @@ func (l *ledger) requests() report.Requests {
 
 // check asserts that no logical request is lost or counted twice, once no attempt is in the system. In a run that was
 // stopped some may wait for their backoff.
-func (l *ledger) check(stopped bool, equal func(what string, a, b any)) {
+func (l *attemptCounts) check(stopped bool, equal func(what string, a, b any)) {
 	var again int64
 	for _, n := range l.again {
 		again += n

@@ -153,7 +153,7 @@ func TestLogicalConservation(t *testing.T) {
 }
 
 // checked is the first contradiction.
-func (l *ledger) checked() (fault string) {
+func (l *attemptCounts) checked() (fault string) {
 	l.check(false, func(what string, a, b any) {
 		if a != b && fault == "" {
 			fault = what

@@ -139,7 +139,7 @@ func (t *sampleSums) sample(s *sample, good bool) {
 type failureSums struct {
 	failures     int64 // requests that ended without completing, counted at their arrival
 	failedOutput int64 // tokens
-	vain         vain
+	vain         cancelledTime
 }
 
 func (f *failureSums) merge(c *failureSums) {
@@ -148,7 +148,7 @@ func (f *failureSums) merge(c *failureSums) {
 	addAll(f.vain[:], c.vain[:])
 }
 
-// failed counts what an attempt produced in vain that ended in the bucket.
+// failed counts the output and the GPU time of an attempt that did not complete.
 func (f *failureSums) failed(rec *event.Record) {
 	f.failedOutput += int64(rec.Tokens)
 	f.vain.add(&rec.GPU)

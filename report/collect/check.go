@@ -81,7 +81,7 @@ func (c *Collector) checkParts(equal func(what string, a, b any)) {
 	equal("KV block time of replicas and of the fleet", together.blocks, all.blocks)
 	equal("preemptions of replicas and of the fleet", together.preemptions, all.preemptions)
 	equal("completions of replicas and of the fleet", together.completions, all.completions)
-	if c.opts.Lives {
+	if c.opts.Lifecycle {
 		var time uint64 // modulo 2⁶⁴
 		for _, picos := range together.states {
 			time += picos

@@ -47,12 +47,12 @@ type Options struct {
 	Classes []ClassSpan
 	// Requests, if not nil, is given every finished request.
 	Requests *RequestWriter
-	// Opening, if not nil, is filled with the start of the run.
-	Opening *report.Opening
+	// Gantt, if not nil, is filled with the first iterations and requests.
+	Gantt *report.Gantt
 	// Fleet says of each replica what it is, by its number; they are then also measured apart. Nil for a single engine.
 	Fleet []ReplicaOptions
-	// Lives says that replicas of the fleet start, fail or end, so that their number changes.
-	Lives bool
+	// Lifecycle says that replicas of the fleet start, fail or end, so that their number changes.
+	Lifecycle bool
 }
 
 // Work says what a replica's hardware does for each unit of what a [event.Span] counts, so that its
@@ -122,7 +122,7 @@ func New(opts Options) *Collector {
 	opts.GPUs, opts.Replicas, opts.PipelineStages = max(opts.GPUs, 1), max(opts.Replicas, 1),
 		max(opts.PipelineStages, 1)
 	opts.UsableBlocks = limitedBlocks(opts.UsableBlocks)
-	opts.Lives = opts.Lives && opts.Fleet != nil
+	opts.Lifecycle = opts.Lifecycle && opts.Fleet != nil
 	// The width is chosen so that the edges of the window are edges of buckets.
 	width := defaultWidth
 	if d := opts.Warmup.Duration; opts.End > 0 {

@@ -37,18 +37,18 @@ func (c *Collector) Detail() *report.Detail {
 	return &report.Detail{
 		TTFT: of[ttft].Shape(msPerPico), TPOT: of[tpot].Shape(msPerPico), E2E: of[e2e].Shape(msPerPico),
 		ITL:    itl.Shape(msPerFemto),
-		Series: summariser{c}.series(&w), Opening: c.opts.Opening,
+		Series: summariser{c}.series(&w), Gantt: c.opts.Gantt,
 	}
 }
 
-// The numbers of iterations and of requests that an opening keeps.
+// The numbers of iterations and requests that a [report.Gantt] holds.
 const (
 	openingIterations = 600
 	openingRequests   = 32
 )
 
 // keepIterations counts like iterations.
-func keepIterations(o *report.Opening, s *event.Span) {
+func keepIterations(o *report.Gantt, s *event.Span) {
 	if len(o.Iterations) >= openingIterations {
 		return
 	}
@@ -65,7 +65,7 @@ func keepIterations(o *report.Opening, s *event.Span) {
 }
 
 // keepRequest keeps the requests that arrived first.
-func keepRequest(o *report.Opening, rec *event.Record) {
+func keepRequest(o *report.Gantt, rec *event.Record) {
 	n := len(o.Requests)
 	if n == openingRequests && o.Requests[n-1].Arrival <= rec.Request.Arrival {
 		return

@@ -13,7 +13,7 @@ import (
 // The detail of a run is of the requests that its summary is of, whether samples are kept or sketched.
 func TestDetailIsOfTheSummary(t *testing.T) {
 	for _, exact := range []int{ExactSamples, 10} {
-		c := New(Options{Opening: &report.Opening{}})
+		c := New(Options{Gantt: &report.Gantt{}})
 		c.exact = exact
 		for i := range int64(500) {
 			at := clock.Time(i) * clock.Time(100*clock.Millisecond)
@@ -37,15 +37,15 @@ func TestDetailIsOfTheSummary(t *testing.T) {
 				break
 			}
 		}
-		if len(d.Series) == 0 || d.Opening == nil {
-			t.Errorf("%d points, opening %v", len(d.Series), d.Opening)
+		if len(d.Series) == 0 || d.Gantt == nil {
+			t.Errorf("%d points, opening %v", len(d.Series), d.Gantt)
 		}
 	}
 }
 
 // An opening keeps the first iterations and the earliest requests, whenever these end.
 func TestOpening(t *testing.T) {
-	o := &report.Opening{}
+	o := &report.Gantt{}
 	span := &event.Span{Progression: clock.Progression{Start: 0, First: 2e12, Slope: 1e12, N: 3}, Decodes: 4,
 		PrefillTokens: 0}
 	keepIterations(o, span)

@@ -33,13 +33,13 @@ func (c *Collector) prefilled(rec *event.Record) {
 	}
 }
 
-// passOn gives the record to all who keep an account of their own.
+// passOn gives the record to the other observers: files, the Gantt chart, traffic phases and classes.
 func (c *Collector) passOn(rec *event.Record) {
 	if c.opts.Requests != nil {
 		c.opts.Requests.Finished(rec)
 	}
-	if c.opts.Opening != nil {
-		keepRequest(c.opts.Opening, rec)
+	if c.opts.Gantt != nil {
+		keepRequest(c.opts.Gantt, rec)
 	}
 	if c.stages != nil {
 		c.stages.finished(rec)

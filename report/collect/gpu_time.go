@@ -40,17 +40,17 @@ func lost(s *event.Span) (parts [losses]int64) {
 	return
 }
 
-// Attempts that did not complete give up what they took: for the first time, and of three losses.
-const vainUseful = lostDrafts + 1
+// The parts of the GPU time of attempts that did not complete: useful work and three losses.
+const cancelledUseful = lostDrafts + 1
 
-// vain is the GPU time of attempts that did not complete, by what it would count as if they had: recompute, misses,
-// drafts, or useful.
-type vain [vainUseful + 1]clock.Uint128
+// cancelledTime is the GPU time of attempts that did not complete, in femtoseconds, by the part that it would count in
+// if they had completed.
+type cancelledTime [cancelledUseful + 1]clock.Uint128
 
 // add adds the time of an attempt.
-func (v *vain) add(t *event.GPUTime) {
+func (v *cancelledTime) add(t *event.GPUTime) {
 	for i, femtos := range [...]int64{lostRecompute: t.Recomputed, lostMiss: t.Lost, lostDrafts: t.Drafts,
-		vainUseful: t.Prefill + t.Decode} {
+		cancelledUseful: t.Prefill + t.Decode} {
 		add(&v[i], femtos)
 	}
 }
@@ -87,7 +87,7 @@ func (u *unit) gpuTime(w *window) (t gpuTime) {
 	}
 	for i, part := range u.sum.vain {
 		from := &t.useful
-		if i < vainUseful {
+		if i < cancelledUseful {
 			from = &t.lost[i]
 		}
 		part = least(part, *from)
@@ -147,7 +147,7 @@ func (c summariser) gpuSeconds(w *window, units []unit, d *detail) (g report.GPU
 		add(&g.Idle, t.idle, gpus)
 		add(&g.IdleByCause.NoRequests, unrequested, gpus)
 		add(&g.IdleByCause.FrontEnd, t.idle.Sub(t.unrequested).Sub(t.starting).Sub(t.down), gpus)
-		if u.Lives {
+		if u.Lifecycle {
 			add(&g.IdleByCause.Starting, t.starting, gpus)
 			add(&g.IdleByCause.Down, t.down, gpus)
 		}

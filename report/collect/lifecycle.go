@@ -14,7 +14,7 @@ var _ event.LifecycleObserver = (*Collector)(nil)
 
 // ReplicaState implements [event.LifecycleObserver].
 func (c *Collector) ReplicaState(at clock.Time, replica int, s event.State) {
-	if !c.opts.Lives || replica >= len(c.parts) {
+	if !c.opts.Lifecycle || replica >= len(c.parts) {
 		return
 	}
 	p := c.parts[replica]
@@ -91,7 +91,7 @@ func (c *Collector) fillHeld(to clock.Time) {
 
 // paidPicos is for how long a unit was paid for in a window, and how long it was ready or draining.
 func (u *unit) paidPicos(w *window) (paid, serving clock.Uint128) {
-	if !u.Lives {
+	if !u.Lifecycle {
 		all := clock.Mul64(uint64(w.end.Sub(w.start)), uint64(u.Replicas))
 		return all, all
 	}
@@ -102,7 +102,7 @@ func (u *unit) paidPicos(w *window) (paid, serving clock.Uint128) {
 
 // engineSeconds is for how long the engines of a system were paid for in a window.
 func (o *Options) engineSeconds(w *window, units []unit) float64 {
-	if !o.Lives {
+	if !o.Lifecycle {
 		return w.seconds() * float64(o.Replicas)
 	}
 	sum := 0.0
@@ -125,7 +125,7 @@ func (c summariser) gpuSecondsPaid(w *window, units []unit) float64 {
 
 // blockSeconds is the same of KV blocks, while replicas serve.
 func (o *Options) blockSeconds(w *window, units []unit) float64 {
-	if !o.Lives {
+	if !o.Lifecycle {
 		return w.seconds() * float64(o.UsableBlocks)
 	}
 	sum := 0.0
@@ -144,7 +144,7 @@ func (u *unit) asleep() (starting, down, off uint64) {
 
 // replicaCounts tells of the replicas of a fleet that come and go.
 func (c summariser) replicaCounts(w *window, sum *bucket, units []unit) *report.ReplicaCounts {
-	if !c.opts.Lives || c.parts == nil || w.end <= w.start {
+	if !c.opts.Lifecycle || c.parts == nil || w.end <= w.start {
 		return nil
 	}
 	var states [event.States]float64
@@ -172,7 +172,7 @@ func (c summariser) replicaCounts(w *window, sum *bucket, units []unit) *report.
 
 // hourlyPrice is the price of what was paid for in a window, for an hour of it; 0 if unknown.
 func (c summariser) hourlyPrice(w *window) float64 {
-	if !c.opts.Lives || c.opts.USDPerHour == 0 || w.end <= w.start {
+	if !c.opts.Lifecycle || c.opts.USDPerHour == 0 || w.end <= w.start {
 		return c.opts.USDPerHour
 	}
 	price := 0.0

@@ -37,7 +37,7 @@ func TestIdleHoursOfStages(t *testing.T) {
 	for _, stages := range []int{1, 2} {
 		c := collect.New(collect.Options{
 			Replicas: 1, GPUs: 4, MaxNumSeqs: 8, UsableBlocks: 100, PipelineStages: stages,
-			End: clock.Time(10 * clock.Second), Lives: true,
+			End: clock.Time(10 * clock.Second), Lifecycle: true,
 			Fleet: []collect.ReplicaOptions{{GPUs: 4, MaxNumSeqs: 8, UsableBlocks: 100, PipelineStages: stages}},
 		})
 		c.ReplicaState(0, 0, event.Ready)
@@ -64,7 +64,7 @@ func TestPaidTime(t *testing.T) {
 			Scrape: clock.Second}},
 	}}
 	options := collect.Options{Replicas: 4, GPUs: 8, MaxNumSeqs: 32, UsableBlocks: 400, USDPerHour: 32,
-		End: clock.Time(10 * clock.Second), Lives: true}
+		End: clock.Time(10 * clock.Second), Lifecycle: true}
 	for range 4 {
 		f.Replicas = append(f.Replicas, engine(0))
 		options.Fleet = append(options.Fleet,

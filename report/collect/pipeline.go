@@ -7,8 +7,8 @@ import (
 	"clifftop/sim/event"
 )
 
-// scan counts the time of an iteration in the stages of a pipeline, each part in the bucket that it lies in.
-func (t *timeline) pass(passages []event.Passage) {
+// countPassages counts the time of an iteration in the stages of a pipeline, each part in the bucket that it lies in.
+func (t *timeline) countPassages(passages []event.Passage) {
 	for stage := range passages {
 		p := &passages[stage]
 		at, left := p.Enter, p.Femtos

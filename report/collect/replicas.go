@@ -38,7 +38,7 @@ func newParts(o Options, width clock.Duration) []*part {
 		p := &part{pool: r.Pool}
 		p.opts = Options{GPUs: max(r.GPUs, 1), Replicas: 1, PipelineStages: max(r.PipelineStages, 1),
 			MaxNumSeqs: r.MaxNumSeqs, UsableBlocks: limitedBlocks(r.UsableBlocks), Work: r.Work, End: o.End,
-			Lives: o.Lives}
+			Lifecycle: o.Lifecycle}
 		p.line = newTimeline(width)
 		p.line.detail = nil
 		p.isPart = true
@@ -84,7 +84,7 @@ func (p *part) Finished(rec *event.Record) {
 func (c *Collector) align(end clock.Time) {
 	for _, p := range c.parts {
 		p.settleAt(end)
-		if c.opts.Lives {
+		if c.opts.Lifecycle {
 			p.fillState(end)
 		}
 		for c.line.width < p.line.width {

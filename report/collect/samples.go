@@ -71,7 +71,7 @@ func (s *sample) value(metric int) (v float64, ok bool) {
 // fine enough.
 const sketchScale = 1e6
 
-// Samples keeps all of them while they are few. After that the collector folds them into a sketch
+// samples keeps all samples while they are few. After that the collector folds them into a sketch
 // for each metric and time bucket of arrival.
 type samples struct {
 	chunks [][]sample

@@ -45,7 +45,7 @@ func (l *limits) good(s *sample) bool {
 	return hi > 0 || uint64(s.e2e-s.ttft) <= lo
 }
 
-// QuantileAmong is what the objective limits, in picoseconds, when quick requests that did not complete had taken no
+// statistic is what the objective limits, in picoseconds, when quick requests that did not complete had taken no
 // time at all and others never end. Of the inter-token gaps, each is one.
 func (c summariser) statistic(o *report.Objective, w *window, d *detail, quick, never int64) float64 {
 	q := o.Percentile / 100

@@ -18,15 +18,15 @@ func (c *Collector) Span(s *event.Span) {
 		c.spanAcross(*s)
 	}
 	if s.Passages != nil {
-		c.line.pass(s.Passages)
+		c.line.countPassages(s.Passages)
 		c.totals.further = c.totals.further.Add(clock.Mul64(uint64(s.Femtos(s.N)), uint64(len(s.Passages)-1)))
 	}
 	c.now = max(c.now, end)
 	if c.stages != nil {
 		c.stages.span(c, *s)
 	}
-	if c.opts.Opening != nil {
-		keepIterations(c.opts.Opening, s)
+	if c.opts.Gantt != nil {
+		keepIterations(c.opts.Gantt, s)
 	}
 }
 

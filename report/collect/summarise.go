@@ -91,7 +91,7 @@ func (c *Collector) whole() bucket {
 func (c summariser) rates(s *report.Summary, w *window, sum *bucket) {
 	rate := func(n int64) *float64 { return stats.Ratio(float64(n), w.seconds()) }
 	gpuS := w.seconds() * float64(c.opts.GPUs)
-	if c.opts.Lives {
+	if c.opts.Lifecycle {
 		gpuS = c.gpuSecondsPaid(w, c.units(w, sum, nil))
 	}
 	s.Throughput = report.Throughput{
@@ -176,7 +176,7 @@ func (c summariser) goodput(s *report.Summary, w *window, sum *bucket, d *detail
 	if busy := c.totals.busy.Add(c.totals.further).Float64(); busy > 0 {
 		const femtosPerS = 1e15
 		wall := clock.Duration(c.runEnd()).Seconds() * femtosPerS * float64(c.opts.lines())
-		if run := (window{to: len(c.line.buckets), end: c.runEnd()}); c.opts.Lives {
+		if run := (window{to: len(c.line.buckets), end: c.runEnd()}); c.opts.Lifecycle {
 			wall = c.opts.engineSeconds(&run, c.units(&run, &all, nil)) * femtosPerS
 		}
 		g.GPUBusyFraction = stats.Ratio(c.totals.goodTime.Float64(), busy)
@@ -236,7 +236,7 @@ func (c summariser) system(s *report.Summary, w *window, sum *bucket, d *detail)
 		y.KVUsage.ReservedMean = stats.Ratio(sum.empty.Float64()/femtosPerS, blockS)
 		if w.end > w.start {
 			y.KVUsage.Max = fullest(units)
-			if !c.opts.Lives {
+			if !c.opts.Lifecycle {
 				y.KVUsage.SD = c.kvSD(w)
 			}
 		}
@@ -409,7 +409,7 @@ func (c summariser) seriesUpTo(end clock.Time, w *window) []report.SeriesPoint {
 		if n := c.opts.UsableBlocks; n > 0 {
 			p.KVUsageMean = stats.Ratio(b.blocks.Float64()/1e15, length*float64(n))
 		}
-		if c.opts.Lives && c.parts != nil {
+		if c.opts.Lifecycle && c.parts != nil {
 			c.seriesOfReplicas(&p, i, length)
 		}
 		points = append(points, p)

@@ -120,7 +120,7 @@ func (t *timeline) halve() {
 	t.detail = t.detail[:n]
 }
 
-// Take is a merge after which c must not be used.
+// take is a merge after which c must not be used.
 func (d *detail) take(c *detail) {
 	d.itl.Take(&c.itl)
 	for i := range d.levels {

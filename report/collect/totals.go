@@ -7,7 +7,7 @@ import (
 
 // totals are sums over the whole run.
 type totals struct {
-	ledger
+	attemptCounts
 	prompts
 	residence
 	records          recordSums
@@ -29,7 +29,7 @@ type totals struct {
 // recordSums are sums over all attempts, by their records.
 type recordSums struct {
 	tokens, recomputed int64
-	gpu                vain
+	gpu                cancelledTime
 }
 
 // add adds an attempt.

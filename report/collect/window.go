@@ -132,9 +132,9 @@ func wanders(buckets []bucket) bool {
 	return chi > much
 }
 
-// changes reports whether the traffic or the fleet is meant to change in the course of the run, so that nothing is
-// expected to be steady, and nothing is cut from it.
-func (c windowFinder) changes() bool { return len(c.opts.Stages) > 1 || c.opts.Lives }
+// changes reports whether the traffic or the fleet changes by design during the run. Then no steady state is expected,
+// and no warm-up is cut.
+func (c windowFinder) changes() bool { return len(c.opts.Stages) > 1 || c.opts.Lifecycle }
 
 // autoWarmup is the number of buckets to cut: the larger of the cuts that the TTFT over time of arrival and
 // the queue length over time ask for. A start is cut only if it differs from the rest by more than chance: otherwise

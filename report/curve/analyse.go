@@ -61,7 +61,7 @@ func (c *Curve) Summary(i int) (*report.Summary, error) {
 // analyse looks at each point once, and says what they show.
 func (c *Curve) analyse() error {
 	a := newAnalysis(c.Thresholds, c.Over, len(c.Points))
-	each := newPass()
+	each := newScan()
 	for i := range c.Points {
 		s, err := c.Summary(i)
 		if err != nil {
@@ -78,7 +78,7 @@ func (c *Curve) analyse() error {
 	c.Collapse = a.collapse()
 	c.UsefulCollapse = a.usefulCollapse()
 	c.FirstLimit = a.firstLimit()
-	c.Signs = a.signs(c.Points)
+	c.WarningSigns = a.warningSigns(c.Points)
 	c.USL = a.usl()
 	c.Bounds = a.bounds()
 	return nil
@@ -89,9 +89,9 @@ type load struct {
 	value      float64
 	offered    float64 // the load that there was: of a rate the one within the window, else the value
 	throughput float64 // output tokens per second
-	error      float64 // HalfWidth the width of its confidence interval, or NaN
+	error      float64 // half the width of its confidence interval, or NaN
 	requests   float64 // that it is measured on, 0 if unknown
-	e2e        float64 // Mean, in milliseconds; NaN if unknown
+	e2e        float64 // mean, in milliseconds; NaN if unknown
 	measures           // of the first of them, but for the useful tokens
 
 	bestHits float64 // of the prefix cache, at lower loads

@@ -19,9 +19,9 @@ type Curve struct {
 	Collapse *Collapse `json:"collapse"`
 	// UsefulCollapse is the same of the tokens that are of use: those within the objective or, without one, of requests
 	// that complete. Timeouts and retries let it come while the output stays what it was.
-	UsefulCollapse *Collapse `json:"useful_collapse"`
-	FirstLimit     *Limit    `json:"first_limit"`
-	Signs          []Sign    `json:"signs"` // each where it first shows
+	UsefulCollapse *Collapse     `json:"useful_collapse"`
+	FirstLimit     *Limit        `json:"first_limit"`
+	WarningSigns   []WarningSign `json:"signs"` // each where it first shows
 	// USL and Bounds are nil where what varies is not a load, or too little is known.
 	USL    *USL    `json:"usl"`
 	Bounds *Bounds `json:"bounds"`
@@ -34,7 +34,7 @@ type Curve struct {
 	Thresholds Thresholds       `json:"thresholds"`
 	Warnings   []report.Warning `json:"warnings"` // reasons to read what the points show with care
 
-	pass    scan
+	scan    scan
 	plateau float64 // beyond the peak throughput is higher by this fraction at most
 	// read gives the summary of a point that has none; nil where all are kept.
 	read func(i int) (*report.Summary, error)
@@ -48,7 +48,7 @@ type Point struct {
 	Summary *report.Summary `json:"summary"`
 	// Short says that the window was too short for the system to fill: nothing is told from the point.
 	Short bool `json:"short"`
-	// Signs are the codes of all warning signs that show at this load.
+	// WarningSigns are the codes of all warning signs that show at this load.
 	Signs []string `json:"signs"`
 }
 
@@ -94,8 +94,8 @@ type Limit struct {
 	Evidence string  `json:"evidence"`
 }
 
-// Sign is a warning sign of saturation, and the load at which it first shows.
-type Sign struct {
+// WarningSign is a warning sign of saturation, and the load at which it first shows.
+type WarningSign struct {
 	Code     string  `json:"code"`
 	Value    float64 `json:"value"`
 	Evidence string  `json:"evidence"`

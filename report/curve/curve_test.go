@@ -24,7 +24,7 @@ func point(value, throughput, e2e float64) Point {
 
 func codes(c *Curve) []string {
 	var list []string
-	for _, s := range c.Signs {
+	for _, s := range c.WarningSigns {
 		list = append(list, s.Code)
 	}
 	return list
@@ -80,7 +80,7 @@ func TestSigns(t *testing.T) {
 	c := New("rate", points)
 	at := map[string]float64{"throughput_slows": 20, "tail_spikes": 40, "tail_level": 40, "busy_but_flat": 40,
 		"kv_oscillates": 40, "gap": 40, "rejects": 40, "recompute": 80, "not_stationary": 80}
-	for _, s := range c.Signs {
+	for _, s := range c.WarningSigns {
 		if at[s.Code] != s.Value {
 			t.Errorf("%s shows at %v, want %v: %s", s.Code, s.Value, at[s.Code], s.Evidence)
 		}
@@ -144,7 +144,7 @@ func TestTailSpikes(t *testing.T) {
 func TestCurveOverAKnob(t *testing.T) {
 	points := []Point{point(16, 100, 50), point(32, 300, 60), point(64, 350, 90), point(128, 200, 300)}
 	c := New("engine.max_num_seqs", points)
-	if c.Knee != nil || len(c.Signs) != 0 || c.Peak.Value != 64 || c.Collapse == nil {
+	if c.Knee != nil || len(c.WarningSigns) != 0 || c.Peak.Value != 64 || c.Collapse == nil {
 		t.Errorf("%+v", c)
 	}
 	if c := New("workload.arrivals.rate", points); c.Knee == nil || c.Knee.Value != 32 {
@@ -180,8 +180,8 @@ func TestCurveOfFewPoints(t *testing.T) {
 		t.Errorf("knee %+v", twice.Knee)
 	}
 	rising := New("users", []Point{point(1, 10, 100), point(2, 20, 100), point(4, 40, 100)})
-	if rising.Knee != nil || len(rising.Signs) != 0 {
-		t.Errorf("knee %+v, signs %v", rising.Knee, rising.Signs)
+	if rising.Knee != nil || len(rising.WarningSigns) != 0 {
+		t.Errorf("knee %+v, signs %v", rising.Knee, rising.WarningSigns)
 	}
 	if n := len(New("rate", []Point{point(1, 1, 1)}).Warnings); n != 0 {
 		t.Errorf("%d warnings", n)
@@ -296,9 +296,9 @@ func TestRampsAreNoCollapse(t *testing.T) {
 		points = append(points, measured(point(rate, 200*rate*share, 1000*r), requests, window, 1000*r, 0))
 	}
 	c := New("rate", points)
-	if c.Collapse != nil || c.FirstLimit != nil || len(c.Signs) != 0 || c.Peak == nil || c.Peak.Value != 10 ||
+	if c.Collapse != nil || c.FirstLimit != nil || len(c.WarningSigns) != 0 || c.Peak == nil || c.Peak.Value != 10 ||
 		!c.Peak.AtEdge {
-		t.Errorf("peak %+v, collapse %+v, limit %+v, signs %v", c.Peak, c.Collapse, c.FirstLimit, c.Signs)
+		t.Errorf("peak %+v, collapse %+v, limit %+v, signs %v", c.Peak, c.Collapse, c.FirstLimit, c.WarningSigns)
 	}
 	for _, p := range c.Points {
 		if want := p.Value > 10; p.Short != want {
@@ -422,7 +422,7 @@ func TestNegativeGains(t *testing.T) {
 	for _, p := range points {
 		p.Summary.System.BusyFraction = ptr(1)
 	}
-	for _, s := range New("rate", points).Signs {
+	for _, s := range New("rate", points).WarningSigns {
 		if strings.Contains(s.Evidence, "-") || !strings.Contains(s.Evidence, "throughput falls by 25") {
 			t.Errorf("%s: %s", s.Code, s.Evidence)
 		}
@@ -558,7 +558,7 @@ func TestTailLevel(t *testing.T) {
 	}
 	points[3].Summary.Latency.TTFT.N = 900 // too few for a p99
 	c := New("users", points)
-	for _, s := range c.Signs {
+	for _, s := range c.WarningSigns {
 		if (s.Code == "tail_level" || s.Code == "tail_spikes") && s.Value != 30 {
 			t.Errorf("%+v", s)
 		}

@@ -5,30 +5,30 @@ import (
 	"slices"
 )
 
-// mostShown is how many points people are shown of a curve, in tables and in pictures, beside those that findings name.
-const mostShown = 400
+// mostPoints is the number of evenly spaced points of a curve in tables and pictures; points named by findings are
+// added.
+const mostPoints = 400
 
-// Shown is the curve for people, in tables and pictures: of many points some hundred at even distances, the ends, and
-// those that the findings name or where what they tell changes. Files for programs have all. The summaries of its
-// points are there.
-func (c *Curve) Shown() (*Curve, error) {
-	if c.of > 0 || c.read == nil && len(c.Points) <= mostShown {
+// Downsampled returns the curve for tables and pictures. If it has many points, only some hundred evenly spaced ones
+// remain, and the ones that the findings name. Files for programs have all points. The summaries of its points are set.
+func (c *Curve) Downsampled() (*Curve, error) {
+	if c.of > 0 || c.read == nil && len(c.Points) <= mostPoints {
 		return c, nil
 	}
-	shown := *c
-	shown.Points, shown.read = nil, nil
+	sample := *c
+	sample.Points, sample.read = nil, nil
 	for _, i := range c.picked() {
 		p := c.Points[i]
 		var err error
 		if p.Summary, err = c.Summary(i); err != nil {
 			return nil, err
 		}
-		shown.Points = append(shown.Points, p)
+		sample.Points = append(sample.Points, p)
 	}
-	if len(shown.Points) < len(c.Points) {
-		shown.of = len(c.Points)
+	if len(sample.Points) < len(c.Points) {
+		sample.of = len(c.Points)
 	}
-	return &shown, nil
+	return &sample, nil
 }
 
 // Omits says in a sentence that points are left out; it is empty where all are there.
@@ -43,14 +43,14 @@ func (c *Curve) Omits() string {
 func (c *Curve) picked() []int {
 	n := len(c.Points)
 	var picks []int
-	if n <= mostShown {
+	if n <= mostPoints {
 		for i := range n {
 			picks = append(picks, i)
 		}
 		return picks
 	}
-	for k := range mostShown {
-		picks = append(picks, k*(n-1)/(mostShown-1))
+	for k := range mostPoints {
+		picks = append(picks, k*(n-1)/(mostPoints-1))
 	}
 	for _, at := range c.named() {
 		if i, ok := slices.BinarySearchFunc(c.Points, at, func(p Point, x float64) int {
@@ -65,7 +65,7 @@ func (c *Curve) picked() []int {
 			picks = append(picks, i)
 		}
 	}
-	v := &c.pass
+	v := &c.scan
 	for _, i := range [...]int{v.unsteady - 1, v.unsteady, v.met, v.missed, v.regained - 1, v.regained} {
 		if i >= 0 {
 			picks = append(picks, i)
@@ -95,7 +95,7 @@ func (c *Curve) named() []float64 {
 	if k := c.FirstLimit; k != nil {
 		at = append(at, k.Value)
 	}
-	for _, s := range c.Signs {
+	for _, s := range c.WarningSigns {
 		at = append(at, s.Value)
 	}
 	return at

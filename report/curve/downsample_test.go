@@ -37,7 +37,7 @@ func manyLoads(n int) []float64 {
 
 // A curve of results that are read when they are needed is that of results that are all there, to the byte.
 func TestReadCurveIsTheSame(t *testing.T) {
-	for _, n := range []int{1, 5, mostShown, mostShown + 1} {
+	for _, n := range []int{1, 5, mostPoints, mostPoints + 1} {
 		values := manyLoads(max(n, 2))[:n]
 		var points []Point
 		for _, v := range values {
@@ -93,11 +93,11 @@ func TestShownPoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown, err := c.Shown()
+	shown, err := c.Downsampled()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(shown.Points); n < mostShown || n > mostShown+20 || c.Omits() != "" || shown.Omits() == "" {
+	if n := len(shown.Points); n < mostPoints || n > mostPoints+20 || c.Omits() != "" || shown.Omits() == "" {
 		t.Errorf("%d points are shown, %q", n, shown.Omits())
 	}
 	if !slices.IsSortedFunc(shown.Points, func(a, b Point) int { return int(math.Copysign(1, a.Value-b.Value)) }) {
@@ -113,12 +113,12 @@ func TestShownPoints(t *testing.T) {
 			firstUnsteady = v
 		}
 	}
-	for _, want := range []float64{1, 1000, c.Peak.Value, firstMissed, firstUnsteady, c.Signs[0].Value} {
+	for _, want := range []float64{1, 1000, c.Peak.Value, firstMissed, firstUnsteady, c.WarningSigns[0].Value} {
 		if !slices.ContainsFunc(shown.Points, func(p Point) bool { return p.Value == want && p.Summary != nil }) {
 			t.Errorf("the point at %g is not shown", want)
 		}
 	}
-	if again, _ := shown.Shown(); len(again.Points) != len(shown.Points) {
+	if again, _ := shown.Downsampled(); len(again.Points) != len(shown.Points) {
 		t.Errorf("shown again, it has %d points of %d", len(again.Points), len(shown.Points))
 	}
 }

@@ -16,7 +16,7 @@ func (c *Curve) Findings() [][2]string {
 	f.capacity(c.Capacity)
 	f.collapses(c)
 	f.limits(c)
-	f.signs(c.Signs)
+	f.signs(c.WarningSigns)
 	return f
 }
 
@@ -113,8 +113,8 @@ func (f *findings) limits(c *Curve) {
 	}
 }
 
-// signs tell where each warning sign first shows.
-func (f *findings) signs(signs []Sign) {
+// warningSigns lists the warning signs, each with the load at which it first shows.
+func (f *findings) signs(signs []WarningSign) {
 	for _, s := range signs {
 		f.add("sign at "+axisValue(s.Value), "%s: %s", strings.ReplaceAll(s.Code, "_", " "), s.Evidence)
 	}

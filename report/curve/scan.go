@@ -31,7 +31,7 @@ type scan struct {
 	regained int // the first of the points that keep it up to the end, where an earlier one does not; -1 without
 }
 
-func newPass() *scan {
+func newScan() *scan {
 	return &scan{low: math.Inf(1), high: math.Inf(-1), unsteady: -1, met: -1, missed: -1, regained: -1}
 }
 
@@ -94,9 +94,9 @@ func (v *scan) offLoad(c *Curve, p *Point, s *report.Summary) {
 	}
 }
 
-// conclude tells the curve.
+// conclude sets the results in the curve.
 func (v *scan) conclude(c *Curve) {
-	c.pass = *v
+	c.scan = *v
 	if v.short > 0 {
 		c.Warnings = append(c.Warnings, report.Warning{Code: "points_short", Text: fmt.Sprintf(
 			"%d of %d windows (*), the first of them at %s, are shorter than %d times what a request takes: the system is still filling up there. Nothing is told from them; longer runs would tell",
@@ -120,7 +120,7 @@ func (c *Curve) Level() bool {
 	if c.Peak == nil || c.Knee != nil || c.Collapse != nil || len(c.Points) < 2 || c.isLoad() {
 		return false
 	}
-	v, x := &c.pass, c.Peak.OutputTokensPerS
+	v, x := &c.scan, c.Peak.OutputTokensPerS
 	return !v.gaps && max(v.high-x, x-v.low) <= c.Thresholds.Plateau*x
 }
 
@@ -135,7 +135,7 @@ func (c *Curve) isLoad() bool {
 }
 
 // HasClasses reports whether any point tells of classes.
-func (c *Curve) HasClasses() bool { return c.pass.classes }
+func (c *Curve) HasClasses() bool { return c.scan.classes }
 
 // CommonWarnings are those that all points share: they are of the scenario rather than of a load.
-func (c *Curve) CommonWarnings() []report.Warning { return c.pass.shared }
+func (c *Curve) CommonWarnings() []report.Warning { return c.scan.shared }

@@ -11,7 +11,7 @@ import (
 
 // WriteMarkdown writes the points as a Markdown table for people, and below it what they show.
 func (c *Curve) WriteMarkdown(w io.Writer) error {
-	c, err := c.Shown()
+	c, err := c.Downsampled()
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (c *Curve) brief(narrow bool) (head []string, rows [][]string) {
 	return head, rows
 }
 
-// FewSamplesNote says why percentiles of the table are missing; it is empty where none is, for want of samples.
+// fewSamples says that percentiles of the table are missing for want of samples; it is empty if none is missing.
 func (c *Curve) fewSamples() string {
 	for _, p := range c.Points {
 		if text := p.Summary.FewSamplesNote(); text != "" {
@@ -93,7 +93,7 @@ func (c *Curve) fewSamples() string {
 
 // WriteTable writes the points for people, in lines of at most 80 characters, and what they show.
 func (c *Curve) WriteTable(w io.Writer) error {
-	c, err := c.Shown()
+	c, err := c.Downsampled()
 	if err != nil {
 		return err
 	}

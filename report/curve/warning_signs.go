@@ -9,10 +9,10 @@ import (
 	"clifftop/report/layout"
 )
 
-// signs are the warning signs in the order of the list below, each at the load where it first shows. The points are
-// told all that show at theirs.
-func (a *analysis) signs(points []Point) []Sign {
-	signs, shown := []Sign{}, make([]uint16, len(a.at)) // a bit for each sign
+// warningSigns are the warning signs in the order of the list below, each at the load where it first shows. The points
+// are told all that show at theirs.
+func (a *analysis) warningSigns(points []Point) []WarningSign {
+	signs, shown := []WarningSign{}, make([]uint16, len(a.at)) // a bit for each sign
 	var codes []string
 	for _, k := range []struct {
 		code  string
@@ -37,7 +37,7 @@ func (a *analysis) signs(points []Point) []Sign {
 				continue
 			}
 			if first {
-				signs, first = append(signs, Sign{Code: k.code, Value: a.at[i].value, Evidence: evidence}), false
+				signs, first = append(signs, WarningSign{Code: k.code, Value: a.at[i].value, Evidence: evidence}), false
 			}
 			shown[i] |= 1 << len(codes)
 		}
@@ -122,7 +122,7 @@ func (a *analysis) spikes(i int) (string, bool) {
 	return "", false
 }
 
-// Tail looks at the level of p99 alone, against the least at lower loads. Requests must wait for something that
+// tail looks at the level of p99 alone, against the least at lower loads. Requests must wait for something that
 // is full for it to be a sign of saturation.
 func (a *analysis) tail(i int) (string, bool) {
 	l := &a.at[i]

@@ -77,7 +77,7 @@ func (m *Metrics) panels() []panel {
 	if !m.limited() {
 		list = append(list[:6], list[7:]...)
 	}
-	if m.info.Lives {
+	if m.info.Lifecycle {
 		list = append(list, replicaPanels()...)
 	}
 	return list
@@ -103,7 +103,7 @@ func replicaPanels() []panel {
 // WriteDashboard writes a dashboard for Grafana 9 and later. It opens on the time of the run, and its variables let it
 // show a real server just as well.
 func (m *Metrics) WriteDashboard(w io.Writer, title string) error {
-	m.closeLives()
+	m.closeLifecycles()
 	type object = map[string]any
 	source := object{"type": "prometheus", "uid": "${datasource}"}
 	var charts []object
@@ -137,7 +137,7 @@ func (m *Metrics) WriteDashboard(w io.Writer, title string) error {
 		variable("model_name", "label_values(vllm:num_requests_running, model_name)", false),
 		variable("engine", `label_values(vllm:num_requests_running{model_name="$model_name"}, engine)`, true),
 	}
-	if m.info.Lives {
+	if m.info.Lifecycle {
 		variables = append(variables,
 			variable("namespace", "label_values(kube_deployment_status_replicas, namespace)", true),
 			variable("deployment", `label_values(kube_deployment_status_replicas{namespace=~"$namespace"}, deployment)`,

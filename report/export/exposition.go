@@ -25,14 +25,14 @@ func (m *Metrics) Length() time.Duration { return time.Duration(m.slots) * m.Int
 // WriteText writes the state at the end of the run in Prometheus' text format, version 0.0.4: what vLLM's /metrics
 // would have shown then.
 func (m *Metrics) WriteText(w io.Writer) error {
-	m.closeLives()
+	m.closeLifecycles()
 	return m.write(w, exposition{from: m.slots})
 }
 
 // WriteOpenMetrics writes all samples with their instants, from [Epoch] on, in OpenMetrics 1.0: the format that
 // promtool tsdb create-blocks-from openmetrics turns into data of a Prometheus server.
 func (m *Metrics) WriteOpenMetrics(w io.Writer) error {
-	m.closeLives()
+	m.closeLifecycles()
 	return m.write(w, exposition{open: true})
 }
 
@@ -76,8 +76,8 @@ func (m *Metrics) write(w io.Writer, x exposition) error {
 		m.each(func(e *engine, labels string) { x.histogram(m, e, h, labels) })
 	}
 	x.config(m)
-	if m.info.Lives {
-		x.lives(m)
+	if m.info.Lifecycle {
+		x.lifecycle(m)
 	}
 	if x.open {
 		x.b = append(x.b, "# EOF\n"...)

@@ -59,15 +59,15 @@ type life struct {
 	busyTo       clock.Time  // the end of its last iteration
 }
 
-// lived is the time of a replica in a slot, and the state that it entered last.
-type lived struct {
+// stateTimes holds the time of a replica in each state within a slot, and the state that it entered last.
+type stateTimes struct {
 	state   event.State
 	entered bool
 	modes   [gpuModes]clock.Duration
 }
 
 // merge adds the time of a later slot.
-func (l *lived) merge(later *lived) {
+func (l *stateTimes) merge(later *stateTimes) {
 	if later.entered {
 		l.state, l.entered = later.state, true
 	}
@@ -78,10 +78,10 @@ func (l *lived) merge(later *lived) {
 
 // ReplicaState notes that a replica is in another state.
 func (m *Metrics) ReplicaState(at clock.Time, replica int, s event.State) {
-	if !m.info.Lives {
+	if !m.info.Lifecycle {
 		return
 	}
-	m.live(replica, at)
+	m.liveUntil(replica, at)
 	l := &m.engines[replica].life
 	l.state = s
 	if s == event.Down || s == event.Off { // its KV is gone, though an iteration may still be on its way
@@ -92,13 +92,13 @@ func (m *Metrics) ReplicaState(at clock.Time, replica int, s event.State) {
 		l.first = s
 		return
 	}
-	in := &m.at(replica, at).lived
+	in := &m.at(replica, at).stateTimes
 	in.state, in.entered = s, true
 }
 
-// live accounts for the time of a replica up to an instant. A replica that failed is busy until the iteration ends that
-// its GPUs were given. Time in which it serves counts as idle; what iterations take of that is moved from there.
-func (m *Metrics) live(replica int, to clock.Time) {
+// liveUntil accounts for the time of a replica up to an instant. A replica that failed is busy until the iteration ends
+// that its GPUs were given. Time in which it serves counts as idle; what iterations take of that is moved from there.
+func (m *Metrics) liveUntil(replica int, to clock.Time) {
 	l := &m.engines[replica].life
 	from := l.since
 	if to <= from {
@@ -118,7 +118,7 @@ func (m *Metrics) live(replica int, to clock.Time) {
 
 // works moves the time of an iteration from idle to busy.
 func (m *Metrics) works(replica int, from, to clock.Time) {
-	if !m.info.Lives {
+	if !m.info.Lifecycle {
 		return
 	}
 	l := &m.engines[replica].life
@@ -136,7 +136,7 @@ func (m *Metrics) spread(replica, mode int, from, to clock.Time, sign clock.Dura
 	m.at(replica, to) // makes room once, so that the interval stays
 	for from < to {
 		end := min(clock.Time(m.index(from+1)+1)*clock.Time(m.step), to)
-		m.at(replica, end).lived.modes[mode] += sign * end.Sub(from)
+		m.at(replica, end).stateTimes.modes[mode] += sign * end.Sub(from)
 		from = end
 	}
 }
@@ -149,9 +149,9 @@ func (i *MetricsInfo) end() clock.Time {
 	return i.End
 }
 
-// closeLives accounts for the time of all replicas up to the end of the run.
-func (m *Metrics) closeLives() {
-	if !m.info.Lives {
+// closeLifecycles accounts for the time of all replicas up to the end of the run.
+func (m *Metrics) closeLifecycles() {
+	if !m.info.Lifecycle {
 		return
 	}
 	end := m.info.end()
@@ -159,7 +159,7 @@ func (m *Metrics) closeLives() {
 		end = m.last
 	}
 	for i := range m.engines {
-		m.live(i, end)
+		m.liveUntil(i, end)
 	}
 }
 
@@ -173,8 +173,8 @@ func (m *Metrics) deployments() (names []string) {
 	return names
 }
 
-// lives writes what there is to tell of replicas that come and go.
-func (x *exposition) lives(m *Metrics) {
+// lifecycle writes the metrics of replicas that start and stop.
+func (x *exposition) lifecycle(m *Metrics) {
 	for i := range replicaFamilies {
 		f := &replicaFamilies[i]
 		x.head(&f.family)
@@ -228,8 +228,8 @@ func (x *exposition) inStates(m *Metrics, name, labels string, engines []*engine
 	}
 	x.samples(m, name, labels, count(), func(k int) float64 {
 		for i, e := range engines {
-			if s := e.slot(k); s != nil && s.lived.entered {
-				now[i] = s.lived.state
+			if s := e.slot(k); s != nil && s.stateTimes.entered {
+				now[i] = s.stateTimes.state
 			}
 		}
 		return count()
@@ -242,7 +242,7 @@ func (x *exposition) gpuSeconds(m *Metrics, labels string, engines []*engine, mo
 	x.samples(m, gpuFamily.name+"_total", labels, 0, func(k int) float64 {
 		for _, e := range engines {
 			if s := e.slot(k); s != nil {
-				sum = sum.Add(clock.Mul64(uint64(s.lived.modes[mode]), uint64(e.gpus)))
+				sum = sum.Add(clock.Mul64(uint64(s.stateTimes.modes[mode]), uint64(e.gpus)))
 			}
 		}
 		return sum.Float64() / picos

@@ -17,8 +17,8 @@ type MetricsInfo struct {
 	Speculative bool
 	// NetworkIn and NetworkOut lie between clients and the servers, which measure without them.
 	NetworkIn, NetworkOut clock.Duration
-	// Lives says that replicas start, fail and end; their states and the GPU time that is paid for are told only then.
-	Lives bool
+	// Lifecycle says that replicas start, fail and end; their states and the GPU time that is paid for are told only then.
+	Lifecycle bool
 	// End is the instant at which the run is stopped; 0 where it goes on until all requests have ended.
 	End clock.Time
 }
@@ -89,10 +89,10 @@ type engine struct {
 
 // slot is what came in an interval of time, its end included.
 type slot struct {
-	gauges   [gauges]reading
-	counters [counters]int64
-	buckets  [histograms]tally
-	lived    lived
+	gauges     [gauges]reading
+	counters   [counters]int64
+	buckets    [histograms]tally
+	stateTimes stateTimes
 }
 
 // reading is the last value of a gauge in a slot.
@@ -143,7 +143,7 @@ func (s *slot) merge(later *slot) {
 	for i := range later.buckets {
 		s.buckets[i].merge(&later.buckets[i])
 	}
-	s.lived.merge(&later.lived)
+	s.stateTimes.merge(&later.stateTimes)
 }
 
 func (t *tally) merge(u *tally) {

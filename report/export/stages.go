@@ -11,8 +11,8 @@ type stageGroup struct {
 	femtos       int64      // in which the stage worked
 }
 
-// pass adds an iteration's passages. Iterations pass a stage one after the other, in the order in which they are told.
-func (g *iterationGroup) pass(passages []event.Passage) {
+// countPassages adds an iteration's passages. Iterations pass a stage one after another, in the order of the calls.
+func (g *iterationGroup) countPassages(passages []event.Passage) {
 	for i := range min(len(passages), len(g.stages)) {
 		p, s := &passages[i], &g.stages[i]
 		if g.n == 0 {

@@ -26,7 +26,7 @@ func (t *Trace) ReplicaState(at clock.Time, replica int, s event.State) {
 func (t *Trace) state(replica int, to clock.Time) {
 	r := t.replicas[replica]
 	name := stateNames[r.state]
-	if t.info.Lives && name != "" && nanos(r.since) < nanos(to) {
+	if t.info.Lifecycle && name != "" && nanos(r.since) < nanos(to) {
 		t.out.begin('X', track{firstReplica + replica, stateThread}, name)
 		t.out.during(r.since, to)
 		t.out.end()

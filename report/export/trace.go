@@ -16,8 +16,8 @@ type TraceInfo struct {
 	Replicas []TraceReplica
 	// Other is written as otherData: the program, the scenario, the seed.
 	Other map[string]any
-	// Lives says that replicas start, fail and end; each has a track for its states then.
-	Lives bool
+	// Lifecycle says that replicas start, fail and end; each has a track for its states then.
+	Lifecycle bool
 	// End is the instant at which the run is stopped; 0 where it goes on until all requests have ended.
 	End clock.Time
 	// Events is about how many events are written at most; 0 is [DefaultEvents].
@@ -120,7 +120,7 @@ func (t *Trace) replica(i int) *traceReplica {
 			group: iterationGroup{stages: make([]stageGroup, stages)},
 		})
 		t.out.named("process", track{process, 0}, name, process)
-		if t.info.Lives {
+		if t.info.Lifecycle {
 			t.out.named("thread", track{process, stateThread}, "state", 0)
 		}
 		t.out.named("thread", track{process, iterationThread}, "iterations", iterationThread)
@@ -185,7 +185,7 @@ func (t *Trace) Step(s *event.Step) {
 	if g.n == 0 {
 		*g = iterationGroup{start: start, number: r.batches + 1, stages: g.stages}
 	}
-	g.pass(s.Span.Passages)
+	g.countPassages(s.Span.Passages)
 	g.n += int64(s.Span.N)
 	g.decodes += int64(s.Span.Decodes + s.Span.Drafts)
 	g.prefill += int64(s.Span.PrefillTokens)
@@ -275,7 +275,7 @@ func (t *Trace) Finished(rec *event.Record) {
 
 // Close ends the file.
 func (t *Trace) Close() error {
-	if n := len(t.info.Replicas); t.info.Lives && n > 0 {
+	if n := len(t.info.Replicas); t.info.Lifecycle && n > 0 {
 		t.replica(n - 1) // those that nothing happened to have a state, too
 	}
 	for i, r := range t.replicas {

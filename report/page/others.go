@@ -77,11 +77,11 @@ func compared(v *verdict.Result, i int) string {
 }
 
 // pooled are the baseline and the variants, as many as can be told apart.
-func pooled(v *verdict.Result) []plot.Closeup {
+func pooled(v *verdict.Result) []plot.NamedRun {
 	const most = 6
-	var runs []plot.Closeup
+	var runs []plot.NamedRun
 	for i, s := range v.Pooled[:min(len(v.Pooled), most)] {
-		runs = append(runs, plot.Closeup{Name: compared(v, i), Summary: s})
+		runs = append(runs, plot.NamedRun{Name: compared(v, i), Summary: s})
 	}
 	return runs
 }

@@ -18,7 +18,7 @@ import (
 
 // Page is a result as a web page.
 type Page struct {
-	// Kind is what was asked for, such as "sweep"; Title states the finding, and Caption says what was simulated.
+	// Kind is what was asked for, such as "sweep"; Title is the message, and Caption says what was simulated.
 	Kind, Title, Caption string
 	// Partial says that the result is incomplete, and how; empty for a whole one.
 	Partial  string

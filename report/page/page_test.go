@@ -42,7 +42,7 @@ func sample() *report.Summary {
 	s.Latency.ITL = s.Latency.TTFT
 	shape := stats.Shape{N: 3, Bins: []stats.Bin{{Low: 39, High: 41, N: 2}, {Low: 99, High: 101, N: 1}}}
 	s.Detail = &report.Detail{TTFT: shape, TPOT: shape, E2E: shape, ITL: shape,
-		Opening: &report.Opening{Iterations: []report.Iteration{{Start: 1e9, End: 2e10, Decodes: 3}}}}
+		Gantt: &report.Gantt{Iterations: []report.Iteration{{Start: 1e9, End: 2e10, Decodes: 3}}}}
 	for i := range 512 {
 		s.Detail.Series = append(s.Detail.Series,
 			report.SeriesPoint{StartS: float64(i), EndS: float64(i + 1), RunningMean: 3.3333333, QueueMean: 1,

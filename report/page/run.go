@@ -21,8 +21,8 @@ func Run(s *report.Summary, bands report.Profile, m Machine) (*Page, error) {
 	if s.Detail != nil {
 		buckets = s.Detail.Series
 	}
-	course := plot.Run(s, buckets)
-	p.Title = course.Title
+	overTime := plot.Run(s, buckets)
+	p.Title = overTime.Title
 	if s.Partial {
 		p.Partial = "The run was interrupted: the numbers are of what happened before."
 	}
@@ -31,7 +31,7 @@ func Run(s *report.Summary, bands report.Profile, m Machine) (*Page, error) {
 		return nil, err
 	}
 	p.add(Section{Name: "Summary", Tables: words})
-	one := []plot.Closeup{{Summary: s}}
+	one := []plot.NamedRun{{Summary: s}}
 	if d := s.Detail; d != nil {
 		if d.TTFT.N > 0 {
 			p.picture("Latency", plot.Latencies(one))
@@ -39,7 +39,7 @@ func Run(s *report.Summary, bands report.Profile, m Machine) (*Page, error) {
 		if d.ITL.N > 0 {
 			p.picture("Gaps between tokens", plot.Gaps(one))
 		}
-		p.over("Course of the run", course)
+		p.over("Course of the run", overTime)
 		p.Sections[len(p.Sections)-1].Title = "" // it is the page's
 		p.over("Prompts", plot.PromptShare(buckets))
 	}
@@ -48,7 +48,7 @@ func Run(s *report.Summary, bands report.Profile, m Machine) (*Page, error) {
 		p.picture("Roofline", roof)
 	}
 	if s.Detail != nil {
-		p.opening("First iterations", s.Detail.Opening)
+		p.gantt("First iterations", s.Detail.Gantt)
 	}
 	return p, nil
 }
@@ -128,7 +128,7 @@ func (p *Page) over(name string, f *plot.Figure) {
 }
 
 // waste appends what became of tokens and of the GPU's time.
-func (p *Page) waste(runs []plot.Closeup) {
+func (p *Page) waste(runs []plot.NamedRun) {
 	for _, k := range []struct {
 		name string
 		w    *chart.Waterfall
@@ -148,9 +148,9 @@ func (p *Page) waste(runs []plot.Closeup) {
 	}
 }
 
-// opening appends the first iterations.
-func (p *Page) opening(name string, o *report.Opening) {
-	t := plot.Opening(o)
+// gantt appends the chart of the first iterations.
+func (p *Page) gantt(name string, o *report.Gantt) {
+	t := plot.Gantt(o)
 	if t == nil {
 		return
 	}

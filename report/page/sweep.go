@@ -14,7 +14,7 @@ import (
 
 // Sweep is the page of a curve.
 func Sweep(c *curve.Curve, m Machine) (*Page, error) {
-	c, err := c.Shown()
+	c, err := c.Downsampled()
 	if err != nil {
 		return nil, err
 	}
@@ -32,15 +32,15 @@ func Sweep(c *curve.Curve, m Machine) (*Page, error) {
 	if err := p.curve(c); err != nil {
 		return nil, err
 	}
-	runs := plot.Closeups(c)
-	p.closeups(runs)
+	runs := plot.SelectedRuns(c)
+	p.distributions(runs)
 	p.waste(runs)
-	if roof := plot.Operating(m.FLOPsPerS, m.BytesPerS, plot.Each(c)); roof != nil {
+	if roof := plot.Operating(m.FLOPsPerS, m.BytesPerS, plot.AllRuns(c)); roof != nil {
 		p.picture("Roofline", roof)
 	}
 	if runs = detailed(runs); len(runs) > 0 {
 		at := runs[len(runs)/2]
-		p.opening("First iterations, "+at.Name, at.Detail.Opening)
+		p.gantt("First iterations, "+at.Name, at.Detail.Gantt)
 	}
 	all, err := points(c)
 	if err != nil {
@@ -76,9 +76,9 @@ func (p *Page) curve(c *curve.Curve) error {
 	return nil
 }
 
-// closeups appends the distributions of a few loads and, where there are details, the course of the run at the knee and
-// beyond.
-func (p *Page) closeups(runs []plot.Closeup) {
+// distributions appends the distributions of a few loads and, where there are details, the course of the run at the
+// knee and beyond.
+func (p *Page) distributions(runs []plot.NamedRun) {
 	if len(detailed(runs)) == 0 {
 		if len(runs) > 0 {
 			p.picture("Distribution of latencies", plot.Latencies(runs))
@@ -94,8 +94,8 @@ func (p *Page) closeups(runs []plot.Closeup) {
 }
 
 // detailed are the runs with details.
-func detailed(runs []plot.Closeup) []plot.Closeup {
-	return slices.DeleteFunc(slices.Clone(runs), func(r plot.Closeup) bool { return r.Detail == nil })
+func detailed(runs []plot.NamedRun) []plot.NamedRun {
+	return slices.DeleteFunc(slices.Clone(runs), func(r plot.NamedRun) bool { return r.Detail == nil })
 }
 
 // points is the table of all loads, without the findings that follow it in Markdown.

@@ -21,7 +21,7 @@ type bar struct {
 	text        string // what it is, for pages
 }
 
-func (p *panel) drawBar(s sheet, b bar) {
+func (p *panel) drawBar(s drawing, b bar) {
 	from, to := min(max(b.from, p.x.min), p.x.max), min(max(b.to, p.x.min), p.x.max)
 	if to <= from {
 		return

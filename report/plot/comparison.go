@@ -11,7 +11,7 @@ import (
 // Comparison is a comparison of systems, such as batching policies, at a few loads: a line for each system, a
 // panel for each metric, and on each line a dot for each load.
 type Comparison struct {
-	// Title states the finding, and Caption what was simulated.
+	// Title is the message of the picture; Caption says what was simulated.
 	Title, Caption string
 	// Loads name the dots, from the lowest to the highest.
 	Loads []string

@@ -29,21 +29,21 @@ func Curve(c *curve.Curve, name string) (*Figure, error) {
 	v := newSweep(c)
 	switch name {
 	case "operating":
-		f := v.page(v.finding(), 380, row{1, []*panel{v.operating()}})
+		f := v.page(v.title(), 380, row{1, []*panel{v.operating()}})
 		f.notes = slices.Concat(v.notes(), v.barNotes(), v.failureNotes())
 		return f, nil
 	case "throughput":
-		f := v.page(v.throughputFinding(), 340, row{1, []*panel{v.throughput()}})
+		f := v.page(v.throughputTitle(), 340, row{1, []*panel{v.throughput()}})
 		f.notes = append(v.notes(), v.barNotes()...)
 		return f, nil
 	case "latency":
-		f := v.page(v.latencyFinding(), 310, row{1, []*panel{v.latency("ttft"), v.latency("tpot")}})
+		f := v.page(v.latencyTitle(), 310, row{1, []*panel{v.latency("ttft"), v.latency("tpot")}})
 		f.notes = append(v.notes(), v.latencyNotes()...)
 		return f, nil
 	case "interactivity":
-		return v.page(v.interactivityFinding(), 340, row{1, []*panel{v.interactivity()}}), nil
+		return v.page(v.interactivityTitle(), 340, row{1, []*panel{v.interactivity()}}), nil
 	case "kv":
-		return v.page(v.kvFinding(), 390, row{1.25, []*panel{v.kv()}}, row{1, []*panel{v.preemptions()}}), nil
+		return v.page(v.kvTitle(), 390, row{1.25, []*panel{v.kv()}}, row{1, []*panel{v.preemptions()}}), nil
 	case "sweep":
 		return v.overview(), nil
 	}
@@ -77,7 +77,7 @@ func (v *sweep) overview() *Figure {
 	operating.title = "Throughput against latency"
 	throughput.title, interactivity.title = "Throughput", "Speed for each user"
 	throughput.compact, interactivity.compact = true, true
-	f := v.page(v.finding(), 1010,
+	f := v.page(v.title(), 1010,
 		row{1.45, []*panel{operating}},
 		row{1.05, []*panel{throughput, interactivity}},
 		row{1, []*panel{v.latency("ttft"), v.latency("tpot")}},

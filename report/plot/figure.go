@@ -15,7 +15,7 @@ import (
 
 // Figure is a picture: a title that says what it shows, panels, and notes.
 type Figure struct {
-	// Title states the finding.
+	// Title is the message of the picture.
 	Title string
 	// Caption stands below the title, such as the scenario's name; it may be empty.
 	Caption string
@@ -35,7 +35,7 @@ type keyEntry struct {
 
 // drawKey writes the names of colours in a line, or more where they do not fit, from the height y down, and answers
 // where the rest begins.
-func (f *Figure) drawKey(s sheet, left, right, y vg.Length) vg.Length {
+func (f *Figure) drawKey(s drawing, left, right, y vg.Length) vg.Length {
 	if len(f.key) == 0 {
 		return y
 	}
@@ -73,7 +73,7 @@ const (
 // WritePNG writes the picture at 192 pixels per inch.
 func (f *Figure) WritePNG(w io.Writer) error {
 	c := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(pixelsPerInch))
-	f.draw(sheet{Canvas: c})
+	f.draw(drawing{Canvas: c})
 	if err := png.Encode(w, c.Image()); err != nil {
 		return fmt.Errorf("writing a picture: %w", err)
 	}
@@ -84,7 +84,7 @@ func (f *Figure) WritePNG(w io.Writer) error {
 // which are as wide, for readers without it.
 func (f *Figure) WriteSVG(w io.Writer) error {
 	c := vgsvg.New(f.width, f.height)
-	f.draw(sheet{Canvas: c, vector: true})
+	f.draw(drawing{Canvas: c, vector: true})
 	var b bytes.Buffer
 	if _, err := c.WriteTo(&b); err != nil {
 		return fmt.Errorf("writing a picture: %w", err)
@@ -111,7 +111,7 @@ func (f *Figure) WriteFiles(name string, keep func(name string, fill func(io.Wri
 	return keep(name+".svg", f.WriteSVG)
 }
 
-func (f *Figure) draw(s sheet) {
+func (f *Figure) draw(s drawing) {
 	s.fill(rect(0, 0, f.width, f.height), white)
 	left, right := pageMargin, f.width-pageMargin
 	y := f.height - pageMargin
@@ -144,7 +144,7 @@ func (f *Figure) draw(s sheet) {
 }
 
 // drawRows tiles the panels, so that those of one column begin and end alike.
-func (f *Figure) drawRows(s sheet, area vg.Rectangle) {
+func (f *Figure) drawRows(s drawing, area vg.Rectangle) {
 	parts := vg.Length(0)
 	for _, r := range f.rows {
 		parts += r.height

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-func (p *panel) drawMarks(s sheet, places *placer) {
+func (p *panel) drawMarks(s drawing, places *placer) {
 	for _, m := range p.marks {
 		if p.shows(m.x, m.y) {
 			at := p.at(xy{x: m.x, y: m.y})
@@ -29,7 +29,7 @@ func (p *panel) drawMarks(s sheet, places *placer) {
 	}
 }
 
-func (p *panel) drawTag(s sheet, t tag, places *placer) {
+func (p *panel) drawTag(s drawing, t tag, places *placer) {
 	if !p.shows(t.x, t.y) {
 		return
 	}
@@ -41,7 +41,7 @@ func (p *panel) drawTag(s sheet, t tag, places *placer) {
 }
 
 // label writes text near an anchor, with a leader when it is far.
-func (p *panel) label(s sheet, f script, text string, anchor vg.Point, w wish, places *placer) bool {
+func (p *panel) label(s drawing, f script, text string, anchor vg.Point, w wish, places *placer) bool {
 	w.anchor, w.w, w.h = anchor, f.width(text), f.height(text)
 	if w.order == nil {
 		w.order = []direction{northWest, north, northEast, west, east, southEast, south, southWest}
@@ -75,7 +75,7 @@ type seriesEnd struct {
 }
 
 // nameSeries writes the names where the lines end: in the right margin, or beside the last point.
-func (p *panel) nameSeries(s sheet, area vg.Rectangle, right vg.Length, places *placer) {
+func (p *panel) nameSeries(s drawing, area vg.Rectangle, right vg.Length, places *placer) {
 	var margin []seriesEnd
 	for _, e := range p.seriesEnds() {
 		if p.ends && !e.guide && e.anchor == 0 && e.at.X > area.Max.X-0.12*(area.Max.X-area.Min.X) {
@@ -112,7 +112,7 @@ func (p *panel) seriesEnds() []seriesEnd {
 
 // nameBeside writes a name beside the point; where there is no room and the point was chosen, beside one that follows
 // it.
-func (p *panel) nameBeside(s sheet, e seriesEnd, places *placer) {
+func (p *panel) nameBeside(s drawing, e seriesEnd, places *placer) {
 	w := wish{order: []direction{northWest, north, northEast, east, west, southWest, south, southEast}, near: labelGap,
 		far: []vg.Length{10, 18}}
 	switch {
@@ -132,7 +132,7 @@ func (p *panel) nameBeside(s sheet, e seriesEnd, places *placer) {
 }
 
 // nameInMargin writes names to the right of the area, each at the height of its end or near it.
-func nameInMargin(s sheet, ends []seriesEnd, area vg.Rectangle, right vg.Length, places *placer) {
+func nameInMargin(s drawing, ends []seriesEnd, area vg.Rectangle, right vg.Length, places *placer) {
 	var ys []vg.Length
 	for _, e := range ends {
 		ys = append(ys, e.at.Y)
@@ -148,7 +148,7 @@ func nameInMargin(s sheet, ends []seriesEnd, area vg.Rectangle, right vg.Length,
 }
 
 // nameRules writes the names of rules: of vertical ones at their upper end, of horizontal ones above them.
-func (p *panel) nameRules(s sheet, area vg.Rectangle, places *placer) {
+func (p *panel) nameRules(s drawing, area vg.Rectangle, places *placer) {
 	low := places.bounds.Max.Y
 	defer func() { places.bounds.Max.Y = low }()
 	if p.marked() {
@@ -198,7 +198,7 @@ func (p *panel) nameRules(s sheet, area vg.Rectangle, places *placer) {
 	}
 }
 
-func (p *panel) nameBands(s sheet, area vg.Rectangle, places *placer) {
+func (p *panel) nameBands(s drawing, area vg.Rectangle, places *placer) {
 	for _, b := range p.bands {
 		from, to := p.clamp(b.from), p.clamp(b.to)
 		box := rect(from+2, area.Min.Y+2, to-2, area.Max.Y-2)
@@ -211,7 +211,7 @@ func (p *panel) nameBands(s sheet, area vg.Rectangle, places *placer) {
 }
 
 // nameBand writes a text in the middle of a band, or elsewhere in it, if there is a free place.
-func (p *panel) nameBand(s sheet, name string, box vg.Rectangle, places *placer) bool {
+func (p *panel) nameBand(s drawing, name string, box vg.Rectangle, places *placer) bool {
 	w, h := tagText.width(name), tagText.height(name)
 	const rows = 14
 	for _, column := range []vg.Length{0.5, 1, 0} {
@@ -227,7 +227,7 @@ func (p *panel) nameBand(s sheet, name string, box vg.Rectangle, places *placer)
 }
 
 // drawBetter points at the good corner.
-func (p *panel) drawBetter(s sheet, area vg.Rectangle, places *placer) {
+func (p *panel) drawBetter(s drawing, area vg.Rectangle, places *placer) {
 	const size = 13
 	w, h := tagText.width("better"), tagText.height("better")
 	for k := range 5 {

@@ -9,7 +9,7 @@ import (
 // Overlay draws several systems over the same loads, a panel for each number: lines of one name have one colour in all
 // panels.
 type Overlay struct {
-	// Title states the finding, and Caption what was simulated.
+	// Title is the message of the picture; Caption says what was simulated.
 	Title, Caption string
 	// Load names the axis of loads.
 	Load string

@@ -175,7 +175,7 @@ func (p *panel) prepare(size vg.Point) {
 }
 
 // draw fills a rectangle with the panel.
-func (p *panel) draw(s sheet, r vg.Rectangle, m margins) {
+func (p *panel) draw(s drawing, r vg.Rectangle, m margins) {
 	area := rect(r.Min.X+m.left, r.Min.Y+m.bottom, r.Max.X-m.right, r.Max.Y-m.top)
 	p.x.from, p.x.to = area.Min.X, area.Max.X
 	p.y.from, p.y.to = area.Min.Y, area.Max.Y
@@ -236,7 +236,7 @@ func (p *panel) at(q xy) vg.Point { return vg.Point{X: p.x.at(q.x), Y: p.y.at(q.
 // shows says whether a point lies in the panel.
 func (p *panel) shows(x, y float64) bool { return p.x.shows(x) && p.y.shows(y) }
 
-func (p *panel) grid(s sheet, area vg.Rectangle) {
+func (p *panel) grid(s drawing, area vg.Rectangle) {
 	for _, t := range p.y.ticks {
 		y := p.y.at(t.at)
 		s.line(hairline, 0.6, nil, vg.Point{X: area.Min.X, Y: y}, vg.Point{X: area.Max.X, Y: y})
@@ -305,7 +305,7 @@ func (p *panel) cutGuides() {
 	}
 }
 
-func (p *panel) drawLine(s sheet, area vg.Rectangle, c series, places *placer) {
+func (p *panel) drawLine(s drawing, area vg.Rectangle, c series, places *placer) {
 	if c.guide {
 		for i := 1; i < len(c.points); i++ {
 			if a, b := c.points[i-1], c.points[i]; p.shows(a.x, a.y) && p.shows(b.x, b.y) {
@@ -329,7 +329,7 @@ func (p *panel) drawLine(s sheet, area vg.Rectangle, c series, places *placer) {
 	}
 }
 
-func (p *panel) drawDots(s sheet, c series, places *placer) {
+func (p *panel) drawDots(s drawing, c series, places *placer) {
 	r := c.radius
 	if r == 0 {
 		if len(c.points) > 1 {
@@ -355,7 +355,7 @@ func (p *panel) drawDots(s sheet, c series, places *placer) {
 	}
 }
 
-func (p *panel) drawRules(s sheet, area vg.Rectangle, places *placer) {
+func (p *panel) drawRules(s drawing, area vg.Rectangle, places *placer) {
 	for _, l := range p.rules {
 		if l.vertical && p.x.shows(l.at) {
 			x, top := p.x.at(l.at), area.Max.Y

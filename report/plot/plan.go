@@ -145,12 +145,12 @@ func PlanLoad(p *plan.Result) *Figure {
 	x.y = axis{title: "Cost, $/month", unit: chart.Dollars, air: 0.06}
 	x.hold = []float64{most}
 	x.rules = []rule{{at: planned, vertical: true, name: "planned", color: vermilion}}
-	return planFigure(p, loadFinding(p.CostByLoad, planned), x,
+	return planFigure(p, loadLinesTitle(p.CostByLoad, planned), x,
 		"Each step is a replica more. The validated error of the step model is allowed for; idle hours are paid.")
 }
 
-// loadFinding says which candidate is the cheapest at the planned load, and between which loads it stays that.
-func loadFinding(lines []plan.LoadLine, planned float64) string {
+// loadLinesTitle says which candidate is the cheapest at the planned load, and between which loads it stays that.
+func loadLinesTitle(lines []plan.LoadLine, planned float64) string {
 	best := cheapest(lines, planned)
 	const steps = 400
 	low, high := 0.0, 0.0

@@ -44,7 +44,7 @@ func Run(s *report.Summary, buckets []report.SeriesPoint) *Figure {
 			row.panels[0].empty = "Nothing was recorded"
 		}
 	}
-	return &Figure{Title: runFinding(s), notes: runNotes(s), width: pageWidth, height: height, rows: rows}
+	return &Figure{Title: runTitle(s), notes: runNotes(s), width: pageWidth, height: height, rows: rows}
 }
 
 // replicas is the panel of a fleet whose replicas come and go.
@@ -121,7 +121,7 @@ func (r *times) series(name string, color colour, value func(*report.SeriesPoint
 	return s
 }
 
-func runFinding(s *report.Summary) string {
+func runTitle(s *report.Summary) string {
 	if s == nil {
 		return "One run over time"
 	}

@@ -56,7 +56,7 @@ func Traffic(x *inspect.Result) *Figure {
 		last = append(last, cachePanel(x.Prefix))
 	}
 	return &Figure{
-		Title: trafficFinding(x), notes: trafficNotes(x), width: pageWidth, height: 560,
+		Title: trafficTitle(x), notes: trafficNotes(x), width: pageWidth, height: 560,
 		rows: []row{{1, []*panel{arrivals}}, {1, []*panel{tokens}}, {1.3, last}},
 	}
 }
@@ -118,7 +118,7 @@ func cachePanel(x *inspect.PrefixSharing) *panel {
 	return p
 }
 
-func trafficFinding(x *inspect.Result) string {
+func trafficTitle(x *inspect.Result) string {
 	text := fmt.Sprintf("%d requests", x.Requests)
 	if rate, ok := number(x.RequestsPerS); ok {
 		text += fmt.Sprintf(" in %s, %s/s", duration(1000*x.SpanS, 3), sig(rate, 3))

@@ -10,9 +10,9 @@ import (
 )
 
 // TokenWaste shows what becomes of the tokens that runs emit; nil where all of them are of use, or nothing is known.
-func TokenWaste(runs []Closeup) *chart.Waterfall {
+func TokenWaste(runs []NamedRun) *chart.Waterfall {
 	w := &chart.Waterfall{Unit: "output tokens of the whole run", Stages: []string{"emitted", "successful"}}
-	judged := !slices.ContainsFunc(runs, func(r Closeup) bool { return r.Tokens.OutputGood == nil })
+	judged := !slices.ContainsFunc(runs, func(r NamedRun) bool { return r.Tokens.OutputGood == nil })
 	if judged {
 		w.Stages = append(w.Stages, "good (within the SLO)")
 	}
@@ -60,11 +60,11 @@ var losses = []struct {
 
 // GPUWaste shows what becomes of the GPUs' time in the windows of runs: what is left of all of it after idleness,
 // padding, cancelled work and the rest; nil where it is unknown. Parts that no run has are left out.
-func GPUWaste(runs []Closeup) *chart.Waterfall {
+func GPUWaste(runs []NamedRun) *chart.Waterfall {
 	w := &chart.Waterfall{Unit: "% of the GPU time of the window", Stages: []string{"all"}}
 	var known []int
 	for k, l := range losses {
-		if slices.ContainsFunc(runs, func(r Closeup) bool {
+		if slices.ContainsFunc(runs, func(r NamedRun) bool {
 			v, ok := number(l.of(&r.System.GPUSeconds))
 			return ok && v > 0
 		}) {
@@ -109,7 +109,7 @@ func GPUWaste(runs []Closeup) *chart.Waterfall {
 
 // Operating is the roofline with where runs operate while the GPU is busy; nil where the peaks or the use of them are
 // unknown. peak is in FLOPs per second, bandwidth in bytes per second.
-func Operating(peak, bandwidth float64, runs []Closeup) *chart.Lines {
+func Operating(peak, bandwidth float64, runs []NamedRun) *chart.Lines {
 	line := chart.Line{Name: "runs", Dots: true}
 	if len(runs) == 1 {
 		line.Name = "this run"

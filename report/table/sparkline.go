@@ -11,7 +11,7 @@ import (
 	"clifftop/report/stats"
 )
 
-// sparklineWidth is the number of characters that the course of a run takes; what stands beside it fits in a line too.
+// sparklineWidth is the number of characters of a sparkline. The text beside it fits on the same line.
 const sparklineWidth = 48
 
 // WriteSparklines draws how a run went in a few lines, one character for a part of its time: the requests that ran and

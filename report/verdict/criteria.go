@@ -106,7 +106,7 @@ func (v *Variant) retries() Criterion {
 	return c
 }
 
-// Text is the change of a metric in words.
+// text is the change of a metric in words.
 func (d *Difference) text() string {
 	if d.Baseline == nil || d.Variant == nil {
 		return "unknown"

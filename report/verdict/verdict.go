@@ -67,7 +67,7 @@ type Difference struct {
 	// VarianceReduction is by how much more the difference would vary if the runs of a pair did not share their random
 	// numbers; nil where it does not vary.
 	VarianceReduction *float64 `json:"variance_reduction"`
-	// Result says whether the variant is better (pass) or worse (fail) by more than chance, and the margin, explain. Of
+	// Verdict says whether the variant is better (pass) or worse (fail) by more than chance, and the margin, explain. Of
 	// several variants, the chance of a wrong one among the verdicts on a metric is 5 % (Holm).
 	Verdict string `json:"verdict"`
 }
@@ -115,7 +115,7 @@ func comparedOf(runs [][]*report.Summary) []metric {
 	return slices.DeleteFunc(compared(), func(m metric) bool { return m.Path == pathCost })
 }
 
-// Title names a metric with its unit; it is the path of one that is not known.
+// Title names a metric with its unit. It returns the path if the metric is not known.
 func (v *Result) Title(path string) string {
 	if m := report.FindMetric(path); m != nil {
 		return m.Heading()

@@ -244,7 +244,7 @@ func (f *findings) diagnoses(b *strings.Builder) {
 			fmt.Fprintf(b, "* first limit: %s, from %g: %s\n", c.FirstLimit.Resource, c.FirstLimit.Value,
 				c.FirstLimit.Evidence)
 		}
-		for _, s := range c.Signs {
+		for _, s := range c.WarningSigns {
 			fmt.Fprintf(b, "* %s at %g: %s\n", s.Code, s.Value, s.Evidence)
 		}
 	}

@@ -82,7 +82,7 @@ func spent(t *testing.T, r *runs, title string) float64 {
 
 // hasSign says that a sweep shows a sign.
 func hasSign(c *curve.Curve, code string) bool {
-	return slices.ContainsFunc(c.Signs, func(s curve.Sign) bool { return s.Code == code })
+	return slices.ContainsFunc(c.WarningSigns, func(s curve.WarningSign) bool { return s.Code == code })
 }
 
 // TestLiteral: four loads as published, to 15 %, and a fall that goes with the prefix cache.
@@ -107,7 +107,7 @@ func TestLiteral(t *testing.T) {
 	}
 	if b := base.curve(); !hasSign(b, "prefix_thrash") || !hasSign(b, "busy_but_flat") ||
 		hasSign(control.curve(), "prefix_thrash") {
-		t.Errorf("signs of the base %+v, of the control %+v", b.Signs, control.curve().Signs)
+		t.Errorf("signs of the base %+v, of the control %+v", b.WarningSigns, control.curve().WarningSigns)
 	}
 	if rule, seen := predicted(base, control, after); rule > seen || seen > .5 {
 		t.Errorf("the base has %.2f of the control's throughput, the rule says no less than %.2f", seen, rule)
@@ -220,7 +220,7 @@ func TestPreempt(t *testing.T) {
 		t.Errorf("the base has %.2f of the control's throughput, the rule says no less than %.2f", seen, rule)
 	}
 	if b := base.curve(); !hasSign(b, "recompute") || hasSign(control.curve(), "recompute") {
-		t.Errorf("signs of the base %+v, of the control %+v", b.Signs, control.curve().Signs)
+		t.Errorf("signs of the base %+v, of the control %+v", b.WarningSigns, control.curve().WarningSigns)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestRetries(t *testing.T) {
 	b := base.curve()
 	if k := b.UsefulCollapse; b.Collapse != nil || k == nil || k.Value != after || k.FallFraction < .98 ||
 		!hasSign(b, "clients_leave") {
-		t.Errorf("a sweep says of the base: collapse %+v, of what is useful %+v, signs %+v", b.Collapse, k, b.Signs)
+		t.Errorf("a sweep says of the base: collapse %+v, of what is useful %+v, signs %+v", b.Collapse, k, b.WarningSigns)
 	}
 }
 

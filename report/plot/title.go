@@ -1,14 +1,15 @@
 package plot
 
 import (
-	"clifftop/report"
 	"fmt"
 	"slices"
 	"strings"
+
+	"clifftop/report"
 )
 
-// finding says in one sentence what the sweep shows.
-func (v *sweep) finding() string {
+// title says in one sentence what the sweep shows.
+func (v *sweep) title() string {
 	switch {
 	case len(v.points) == 0:
 		return "Nothing was measured"
@@ -175,7 +176,7 @@ func (v *sweep) barNotes() []string {
 	return nil
 }
 
-// failureNotes say whose latencies are shown.
+// failureNotes say that latencies are those of completed requests.
 func (v *sweep) failureNotes() []string {
 	if worst := v.points.worstErrorRate(); worst > 0 {
 		return []string{fmt.Sprintf("Latencies are those of completed requests; up to %s of requests did not complete.",
@@ -206,13 +207,13 @@ func (l loadPoints) worstErrorRate() float64 {
 	return worst
 }
 
-func (v *sweep) throughputFinding() string {
+func (v *sweep) throughputTitle() string {
 	if len(v.points) < 2 || v.Peak == nil || v.Level() || v.LevelsOff() {
-		return v.finding()
+		return v.title()
 	}
 	at := fmt.Sprintf("%s output tok/s at %s", scaled(v.Peak.OutputTokensPerS, 3), v.load(v.Peak.Value))
 	if v.Peak.AtEdge && v.Peak.Value < v.points[len(v.points)-1].load {
-		return v.finding()
+		return v.title()
 	}
 	if v.Peak.AtEdge {
 		if from, ok := v.points.unsteadyFrom(); !ok || !v.open() {
@@ -227,10 +228,10 @@ func (v *sweep) throughputFinding() string {
 	return "Throughput peaks at " + at + v.beyond()
 }
 
-func (v *sweep) latencyFinding() string {
+func (v *sweep) latencyTitle() string {
 	points := v.series(latency("ttft", "p95"))
 	if len(points) < 2 {
-		return v.finding()
+		return v.title()
 	}
 	first, last := points[0], points[len(points)-1]
 	s := fmt.Sprintf("TTFT p95: %s at %s", duration(first.y, 2), v.load(first.x))
@@ -246,7 +247,7 @@ func (v *sweep) latencyFinding() string {
 	return s + " at " + v.load(last.x)
 }
 
-func (v *sweep) interactivityFinding() string {
+func (v *sweep) interactivityTitle() string {
 	if v.Knee != nil {
 		x, known := v.at(v.Knee.Value, perUser)
 		y, ok := v.at(v.Knee.Value, perGPU)
@@ -258,7 +259,7 @@ func (v *sweep) interactivityFinding() string {
 	return "Throughput per GPU against the speed that each user sees"
 }
 
-func (v *sweep) kvFinding() string {
+func (v *sweep) kvTitle() string {
 	top, at := 0.0, 0.0
 	for _, q := range v.series(kvMean) {
 		if q.y >= 0.95 {

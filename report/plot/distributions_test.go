@@ -15,14 +15,14 @@ import (
 )
 
 // looked is a run with a detail.
-func looked(name string, p50, p99 float64) Closeup {
+func looked(name string, p50, p99 float64) NamedRun {
 	s := &report.Summary{}
 	s.Latency.TTFT, s.Latency.ITL = dist(2000, p50, p99, p99), dist(9000, p50, p99, p99)
 	s.Latency.ITL.P99 = of(p99)
 	shape := stats.Shape{N: 100, Bins: []stats.Bin{{Low: p50 * 0.9, High: p50, N: 60},
 		{Low: p50, High: p50 * 1.02, N: 30}, {Low: p99, High: p99 * 1.03, N: 10}}}
 	s.Detail = &report.Detail{TTFT: shape, TPOT: shape, E2E: shape, ITL: shape}
-	return Closeup{name, s}
+	return NamedRun{name, s}
 }
 
 // What is divided anew is still all there.
@@ -55,10 +55,10 @@ func TestCumulativeEndsAtOne(t *testing.T) {
 func TestCloseupFindings(t *testing.T) {
 	light, knee := looked("light, 1 req/s", 8, 9), looked("knee, 9 req/s", 8, 90)
 	for got, want := range map[string]string{
-		Gaps([]Closeup{light, knee}).Title:         "Knee, 9 req/s: half of the gaps between tokens are within 8 ms; one in a hundred is longer than 90 ms, 11 times that",
-		Gaps([]Closeup{looked("", 8, 9)}).Title:    "Answers flow evenly: half of the gaps between tokens are within 8 ms, 99 % within 9 ms",
-		Latencies([]Closeup{light}).Title:          "Half of the requests, and 95 %, see a first token within light, 1 req/s: 8 ms and 9 ms",
-		Latencies([]Closeup{{"", nilRun()}}).Title: "No request completed in the window",
+		Gaps([]NamedRun{light, knee}).Title:         "Knee, 9 req/s: half of the gaps between tokens are within 8 ms; one in a hundred is longer than 90 ms, 11 times that",
+		Gaps([]NamedRun{looked("", 8, 9)}).Title:    "Answers flow evenly: half of the gaps between tokens are within 8 ms, 99 % within 9 ms",
+		Latencies([]NamedRun{light}).Title:          "Half of the requests, and 95 %, see a first token within light, 1 req/s: 8 ms and 9 ms",
+		Latencies([]NamedRun{{"", nilRun()}}).Title: "No request completed in the window",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -73,31 +73,31 @@ func TestCloseupsOfASweep(t *testing.T) {
 	c := openCurve()
 	c.Knee = &curve.Knee{Value: 22}
 	var names []string
-	for _, r := range Closeups(c) {
+	for _, r := range SelectedRuns(c) {
 		names = append(names, r.Name)
 	}
 	if got := strings.Join(names, "; "); got != "light, 1 req/s; knee, 22 req/s; overload, 28 req/s" {
 		t.Error(got)
 	}
-	if len(Closeups(nil)) != 0 {
+	if len(SelectedRuns(nil)) != 0 {
 		t.Error("nothing has closeups")
 	}
 }
 
 func TestWaste(t *testing.T) {
 	r := looked("", 8, 90)
-	if TokenWaste([]Closeup{r}) != nil || GPUWaste([]Closeup{r}) != nil || TokenWaste(nil) != nil ||
+	if TokenWaste([]NamedRun{r}) != nil || GPUWaste([]NamedRun{r}) != nil || TokenWaste(nil) != nil ||
 		GPUWaste(nil) != nil {
 		t.Error("where nothing is lost or known there is nothing to show")
 	}
 	r.Tokens = report.Tokens{Output: 1000, OutputSuccessful: 900, OutputGood: of(int64(250))}
 	r.System.GPUSeconds = report.GPUSeconds{Useful: of(60.), Idle: of(30.), Recompute: of(10.), Padding: of(0.)}
-	w := TokenWaste([]Closeup{r})
+	w := TokenWaste([]NamedRun{r})
 	if w.Title != "Of the tokens that were emitted, 25 % are in answers within the SLO" || len(w.Stages) != 3 ||
 		w.Groups[0].Values[2] != 250 {
 		t.Errorf("%+v", w)
 	}
-	g := GPUWaste([]Closeup{r})
+	g := GPUWaste([]NamedRun{r})
 	if g.Title != "Of the GPU’s time, 60 % does useful work" ||
 		strings.Join(g.Stages, ", ") != "all, less idle, less recomputation, useful" || g.Groups[0].Values[1] != 70 {
 		t.Errorf("%+v", g)
@@ -106,11 +106,11 @@ func TestWaste(t *testing.T) {
 
 func TestOperating(t *testing.T) {
 	r := looked("", 8, 90)
-	if Operating(1e15, 3e12, []Closeup{r}) != nil {
+	if Operating(1e15, 3e12, []NamedRun{r}) != nil {
 		t.Error("without a use of the machine there is no point")
 	}
 	r.System.MFU, r.System.MBU, r.System.BusyFraction = of(0.2), of(0.4), of(0.5)
-	c := Operating(1e15, 3e12, []Closeup{r})
+	c := Operating(1e15, 3e12, []NamedRun{r})
 	if c.Title != "Memory bandwidth is the nearer roof: while busy, the GPU reaches 80 % of its memory bandwidth and 40 % of its arithmetic" {
 		t.Error(c.Title)
 	}
@@ -121,7 +121,7 @@ func TestOperating(t *testing.T) {
 
 func TestOpeningShows(t *testing.T) {
 	ms := func(v int64) clock.Time { return clock.Time(v) * clock.Time(clock.Millisecond) }
-	o := &report.Opening{
+	o := &report.Gantt{
 		Iterations: []report.Iteration{{Start: ms(10), End: ms(30), PrefillTokens: 500},
 			{Start: ms(30), End: ms(40), Decodes: 1}, {Start: ms(40), End: ms(90), Decodes: 1, PrefillTokens: 900}},
 		Requests: []report.Phases{
@@ -130,7 +130,7 @@ func TestOpeningShows(t *testing.T) {
 			{ID: 1, Arrival: ms(300), Queued: ms(300), Scheduled: clock.Never, FirstToken: clock.Never, End: ms(400)},
 		},
 	}
-	x := Opening(o)
+	x := Gantt(o)
 	if len(x.Lanes) != 2 || x.FromS != 0.005 || x.ToS != 0.09 {
 		t.Fatalf("%+v", x)
 	}
@@ -145,7 +145,7 @@ func TestOpeningShows(t *testing.T) {
 	if len(phases) != 3 || phases[2].EndS != 0.09 || phases[2].Text != "request 0: answer of 9 tokens, 170 ms" {
 		t.Errorf("%+v", phases)
 	}
-	if Opening(nil) != nil || Opening(&report.Opening{}) != nil {
+	if Gantt(nil) != nil || Gantt(&report.Gantt{}) != nil {
 		t.Error("nothing opens")
 	}
 }

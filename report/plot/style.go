@@ -143,8 +143,8 @@ func endsInNumber(text string) bool {
 	return err == nil
 }
 
-// sheet is what pictures are drawn on. Lengths are points, y grows upwards.
-type sheet struct {
+// drawing is the canvas of a picture. Lengths are in points; y grows upwards.
+type drawing struct {
 	vg.Canvas
 	vector bool
 }
@@ -153,13 +153,13 @@ func rect(x0, y0, x1, y1 vg.Length) vg.Rectangle {
 	return vg.Rectangle{Min: vg.Point{X: x0, Y: y0}, Max: vg.Point{X: x1, Y: y1}}
 }
 
-func (s sheet) fill(r vg.Rectangle, c color.Color) {
+func (s drawing) fill(r vg.Rectangle, c color.Color) {
 	s.SetColor(c)
 	s.Fill(r.Path())
 }
 
 // line strokes a path of straight pieces.
-func (s sheet) line(c color.Color, width vg.Length, dash []vg.Length, points ...vg.Point) {
+func (s drawing) line(c color.Color, width vg.Length, dash []vg.Length, points ...vg.Point) {
 	if len(points) < 2 {
 		return
 	}
@@ -175,7 +175,7 @@ func (s sheet) line(c color.Color, width vg.Length, dash []vg.Length, points ...
 }
 
 // text sets text in the box whose lower left corner is at. Its lines are aligned left (0) to right (1).
-func (s sheet) text(f script, at vg.Point, align float64, text string, haloed bool) {
+func (s drawing) text(f script, at vg.Point, align float64, text string, haloed bool) {
 	lines := strings.Split(text, "\n")
 	face, width := f.face(), f.width(text)
 	y := at.Y + f.size*vg.Length(descent+leading*float64(len(lines)-1))
@@ -192,7 +192,7 @@ func (s sheet) text(f script, at vg.Point, align float64, text string, haloed bo
 
 const haloWidth = 1.5
 
-func (s sheet) halo(face font.Face, p vg.Point, text string) {
+func (s drawing) halo(face font.Face, p vg.Point, text string) {
 	s.SetColor(halo)
 	if s.vector {
 		s.FillString(face, p, text)
@@ -241,7 +241,7 @@ func (m shape) path(p vg.Point, r vg.Length) vg.Path {
 }
 
 // mark draws a shape with a white edge; a hollow one has a white middle.
-func (s sheet) mark(m shape, p vg.Point, r vg.Length, c color.Color, hollow bool) {
+func (s drawing) mark(m shape, p vg.Point, r vg.Length, c color.Color, hollow bool) {
 	s.SetLineDash(nil, 0)
 	if hollow {
 		s.SetColor(white)

@@ -12,7 +12,7 @@ import (
 // shownRequests is the number of requests with a lane of their own.
 const shownRequests = 16
 
-// Kinds of slices of an opening.
+// Kinds of slices.
 const (
 	answersOnly = iota
 	promptAndAnswers
@@ -20,9 +20,9 @@ const (
 	waitingKind
 )
 
-// Opening is the start of a run: a lane for the iterations of each replica, and one for each of the first requests. It
-// is nil where nothing ran.
-func Opening(o *report.Opening) *chart.Timeline {
+// Gantt draws the start of a run: a lane for the iterations of each replica and a lane for each of the first requests.
+// It returns nil if nothing ran.
+func Gantt(o *report.Gantt) *chart.Timeline {
 	if o == nil || len(o.Iterations) == 0 {
 		return nil
 	}
@@ -50,12 +50,12 @@ func Opening(o *report.Opening) *chart.Timeline {
 			t.FromS = min(t.FromS, slices[0].StartS)
 		}
 	}
-	t.Title = openingFinding(o, t.ToS-t.FromS)
+	t.Title = ganttTitle(o, t.ToS-t.FromS)
 	t.Notes = []string{fmt.Sprintf("The first %d iterations, and the requests that arrived first.", len(o.Iterations))}
 	return t
 }
 
-func iterationsOf(o *report.Opening, replica int) []chart.Slice {
+func iterationsOf(o *report.Gantt, replica int) []chart.Slice {
 	var out []chart.Slice
 	for _, i := range o.Iterations {
 		if i.Replica != replica {
@@ -101,7 +101,7 @@ func phases(q *report.Phases, until clock.Time) []chart.Slice {
 	return out
 }
 
-func openingFinding(o *report.Opening, seconds float64) string {
+func ganttTitle(o *report.Gantt, seconds float64) string {
 	answers, n, longest, held := 0.0, 0, 0.0, 0
 	for _, i := range o.Iterations {
 		ms := 1e3 * i.End.Sub(i.Start).Seconds()
@@ -126,7 +126,7 @@ func openingFinding(o *report.Opening, seconds float64) string {
 	return text
 }
 
-// PromptShare is the part of all computed tokens that prompts are, over the course of a run.
+// PromptShare draws the fraction of computed tokens that are prompt tokens, over time.
 func PromptShare(buckets []report.SeriesPoint) *Figure {
 	r := newTimes(buckets)
 	p := r.panel()

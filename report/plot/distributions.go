@@ -12,21 +12,21 @@ import (
 	"clifftop/report/stats"
 )
 
-// Closeup is a run that is looked at closely. Most pictures of it need its detail.
-type Closeup struct {
-	Name string // such as "knee, 13.5 req/s"; may be empty where there is one alone
+// NamedRun is a run with a name for the legend. Most pictures need its Detail.
+type NamedRun struct {
+	Name string // such as "knee, 13.5 req/s"; may be empty for a single run
 	*report.Summary
 }
 
-// Closeups are the runs of a sweep that tell most: the lowest load, the knee, and the first load without a steady state
-// or, without any, the highest.
-func Closeups(c *curve.Curve) []Closeup {
+// SelectedRuns returns up to three runs of a sweep: the lowest load, the knee, and the collapse, the first load without
+// a steady state or the highest load.
+func SelectedRuns(c *curve.Curve) []NamedRun {
 	v := newSweep(c)
-	var out []Closeup
+	var out []NamedRun
 	add := func(name string, load float64) {
 		for _, p := range v.points {
-			if p.load == load && !slices.ContainsFunc(out, func(o Closeup) bool { return o.Summary == p.summary }) {
-				out = append(out, Closeup{strings.TrimPrefix(name+", "+v.load(load), ", "), p.summary})
+			if p.load == load && !slices.ContainsFunc(out, func(o NamedRun) bool { return o.Summary == p.summary }) {
+				out = append(out, NamedRun{strings.TrimPrefix(name+", "+v.load(load), ", "), p.summary})
 			}
 		}
 	}
@@ -52,16 +52,16 @@ func Closeups(c *curve.Curve) []Closeup {
 
 // Latencies are the distributions of TTFT, TPOT and end-to-end latency of runs, with the limits of the objective. Of
 // runs without details they are drawn through the percentiles that every summary has.
-func Latencies(runs []Closeup) *chart.Lines {
+func Latencies(runs []NamedRun) *chart.Lines {
 	note := "Completed requests that arrived in the window. Points lie at the edges of bins at most 3 % wide; the percentiles in tables are exact."
-	exact := !slices.ContainsFunc(runs, func(r Closeup) bool { return r.Detail == nil })
+	exact := !slices.ContainsFunc(runs, func(r NamedRun) bool { return r.Detail == nil })
 	if !exact {
 		note = "Completed requests that arrived in the window. The points are p50, p90, p95, p99, p99.9 and the maximum, as far as there are requests enough to know them; what lies between is not kept."
-		if slices.ContainsFunc(runs, func(r Closeup) bool { return r.Replications != nil }) {
+		if slices.ContainsFunc(runs, func(r NamedRun) bool { return r.Replications != nil }) {
 			note += " Of several runs the percentiles are means."
 		}
 	}
-	c := &chart.Lines{Title: latenciesFinding(runs), Beside: true, Notes: []string{note}}
+	c := &chart.Lines{Title: latenciesTitle(runs), Beside: true, Notes: []string{note}}
 	for _, m := range []struct {
 		key, title string
 		shape      func(*report.Detail) *stats.Shape
@@ -131,7 +131,7 @@ func cumulative(s *stats.Shape) []chart.Point {
 }
 
 // limitsOn are the objective's limits on a metric.
-func limitsOn(runs []Closeup, metric string) []chart.Rule {
+func limitsOn(runs []NamedRun, metric string) []chart.Rule {
 	var out []chart.Rule
 	for _, r := range runs {
 		if slo := r.Goodput.SLO; slo != nil {
@@ -148,7 +148,7 @@ func limitsOn(runs []Closeup, metric string) []chart.Rule {
 	return nil
 }
 
-func latenciesFinding(runs []Closeup) string {
+func latenciesTitle(runs []NamedRun) string {
 	var parts []string
 	for _, r := range runs {
 		half, known := number(r.Latency.TTFT.P50)
@@ -172,7 +172,7 @@ const gapStep = 1.05
 
 // Gaps are the distributions of the gaps between the tokens of an answer, on logarithmic scales, so that what is rare
 // and long shows: iterations that a prompt makes long stand out on the right like the teeth of a comb.
-func Gaps(runs []Closeup) *chart.Lines {
+func Gaps(runs []NamedRun) *chart.Lines {
 	p := chart.Panel{
 		X: chart.Scale{Title: "Gap between two tokens of an answer, ms or s, log scale", Unit: chart.Milliseconds,
 			Log: true},
@@ -194,7 +194,7 @@ func Gaps(runs []Closeup) *chart.Lines {
 		}
 	}
 	p.Rules = append(p.Rules, limitsOn(runs, "itl")...)
-	return &chart.Lines{Title: gapsFinding(runs), Panels: []chart.Panel{p}}
+	return &chart.Lines{Title: gapsTitle(runs), Panels: []chart.Panel{p}}
 }
 
 // inSteps divides a distribution anew, in steps that are alike on a logarithmic axis. The last point ends the last one.
@@ -229,12 +229,12 @@ func inSteps(s *stats.Shape) []chart.Point {
 	return append(points, chart.Point{X: math.Pow(gapStep, float64(last+1))})
 }
 
-func gapsFinding(runs []Closeup) string {
+func gapsTitle(runs []NamedRun) string {
 	if len(runs) == 0 {
 		return "No gaps were measured"
 	}
 	r := runs[len(runs)-1]
-	if i := slices.IndexFunc(runs, func(c Closeup) bool { return strings.HasPrefix(c.Name, "knee") }); i >= 0 {
+	if i := slices.IndexFunc(runs, func(c NamedRun) bool { return strings.HasPrefix(c.Name, "knee") }); i >= 0 {
 		r = runs[i]
 	}
 	half, known := number(r.Latency.ITL.P50)
@@ -255,12 +255,12 @@ func gapsFinding(runs []Closeup) string {
 
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// Each is every run of a sweep, named by its load.
-func Each(c *curve.Curve) []Closeup {
+// AllRuns returns every run of a sweep, named by its load.
+func AllRuns(c *curve.Curve) []NamedRun {
 	v := newSweep(c)
-	var out []Closeup
+	var out []NamedRun
 	for _, p := range v.points {
-		out = append(out, Closeup{v.load(p.load), p.summary})
+		out = append(out, NamedRun{v.load(p.load), p.summary})
 	}
 	return out
 }

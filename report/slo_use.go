@@ -8,8 +8,8 @@ type ClassLimit struct {
 	*LimitResult
 }
 
-// ClassLimit are the limits that a run is held to: where the traffic has classes, those of each class, and else those
-// of the run.
+// judged returns the limits that a run is held to: those of each class if the traffic has classes, and else those of
+// the run.
 func (s *Summary) judged() []ClassLimit {
 	var list []ClassLimit
 	for i := range s.Classes {
@@ -27,7 +27,7 @@ func (s *Summary) judged() []ClassLimit {
 	return list
 }
 
-// HeldTo are the limits that a run is held to; those of a class bear its name.
+// HeldTo returns the limits that a run is held to. The key of a limit of a class begins with the name of the class.
 func (s *Summary) HeldTo() []LimitResult {
 	list := []LimitResult{}
 	for _, l := range s.judged() {
@@ -75,7 +75,7 @@ func (s *Summary) LatencyUse() float64 {
 	return use
 }
 
-// partOf is a over b, where nothing of nothing is nothing.
+// partOf is a/b, and 0 if a is 0 or less.
 func partOf(a, b float64) float64 {
 	if a <= 0 {
 		return 0
