@@ -15,7 +15,6 @@ import (
 // the iteration for as long as nothing can change, and the next boundary is the end of the span. An event may cut the
 // span at an iteration boundary. At the next boundary the iterations of the span are committed.
 type Engine struct {
-	env
 	timeline
 	requests
 	clientSide
@@ -31,6 +30,7 @@ type Engine struct {
 	it batchBuilder
 	gpu
 	reporter
+	env
 }
 
 // New makes an engine of a valid configuration.
