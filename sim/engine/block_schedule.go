@@ -126,7 +126,7 @@ func (k *space) leaveSchedule(i int32) {
 // reservation or its promise is used up.
 func (k *space) enlist(s *sequence, i int32) {
 	c := k.members
-	if s.reserved == 0 && s.booking == 0 && k.cfg.mostCharged() == 0 {
+	if s.reserved == 0 && s.booking == 0 && k.mostCharged == 0 {
 		c.takes.add(s.residue, 1)
 		return
 	}
@@ -141,7 +141,7 @@ func (k *space) enlist(s *sequence, i int32) {
 	} else {
 		c.takes.add(s.residue, 1)
 		until = 0
-		if held := max(s.reserved, k.cfg.blocksFor(int32(computed))); held < k.cfg.mostCharged() {
+		if held := max(s.reserved, k.cfg.blocksFor(int32(computed))); held < k.mostCharged {
 			s.growing = true
 			c.growing++
 		} else if s.booking > held+s.windowed {

@@ -48,7 +48,7 @@ func New(cfg Config, in Setup) *Engine {
 	}
 	r.most = r.depth
 	r.space.init(r)
-	r.cohort.init(&r.seqs, cfg.BlockSize, r.space.caching || cfg.mostCharged() > 0)
+	r.cohort.init(&r.seqs, cfg.BlockSize, r.space.caching || r.mostCharged > 0)
 	r.running.seqs, r.running.first, r.running.last = &r.seqs, none, none
 	r.it.init(r)
 	r.inFlight = iterationRing{ring: make([]iteration, max(cfg.Stages, 2)+1), cfg: &r.cfg, seqs: &r.seqs}

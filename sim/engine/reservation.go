@@ -100,7 +100,7 @@ func (a *kvAllocator) grow(i int32, s *sequence, blocks int) bool {
 	r := a.r
 	held := r.space.held(s)
 	blocks = max(blocks, held)
-	if blocks-held+r.cfg.Charge(blocks)-s.windowed > r.space.free() {
+	if blocks-held+r.space.charge(blocks)-s.windowed > r.space.free() {
 		return false
 	}
 	if r.space.contiguous != nil && blocks > held {
@@ -114,7 +114,7 @@ func (a *kvAllocator) grow(i int32, s *sequence, blocks int) bool {
 		s.hole = start
 	}
 	left, growing := s.bookedLeft(held), s.growing
-	if r.cfg.mostCharged() > 0 {
+	if r.space.mostCharged > 0 {
 		r.space.chargeWindow(s, blocks)
 	}
 	s.grown = true
@@ -210,7 +210,7 @@ func (k *space) windowNeed(take bool) int {
 			continue
 		}
 		blocks := k.cfg.blocksFor(c.computed(s)) + 1
-		sum += k.cfg.Charge(blocks) - s.windowed
+		sum += k.charge(blocks) - s.windowed
 		if take {
 			k.growWindow(i, s, blocks)
 		}
@@ -220,10 +220,10 @@ func (k *space) windowNeed(take bool) int {
 
 // chargeWindow charges s for the windowed layers of so many blocks.
 func (k *space) chargeWindow(s *sequence, blocks int) {
-	charge := k.cfg.Charge(blocks)
+	charge := k.charge(blocks)
 	k.windowed += charge - s.windowed
 	s.windowed = charge
-	if s.growing && blocks >= k.cfg.mostCharged() {
+	if s.growing && blocks >= k.mostCharged {
 		s.growing = false
 		k.members.growing--
 	}

@@ -13,11 +13,13 @@ type space struct {
 	async      bool           // the last token of a sequence is not known when the next iteration is composed
 	contiguous *kv.Contiguous // ranges of a contiguous pool; pool counts their blocks
 	windowed   int            // blocks charged for windowed layers
-	booked     int            // blocks booked and not taken
-	writesBack bool           // what the pool evicts goes to a tier
-	reserves   bool           // sequences have reserved blocks
-	hosted     int            // blocks in host memory
-	moved      int            // blocks copied to and from there since the last launch
+	// mostCharged is the number of blocks of a sequence from which on its charge stays the same; 0 if there is no charge.
+	mostCharged int
+	booked      int  // blocks booked and not taken
+	writesBack  bool // what the pool evicts goes to a tier
+	reserves    bool // sequences have reserved blocks
+	hosted      int  // blocks in host memory
+	moved       int  // blocks copied to and from there since the last launch
 }
 
 // prefixCache finds KV blocks by the tokens in them: by hashes of blocks, or in a radix tree. Without prefix caching it
@@ -37,6 +39,7 @@ type prefixCache struct {
 func (k *space) init(r *Engine) {
 	cfg := &r.cfg
 	k.cfg, k.seqs, k.members, k.async = cfg, &r.seqs, &r.cohort, r.depth > 1
+	k.mostCharged = cfg.mostCharged()
 	k.caching = cfg.PrefixCaching && !cfg.Radix
 	k.offloads = cfg.Connector != nil && len(cfg.Connector.Tiers) > 0
 	if k.caching {
@@ -104,6 +107,14 @@ func (k *space) takeForCohort(n int) {
 	} else {
 		k.takeCount(n)
 	}
+}
+
+// charge returns the blocks that a sequence that holds so many blocks is charged for windowed layers.
+func (k *space) charge(blocks int) int {
+	if k.mostCharged == 0 {
+		return 0
+	}
+	return k.cfg.Charge(blocks)
 }
 
 // emptyOf is the number of empty reserved blocks of s, which runs outside the cohort.
