@@ -12,7 +12,8 @@ import (
 )
 
 // Parallel does n things, jobs at a time, or one for each processor if jobs is 0. The first error ends it and cancels
-// the context of the others. progress, unless it is nil, is told from one goroutine at a time how many are done.
+// the context of the others. progress, unless it is nil, is called from one goroutine at a time with the number of
+// finished ones.
 func Parallel(ctx context.Context, n, jobs int, progress func(done, total int),
 	do func(ctx context.Context, i int) error) error {
 	if jobs <= 0 {
@@ -48,7 +49,7 @@ type BatchOptions struct {
 	Jobs int
 	// Check asserts the simulator's invariants throughout, at a cost.
 	Check bool
-	// Progress is told, from one goroutine at a time, how many of the runs are done.
+	// Progress is called, from one goroutine at a time, with the number of finished runs.
 	Progress func(done, total int)
 	// Detail gives the summaries their details, for pictures.
 	Detail bool

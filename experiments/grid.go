@@ -135,7 +135,7 @@ type Part struct {
 	Jobs int
 	// Check asserts the simulator's invariants throughout, at a cost.
 	Check bool
-	// Progress is told, from one goroutine at a time, how many of the part's runs are done.
+	// Progress is called, from one goroutine at a time, with the number of finished runs of the part.
 	Progress func(done, total int)
 }
 

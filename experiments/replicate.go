@@ -21,7 +21,7 @@ type ReplicateOptions struct {
 	Jobs int
 	// Check asserts the simulator's invariants throughout, at a cost.
 	Check bool
-	// Progress is told, from one goroutine at a time, how many of the runs are done.
+	// Progress is called, from one goroutine at a time, with the number of finished runs.
 	Progress func(done, total int)
 	// Detail gives the summary the detail of the first run, for pictures.
 	Detail bool

@@ -24,7 +24,7 @@ type RunOptions struct {
 	Check bool
 	// Requests is given requests.csv, a row for each request; nil writes none.
 	Requests io.Writer
-	// Progress is told now and then how far the run is.
+	// Progress is called now and then with the state of the run.
 	Progress func(Progress)
 	// Source, if not nil, is replayed in place of the scenario's traffic.
 	Source workload.Source
@@ -182,7 +182,7 @@ func newEngine(u *scenario.Setup, o RunOptions, patient, src workload.Source,
 	return engine, nil
 }
 
-// warnAfter warns of what only the run could show.
+// warnAfter adds the warnings that are known only after the run.
 func warnAfter(u *scenario.Setup, end clock.Time, interrupted bool, patient workload.Source,
 	collector *collect.Collector) {
 	if t, ok := patient.(*trace.Source); ok && t.Overlapping() > 0 {

@@ -24,7 +24,7 @@ type Options struct {
 	Jobs int
 	// Check asserts the simulator's invariants throughout, at a cost.
 	Check bool
-	// Progress is told, from one goroutine at a time, how many of the runs are done.
+	// Progress is called, from one goroutine at a time, with the number of finished runs.
 	Progress func(done, total int)
 }
 
@@ -65,7 +65,7 @@ type StepResult struct {
 	Points   []PointResult `json:"points"`
 }
 
-// PointResult is one run of a step, at a value of what varies.
+// PointResult is one run of a step, at one value of the varied key.
 type PointResult struct {
 	Value   string          `json:"value,omitempty"`
 	Summary *report.Summary `json:"summary"`
@@ -188,7 +188,7 @@ func (s *Step) settings() ([][]scenario.Setting, error) {
 	return all, nil
 }
 
-// Typical are the settings of one of the step's runs: that in the middle of what varies.
+// Typical are the settings of the step's middle run.
 func (s *Step) Typical() ([]scenario.Setting, error) {
 	all, err := s.settings()
 	if err != nil {
@@ -250,7 +250,7 @@ func (s *StepResult) index(value string) int {
 	panic("lessons: step " + s.Name + " has no run at " + value)
 }
 
-// load is the value of what varies, as a number.
+// load is the value of the varied key, as a number.
 func (p *PointResult) load() float64 {
 	v, err := strconv.ParseFloat(p.Value, 64)
 	if err != nil {

@@ -83,7 +83,7 @@ func (r *replica) step(b *model.Batch) float64 {
 func (r *replica) batch(decodes float64) model.Batch {
 	b := model.Batch{Decodes: int(decodes), Context: int64(decodes * (r.in + r.out/2)), Emit: int(decodes)}
 	if r.cached {
-		return b // nothing is known of what the cache saves
+		return b // the savings of the cache are unknown
 	}
 	prompts := decodes / max(1, r.out-1)
 	for ; prompts >= 1; prompts-- {

@@ -24,7 +24,7 @@ type Options struct {
 	Check bool
 	// Ledger keeps the results of the runs, and gives those that it has; nil keeps none. It changes no result.
 	Ledger *experiments.ResultCache
-	// Progress is told how far the search has come.
+	// Progress is called with the state of the search.
 	Progress func(fraction float64)
 }
 

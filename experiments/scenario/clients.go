@@ -213,7 +213,7 @@ func (u *Setup) unused(changed bool, key, why string) {
 	}
 }
 
-// judgeClients warns of what has no effect, and of retries that keep an overload alive.
+// judgeClients warns of keys without effect, and of retries that keep an overload alive.
 func (u trafficResolver) judgeClients(key string, c *Clients) {
 	impatient := c.Timeout != nil || c.TTFTTimeout != nil
 	u.unused(!c.CancelOnTimeout && !impatient && c.Cancel == nil, yamldoc.Join(key, "cancel_on_timeout"),

@@ -143,7 +143,7 @@ func (u fleetResolver) failure(f *Failure, key string) (x sim.Failure, fault *ya
 	return x, nil
 }
 
-// overlap reports whether two failures are of what makes a replica slow, or cuts it off, and last at the same time.
+// overlap reports whether two slowdowns, or two link losses, overlap in time.
 func overlap(x, y *sim.Failure) bool {
 	lasts := x.Kind == sim.Slow || x.Kind == sim.LinkLoss
 	return lasts && y.Kind == x.Kind && x.At < y.At.Add(y.For) && y.At < x.At.Add(x.For)

@@ -358,7 +358,7 @@ func (u *Setup) LongestSequence() int32 {
 	return length
 }
 
-// asError is the error of what was resolved; nil without faults.
+// asError is the error of a resolver; nil without faults.
 func asError(faults yamldoc.Faults, err error) error {
 	if err == nil && faults != nil {
 		return faults

@@ -17,9 +17,9 @@ type Sessions struct {
 	Turns *Distribution `json:"turns"`
 	// SystemPrompt is what prompts begin with: a number of tokens, or groups of conversations with a text each.
 	SystemPrompt *SystemPrompt `json:"system_prompt"`
-	// FirstPrompt is the law of what the user writes at first, in tokens.
+	// FirstPrompt is the law of the first user message, in tokens.
 	FirstPrompt *Distribution `json:"first_prompt"`
-	// LaterUserTokens is the law of what the user adds in each later turn.
+	// LaterUserTokens is the law of the user tokens in each later turn.
 	LaterUserTokens *Distribution `json:"later_user_tokens"`
 	// EditedHistory is the probability that a later turn follows on an earlier point of the conversation, so that the
 	// cache is of no use behind it.

@@ -30,7 +30,7 @@ type Options struct {
 	Jobs int
 	// Check asserts the simulator's invariants throughout, at a cost.
 	Check bool
-	// Progress is told, from one goroutine at a time, how many of the runs are done.
+	// Progress is called, from one goroutine at a time, with the number of finished runs.
 	Progress func(done, total int)
 	// Detail gives the summaries their details, for pictures, unless there are more than a few hundred loads.
 	Detail bool
@@ -162,7 +162,7 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*curve.Curve, er
 // newCurve makes a curve of points, of which there is one.
 func newCurve(over string, points []curve.Point, partial bool) *curve.Curve {
 	curve := curve.New(over, points)
-	_ = Describe(curve, partial) // of what is there already, reading cannot fail
+	_ = Describe(curve, partial) // the points are there already, so that reading cannot fail
 	return curve
 }
 
