@@ -175,7 +175,7 @@ func (s Spec) WaitsForAnswers() bool {
 		func(c ClassSpec) bool { return waits(c.Sessions) })
 }
 
-// Windows returns the names and bounds of the phases in order. Phases without a name are called "stage 1", "stage
+// Windows returns the names and bounds of the phases in order. Phases without a name are called "phase 1", "phase
 // 2", ….
 func (s Spec) Windows() []PhaseWindow {
 	var list []PhaseWindow
@@ -183,7 +183,7 @@ func (s Spec) Windows() []PhaseWindow {
 	for i, stage := range s.Arrivals {
 		w := PhaseWindow{Name: stage.Name, Start: start, End: clock.Never}
 		if w.Name == "" {
-			w.Name = fmt.Sprintf("stage %d", i+1)
+			w.Name = fmt.Sprintf("phase %d", i+1)
 		}
 		if stage.Duration > 0 {
 			w.End = start.Add(stage.Duration)

@@ -82,7 +82,7 @@ func TestStages(t *testing.T) {
 	}
 	s.Requests = 1100
 	w := s.Windows()
-	if w[1].Name != "stage 2" || w[1].Start != clock.Time(10*clock.Second) || w[1].End != clock.Time(30*clock.Second) ||
+	if w[1].Name != "phase 2" || w[1].Start != clock.Time(10*clock.Second) || w[1].End != clock.Time(30*clock.Second) ||
 		w[2].End != clock.Never {
 		t.Errorf("windows %+v", w)
 	}

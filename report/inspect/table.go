@@ -53,7 +53,7 @@ func (x *Result) warn() {
 	for _, l := range []struct {
 		what string
 		TokenLengths
-	}{{"prompts", x.InputTokens}, {"answers", x.OutputTokens}} {
+	}{{"prompts", x.InputTokens}, {"outputs", x.OutputTokens}} {
 		if l.AtMaxShare != nil && l.N >= few && *l.AtMaxShare >= cap && *l.Max > *l.P50 {
 			x.warning("cap", "%s of the %s are as long as the longest, %s tokens: they were cut there.",
 				layout.Percent(*l.AtMaxShare), l.what, layout.Digits(*l.Max))

@@ -75,7 +75,7 @@ func TestStructure(t *testing.T) {
 	for _, s := range p.Sections {
 		names = append(names, s.Name)
 	}
-	const want = "Summary; Latency; Gaps between tokens; Course of the run; Prompts; What becomes of GPU time; Roofline; First iterations"
+	const want = "Summary; Latency; Gaps between tokens; Run over time; Prompts; What becomes of GPU time; Roofline; First iterations"
 	if got := strings.Join(names, "; "); got != want {
 		t.Errorf("the parts are %s", got)
 	}
@@ -190,7 +190,7 @@ func TestSweepPage(t *testing.T) {
 	p, err := Sweep(c, Machine{1e15, 3e12})
 	text := written(t, p, err)
 	for _, want := range []string{"The sweep was interrupted", "Operating curve", "Distribution of latencies",
-		"All loads", `<th scope="row">5</th>`, "Course of the run"} {
+		"All loads", `<th scope="row">5</th>`, "Run over time"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing", want)
 		}
@@ -219,7 +219,7 @@ func TestPercentilesForDistributions(t *testing.T) {
 				t.Errorf("%q is missing", want)
 			}
 		}
-		if strings.Contains(text, "Course of the run") {
+		if strings.Contains(text, "Run over time") {
 			t.Error("there is a course of the run without its details")
 		}
 	}

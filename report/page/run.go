@@ -39,7 +39,7 @@ func Run(s *report.Summary, bands report.Profile, m Machine) (*Page, error) {
 		if d.ITL.N > 0 {
 			p.picture("Gaps between tokens", plot.Gaps(one))
 		}
-		p.over("Course of the run", overTime)
+		p.over("Run over time", overTime)
 		p.Sections[len(p.Sections)-1].Title = "" // it is the page's
 		p.over("Prompts", plot.PromptShare(buckets))
 	}

@@ -89,7 +89,7 @@ func (p *Page) distributions(runs []plot.NamedRun) {
 	p.picture("Distribution of latencies", plot.Latencies(runs))
 	p.picture("Gaps between tokens", plot.Gaps(runs))
 	for _, r := range runs[min(1, len(runs)-1):] {
-		p.over("Course of the run, "+r.Name, plot.Run(r.Summary, r.Detail.Series))
+		p.over("Run over time, "+r.Name, plot.Run(r.Summary, r.Detail.Series))
 	}
 }
 

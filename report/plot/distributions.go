@@ -174,7 +174,7 @@ const gapStep = 1.05
 // and long shows: iterations that a prompt makes long stand out on the right like the teeth of a comb.
 func Gaps(runs []NamedRun) *chart.Lines {
 	p := chart.Panel{
-		X: chart.Scale{Title: "Gap between two tokens of an answer, ms or s, log scale", Unit: chart.Milliseconds,
+		X: chart.Scale{Title: "Gap between two output tokens, ms or s, log scale", Unit: chart.Milliseconds,
 			Log: true},
 		Y: chart.Scale{Title: "% of all gaps, in steps of 5 %, log scale", Unit: chart.Fraction, Log: true},
 	}
@@ -240,11 +240,11 @@ func gapsTitle(runs []NamedRun) string {
 	half, known := number(r.Latency.ITL.P50)
 	tail, ok := number(r.Latency.ITL.P99)
 	if !known || !ok || half <= 0 {
-		return "Gaps between the tokens of answers"
+		return "Gaps between output tokens"
 	}
 	text := fmt.Sprintf("Half of the gaps between tokens are within %s; one in a hundred is longer than %s, %s times that", duration(half, 2), duration(tail, 2), sig(tail/half, 2))
 	if tail < 1.5*half {
-		text = fmt.Sprintf("Answers flow evenly: half of the gaps between tokens are within %s, 99 %% within %s",
+		text = fmt.Sprintf("Tokens arrive evenly: half of the gaps between tokens are within %s, 99 %% within %s",
 			duration(half, 2), duration(tail, 2))
 	}
 	if r.Name != "" {

@@ -56,7 +56,7 @@ func TestCloseupFindings(t *testing.T) {
 	light, knee := looked("light, 1 req/s", 8, 9), looked("knee, 9 req/s", 8, 90)
 	for got, want := range map[string]string{
 		Gaps([]NamedRun{light, knee}).Title:         "Knee, 9 req/s: half of the gaps between tokens are within 8 ms; one in a hundred is longer than 90 ms, 11 times that",
-		Gaps([]NamedRun{looked("", 8, 9)}).Title:    "Answers flow evenly: half of the gaps between tokens are within 8 ms, 99 % within 9 ms",
+		Gaps([]NamedRun{looked("", 8, 9)}).Title:    "Tokens arrive evenly: half of the gaps between tokens are within 8 ms, 99 % within 9 ms",
 		Latencies([]NamedRun{light}).Title:          "Half of the requests, and 95 %, see a first token within light, 1 req/s: 8 ms and 9 ms",
 		Latencies([]NamedRun{{"", nilRun()}}).Title: "No request completed in the window",
 	} {
@@ -93,7 +93,7 @@ func TestWaste(t *testing.T) {
 	r.Tokens = report.Tokens{Output: 1000, OutputSuccessful: 900, OutputGood: of(int64(250))}
 	r.System.GPUSeconds = report.GPUSeconds{Useful: of(60.), Idle: of(30.), Recompute: of(10.), Padding: of(0.)}
 	w := TokenWaste([]NamedRun{r})
-	if w.Title != "Of the tokens that were emitted, 25 % are in answers within the SLO" || len(w.Stages) != 3 ||
+	if w.Title != "Of the tokens that were emitted, 25 % are in requests within the SLO" || len(w.Stages) != 3 ||
 		w.Groups[0].Values[2] != 250 {
 		t.Errorf("%+v", w)
 	}
@@ -134,15 +134,15 @@ func TestOpeningShows(t *testing.T) {
 	if len(x.Lanes) != 2 || x.FromS != 0.005 || x.ToS != 0.09 {
 		t.Fatalf("%+v", x)
 	}
-	if want := "The first 0.085 s: iterations without prompts take 10 ms on average; the longest with one takes 50 ms and holds 1 answer up"; x.Title != want {
+	if want := "The first 0.085 s: iterations without prompts take 10 ms on average; the longest with one takes 50 ms and delays 1 request"; x.Title != want {
 		t.Errorf("%q", x.Title)
 	}
-	if got := x.Lanes[0].Slices[2]; got.Kind != promptAndAnswers ||
-		got.Text != "50 ms: 1 answers gain a token, 900 tokens of prompts" {
+	if got := x.Lanes[0].Slices[2]; got.Kind != prefillAndDecode ||
+		got.Text != "50 ms: 1 requests decode one token, 900 prompt tokens" {
 		t.Errorf("%+v", got)
 	}
 	phases := x.Lanes[1].Slices
-	if len(phases) != 3 || phases[2].EndS != 0.09 || phases[2].Text != "request 0: answer of 9 tokens, 170 ms" {
+	if len(phases) != 3 || phases[2].EndS != 0.09 || phases[2].Text != "request 0: output of 9 tokens, 170 ms" {
 		t.Errorf("%+v", phases)
 	}
 	if Gantt(nil) != nil || Gantt(&report.Gantt{}) != nil {

@@ -14,9 +14,9 @@ const shownRequests = 16
 
 // Kinds of slices.
 const (
-	answersOnly = iota
-	promptAndAnswers
-	promptOnly
+	decodeOnly = iota
+	prefillAndDecode
+	prefillOnly
 	waitingKind
 )
 
@@ -26,7 +26,7 @@ func Gantt(o *report.Gantt) *chart.Timeline {
 	if o == nil || len(o.Iterations) == 0 {
 		return nil
 	}
-	t := &chart.Timeline{Kinds: []string{"answers only", "prompt and answers", "prompt only", "waiting"}}
+	t := &chart.Timeline{Kinds: []string{"decode only", "prefill and decode", "prefill only", "waiting"}}
 	last := clock.Time(0)
 	replicas := 0
 	for _, i := range o.Iterations {
@@ -61,15 +61,15 @@ func iterationsOf(o *report.Gantt, replica int) []chart.Slice {
 		if i.Replica != replica {
 			continue
 		}
-		kind, text := answersOnly, fmt.Sprintf("%s: %d answers gain a token",
+		kind, text := decodeOnly, fmt.Sprintf("%s: %d requests decode one token",
 			duration(1e3*i.End.Sub(i.Start).Seconds(), 3), i.Decodes)
 		if i.PrefillTokens > 0 {
-			kind = promptAndAnswers
+			kind = prefillAndDecode
 			if i.Decodes == 0 {
-				kind, text = promptOnly,
-					fmt.Sprintf("%s: answers stand still", duration(1e3*i.End.Sub(i.Start).Seconds(), 3))
+				kind, text = prefillOnly,
+					fmt.Sprintf("%s: no request decodes", duration(1e3*i.End.Sub(i.Start).Seconds(), 3))
 			}
-			text += fmt.Sprintf(", %d tokens of prompts", i.PrefillTokens)
+			text += fmt.Sprintf(", %d prompt tokens", i.PrefillTokens)
 		}
 		out = append(out, chart.Slice{StartS: i.Start.Seconds(), EndS: i.End.Seconds(), Kind: kind, Text: text})
 	}
@@ -93,8 +93,8 @@ func phases(q *report.Phases, until clock.Time) []chart.Slice {
 		}
 	}
 	add(q.Arrival, q.Scheduled, waitingKind, "request %d: front end and queue", q.ID)
-	add(q.Scheduled, q.FirstToken, promptOnly, "request %d: prompt of %d tokens", q.ID, q.InputTokens)
-	add(q.FirstToken, q.End, answersOnly, "request %d: answer of %d tokens", q.ID, q.OutputTokens)
+	add(q.Scheduled, q.FirstToken, prefillOnly, "request %d: prompt of %d tokens", q.ID, q.InputTokens)
+	add(q.FirstToken, q.End, decodeOnly, "request %d: output of %d tokens", q.ID, q.OutputTokens)
 	if n := len(out); n > 0 && q.Outcome != event.Completed {
 		out[n-1].Text += ", " + q.Outcome.String()
 	}
@@ -117,11 +117,11 @@ func ganttTitle(o *report.Gantt, seconds float64) string {
 		text += fmt.Sprintf(": iterations without prompts take %s on average", duration(answers/float64(n), 2))
 	}
 	if held > 0 && n > 0 && longest > 1.2*answers/float64(n) {
-		answers := "1 answer"
+		requests := "1 request"
 		if held > 1 {
-			answers = fmt.Sprintf("%d answers", held)
+			requests = fmt.Sprintf("%d requests", held)
 		}
-		text += fmt.Sprintf("; the longest with one takes %s and holds %s up", duration(longest, 2), answers)
+		text += fmt.Sprintf("; the longest with one takes %s and delays %s", duration(longest, 2), requests)
 	}
 	return text
 }

@@ -18,7 +18,7 @@ func Traffic(x *inspect.Result) *Figure {
 	tokens := t.over(x, "Tokens", "tokens/s", green, func(p *inspect.TrafficPoint) float64 {
 		return float64(p.OutputTokens)
 	})
-	tokens.series[0].name = "answers"
+	tokens.series[0].name = "outputs"
 	prompts := t.over(x, "", "", vermilion, func(p *inspect.TrafficPoint) float64 {
 		return float64(p.InputTokens)
 	}).series[0]
@@ -38,7 +38,7 @@ func Traffic(x *inspect.Result) *Figure {
 		name  string
 		color colour
 		inspect.TokenLengths
-	}{{"answers", green, x.OutputTokens}, {"prompts", vermilion, x.InputTokens}} {
+	}{{"outputs", green, x.OutputTokens}, {"prompts", vermilion, x.InputTokens}} {
 		s := series{name: l.name, color: l.color, width: 1.6}
 		for i, q := range l.Quantiles {
 			s.points = append(s.points, xy{x: max(q.Tokens, 1), y: q.P})

@@ -34,9 +34,9 @@ func TokenWaste(runs []NamedRun) *chart.Waterfall {
 	if !lost || len(parts) == 0 {
 		return nil
 	}
-	what := "are in answers that completed"
+	what := "are in completed requests"
 	if judged {
-		what = "are in answers within the SLO"
+		what = "are in requests within the SLO"
 	}
 	w.Title = fmt.Sprintf("Of the tokens that were emitted, %s %s", strings.Join(parts, "; "), what)
 	return w

@@ -51,7 +51,7 @@ func sections(s *report.Summary, t *layout.Text, p report.Profile) {
 		t.Line("goodput", goodputText(s))
 	}
 	if p := s.PaceSurplus; p != nil && p.P50 != nil {
-		t.Line("pace", fmt.Sprintf("answers come %s times as fast as they are read (median; p90 %s)",
+		t.Line("pace", fmt.Sprintf("output arrives %s times as fast as users read (median; p90 %s)",
 			layout.Cell(p.P50), layout.Cell(p.P90)))
 	}
 	c := s.Concurrency
@@ -95,9 +95,9 @@ func windowText(s *report.Summary) string {
 	}
 	switch st := s.Window.Stationary; {
 	case len(s.Stages) > 1:
-		text += fmt.Sprintf(", over all %d stages", len(s.Stages))
+		text += fmt.Sprintf(", over all %d phases", len(s.Stages))
 	case s.System.Replicas != nil:
-		text += ", with replicas that come and go"
+		text += ", with replicas that start and stop"
 	case st == nil:
 		text += ", too short to tell whether steady"
 	case *st:
@@ -142,7 +142,7 @@ func throughputText(s *report.Summary) string {
 	x := s.Throughput
 	useful := ""
 	if layout.Cell(x.SuccessfulOutputTokensPerS) != layout.Cell(x.OutputTokensPerS) {
-		useful = fmt.Sprintf(" (%s of them in completed answers)",
+		useful = fmt.Sprintf(" (%s of them in completed requests)",
 			withHalfWidth(s, x.SuccessfulOutputTokensPerS, "throughput.successful_output_tokens_per_s"))
 	}
 	return fmt.Sprintf("%s requests/s, %s output tokens/s%s, %s input tokens/s",
@@ -185,7 +185,7 @@ func intervalNote(s *report.Summary, t *layout.Text, halves bool) {
 	case halves || ratesHaveIntervals(s):
 		t.Line("±", "half of a 95 % confidence interval, by the means of batches of this run")
 	default:
-		t.Line("±", "unknown: parts of this run resemble those beside them, so that it does not say what another would give; --replications 5 tells")
+		t.Line("±", "unknown: parts of this run resemble those beside them, so another run may differ by an unknown amount; use --replications 5")
 	}
 }
 
@@ -266,7 +266,7 @@ func stageGrid(s *report.Summary, t *layout.Text) {
 	if len(s.Stages) == 0 {
 		return
 	}
-	rows := [][]string{{"stage", "from s", "to s", "req/s", "tok/s", "TTFTp50", "p95", "TPOTp50", "p95"}}
+	rows := [][]string{{"phase", "from s", "to s", "req/s", "tok/s", "TTFTp50", "p95", "TPOTp50", "p95"}}
 	for _, g := range s.Stages {
 		l := &g.Latency
 		rows = append(rows, []string{g.Name, layout.Digits(g.StartS), layout.Digits(g.EndS),
