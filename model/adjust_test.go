@@ -2,7 +2,7 @@ package model
 
 import "testing"
 
-// TestAdjusted changes what it is asked to, within what constants may be.
+// TestAdjusted: Adjusted changes only the requested constants, and keeps them within their limits.
 func TestAdjusted(t *testing.T) {
 	var k KernelConstants
 	for p := range k.GEMM {

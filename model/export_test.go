@@ -2,7 +2,7 @@ package model
 
 // Single operations, in seconds, for tests.
 
-// newTestOps has the constants of the kernel tables, as the vectors do.
+// newTestOps returns operations with the constants of the kernel tables, which the vectors use.
 func newTestOps(d *Deployment) *ops {
 	o, err := KernelOptions{Tables: Tables{GEMM: true, MixedAttention: true, MoE: true}}.resolve(&d.GPU.Kernels.Common)
 	if err != nil {
@@ -11,45 +11,44 @@ func newTestOps(d *Deployment) *ops {
 	return newOps(d, o)
 }
 
-// GEMM is one matrix product.
+// GEMM returns the time of one matrix product, in seconds.
 func GEMM(d *Deployment, m, n, k float64, w Precision) float64 {
 	return newTestOps(d).gemm(m, n, k, w).seconds
 }
 
-// Experts is the grouped product of one layer, and the number of experts that it activates.
+// Experts returns the time of the grouped product of one layer, in seconds, and the number of experts that it activates.
 func Experts(d *Deployment, tokens float64) (seconds, active float64) {
 	o := newTestOps(d)
 	return o.experts(tokens).seconds, o.activeExperts(tokens)
 }
 
-// AllReduce is one all-reduce.
+// AllReduce returns the time of one all-reduce, in seconds.
 func AllReduce(d *Deployment, bytes float64) float64 {
 	return newTestOps(d).comm.allReduce(bytes, d.TensorParallel).seconds
 }
 
-// Projections is the attention projections of all layers.
+// Projections returns the time of the attention projections of all layers.
 func Projections(d *Deployment, m float64) float64 {
 	return newTestOps(d).projections(m).seconds * float64(d.LLM.Layers)
 }
 
-// DenseLayers is the MLPs and elementwise kernels of the dense layers.
+// DenseLayers returns the time of the MLPs and elementwise kernels of the dense layers.
 func DenseLayers(d *Deployment, m float64) float64 {
 	o := newTestOps(d)
 	width := float64(d.LLM.Intermediate) / o.tp
 	return (o.mlp(m, width).seconds + o.elementwise(m, width).seconds) * float64(d.LLM.denseLayers())
 }
 
-// Head is the output head with its all-reduce and the sampler.
+// Head returns the time of the output head with its all-reduce and the sampler.
 func Head(d *Deployment, emit float64) float64 {
 	o := newTestOps(d)
 	return total(func(v termFunc) { o.emitTerms(emit, v) })
 }
 
-// DecodePieces is the number of straight pieces in the curve of decode attention.
+// DecodePieces returns the number of straight pieces in the curve of decode attention.
 func DecodePieces(k *Kernels) int { return len(k.decode.pieces) }
 
-// CurveError is the greatest relative error of a curve over the given points, and whether its pieces
-// join.
+// CurveError returns the greatest relative error of a curve over the given points, and whether its pieces join.
 func CurveError(f func(x float64) float64, kinks []int64, bias bool, points []int64) (worst float64, joined bool) {
 	c := newCurve(f, 0, kinks, bias)
 	for _, x := range points {

@@ -61,7 +61,7 @@ const (
 	Uncalibrated     Calibration = "no" // constants are medians over other GPUs
 )
 
-// String is "calibrated", "partly calibrated" or "uncalibrated".
+// String returns "calibrated", "partly calibrated" or "uncalibrated".
 func (c Calibration) String() string {
 	switch c {
 	case Calibrated:

@@ -16,8 +16,8 @@ func kernels(t testing.TB, d *model.Deployment, o model.KernelOptions) *model.Ke
 	return k
 }
 
-// TestServedVectors are whole steps of the form that was scored against served runs: no padding,
-// default overheads, and the kernel tables' constants.
+// TestServedVectors checks whole steps of the form that was scored against served runs: no padding, default overheads,
+// and the kernel tables' constants.
 func TestServedVectors(t *testing.T) {
 	chunk := func(n, cached int32) []model.Chunk { return []model.Chunk{{New: n, Cached: cached}} }
 	for _, c := range []struct {
@@ -60,7 +60,7 @@ func TestServedVectors(t *testing.T) {
 	}
 }
 
-// TestSlowGPU wants one line about a GPU whose times would not fit.
+// TestSlowGPU: a GPU whose step times would overflow gives an error of one line.
 func TestSlowGPU(t *testing.T) {
 	for name, slow := range map[string]func(*model.GPU){
 		"bandwidth": func(g *model.GPU) { g.HBMBytesPerSecond = 100 },

@@ -11,7 +11,7 @@ import (
 	"clifftop/sim/clock"
 )
 
-// drawLLM is a model of random dimensions, or one of the catalogue.
+// drawLLM returns a model of random dimensions, or one of the catalogue.
 func drawLLM(t *rapid.T) model.LLM {
 	if rapid.Bool().Draw(t, "catalogue") {
 		return rapid.SampledFrom(catalog.LLMs()).Draw(t, "llm")
@@ -76,7 +76,7 @@ func drawDeployment(t *rapid.T) *model.Deployment {
 	}
 }
 
-// drawBatch is a step of decodes, chunks or both.
+// drawBatch returns a step of decodes, chunks or both.
 func drawBatch(t *rapid.T, chunks bool) *model.Batch {
 	b := &model.Batch{}
 	if !chunks || rapid.Bool().Draw(t, "decodes too") {
@@ -108,7 +108,7 @@ func drawDrafts(t *rapid.T, b *model.Batch) {
 	}
 }
 
-// drawTimer is a kernels or roofline timer with random options.
+// drawTimer returns a kernels or roofline timer with random options.
 func drawTimer(t *rapid.T, d *model.Deployment) interface {
 	model.StepTimer
 	Explain(*model.Batch) model.Explanation

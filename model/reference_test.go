@@ -65,7 +65,7 @@ func (r *reference) moe(tokens float64) float64 {
 	return c.Launch + slots*(3*h+6*width)*2/(0.9*bw) + both
 }
 
-// imbalance is the greatest of the ranks' loads, taken for normal variables, over the mean.
+// imbalance returns the greatest of the ranks' loads, taken for normal variables, over the mean.
 func (r *reference) imbalance(tokens float64) float64 {
 	ep := float64(r.d.ExpertParallel)
 	if ep == 1 {
@@ -81,7 +81,7 @@ func (r *reference) imbalance(tokens float64) float64 {
 	return math.Min(ep, 1+greatest*deviation)
 }
 
-// layerReduce is one of a layer's all-reduces, and the latency of the norm that it contains.
+// layerReduce returns the time of one of a layer's all-reduces, and the latency of the norm that it contains.
 func (r *reference) layerReduce(bytes float64) (seconds, norm float64) {
 	n, c := r.d.TensorParallel, r.d.GPU.Kernels.AllReduce
 	i := map[int]int{2: 0, 4: 1, 8: 2}[n]
@@ -272,8 +272,8 @@ func (r *reference) latentAttention(b *model.Batch, nd, sc, heads, bw, peak floa
 	return decodes, rest
 }
 
-// readBound is the time to read the caches of a step's chunks, below which the prefill attention of
-// all layers together never is; the formulas above leave it out.
+// readBound returns the time to read the caches of a step's chunks, below which the prefill attention of all layers
+// together never is; the formulas above leave it out.
 func readBound(d *model.Deployment, b *model.Batch) float64 {
 	sum := 0.0
 	perLayer := float64(d.KVBytesPerToken()) / float64((d.LLM.Layers+d.PipelineParallel-1)/d.PipelineParallel)

@@ -12,7 +12,7 @@ import (
 	"clifftop/model"
 )
 
-// iteration is a measured one.
+// iteration returns a measured iteration.
 func iteration(decodes int, context int64, prefill int, seconds float64) model.Iteration {
 	b := model.Batch{Decodes: decodes, Context: context, Emit: decodes}
 	if prefill > 0 {

@@ -31,7 +31,7 @@ func meanCV(x []float64) (mean, cv float64) {
 	return mean, math.Sqrt(cv/float64(len(x))) / mean
 }
 
-// dispersion is the index of dispersion of counts, variance over mean, in windows of w seconds.
+// dispersion returns the index of dispersion of counts, variance over mean, in windows of w seconds.
 func dispersion(gaps []float64, w float64) float64 {
 	var counts []float64
 	t, end, n := 0.0, w, 0.0
@@ -67,7 +67,7 @@ func TestRenewals(t *testing.T) {
 	}
 }
 
-// TestConstant keeps its beat for ever: rounding does not pile up.
+// TestConstant: rounding errors do not accumulate over 3 million gaps.
 func TestConstant(t *testing.T) {
 	a := Constant{3}.Start(0, 0)
 	var at clock.Time
@@ -79,7 +79,7 @@ func TestConstant(t *testing.T) {
 	}
 }
 
-// TestCox has the mean rate, and the dispersion of chat traffic: for short windows little above
+// TestCox: the process has the configured mean rate and the dispersion of chat traffic: for short windows little above
 // Poisson, for a minute var/mean = 1 + λ·60·(exp(σ²)−1).
 func TestCox(t *testing.T) {
 	p := Cox{PerSecond: 5.53, Sigma: 0.219, Rho: 0.85, Step: clock.Minute}
@@ -97,7 +97,7 @@ func TestCox(t *testing.T) {
 	}
 }
 
-// TestOnOff has the mean rate and the burstiness of code completion, whose trace has a
+// TestOnOff: the process has the mean rate and the burstiness of code completion, whose trace has a
 // coefficient of variation of 13.2 and dispersions of 13.2, 72 and 167 in 1, 10 and 60 s.
 func TestOnOff(t *testing.T) {
 	s := Phase{Process: "on-off", Rate: 2.566, OnMean: clock.FromSeconds(5.84), OffMean: clock.FromSeconds(18.83),
@@ -128,8 +128,8 @@ func TestScaling(t *testing.T) {
 	}
 }
 
-// TestProcessesRepeat: the same seed and stage give the same arrivals, others do not, so that no
-// randomness comes from elsewhere; and instants do not fall.
+// TestProcessesRepeat: the same seed and phase give the same arrivals, and another seed or phase gives others. The
+// process uses no other source of randomness. Arrival times never decrease.
 func TestProcessesRepeat(t *testing.T) {
 	for _, p := range []Process{
 		Constant{7}, Poisson{7}, GammaRenewal{7, 2}, WeibullRenewal{7, 0.6}, AllAtOnce{},
@@ -154,8 +154,8 @@ func TestProcessesRepeat(t *testing.T) {
 	}
 }
 
-// A short run of a wandering rate has the load that was asked for: the number of arrivals strays from
-// it like that of a Poisson process, by 0.5 %, and not by a tenth.
+// TestCoxOver: a short run with a varying rate has the configured load. The number of arrivals deviates from it as
+// in a Poisson process, by about 0.5 %, not by 10 %.
 func TestCoxOver(t *testing.T) {
 	for seed := range uint64(20) {
 		src, err := New(Spec{

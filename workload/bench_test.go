@@ -10,7 +10,7 @@ func chat() Spec {
 	}
 }
 
-// BenchmarkSynthetic is the cost of one request of Poisson traffic with two lognormal lengths.
+// BenchmarkSynthetic measures the cost of one request of Poisson traffic with two lognormal lengths.
 func BenchmarkSynthetic(b *testing.B) {
 	src, err := New(chat(), 1)
 	if err != nil {
@@ -27,7 +27,7 @@ func BenchmarkSynthetic(b *testing.B) {
 	}
 }
 
-// BenchmarkClosed is the cost of one turn of one of a thousand users.
+// BenchmarkClosed measures the cost of one turn of one of a thousand users.
 func BenchmarkClosed(b *testing.B) {
 	s := chat()
 	s.Arrivals = []Phase{{Process: "closed", Users: 1000, ThinkTime: Delay{Distribution: "exponential", Mean: 1e12}}}

@@ -8,7 +8,7 @@ import (
 	"clifftop/sim/clock"
 )
 
-// threeClasses are single requests, conversations of four turns, and prompts that repeat.
+// threeClasses returns a mix of single requests, conversations of four turns, and prompts that repeat.
 func threeClasses() Spec {
 	fixed := func(n int32) LengthsSpec { return LengthsSpec{Distribution: "fixed", Value: n} }
 	return Spec{

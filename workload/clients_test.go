@@ -137,7 +137,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// TestSharedText: a retry can meet the blocks of the attempt before, and nobody else can.
+// TestSharedText: a retry can hit the cached blocks of the attempt before it, and no other request can.
 func TestSharedText(t *testing.T) {
 	keys := func(r *Request) (list []uint64, private bool) {
 		k := NewBlockKeys(r, 16)
@@ -161,7 +161,7 @@ func TestSharedText(t *testing.T) {
 		t.Errorf("keys of a request and its retry: %x, %x", a, b)
 	}
 	if !private || again {
-		t.Errorf("nobody else has the text of the first attempt until it is taken back, the second may find it: %v, %v",
+		t.Errorf("the first attempt must be private and the second must not: private %v, then %v",
 			private, again)
 	}
 	if other, _ := keys(&all[1].Request); other[0] == a[0] {
@@ -181,8 +181,8 @@ func TestSharedText(t *testing.T) {
 	}
 }
 
-// TestCommonClients: what clients draw does not depend on what becomes of others, nor on the order in which the
-// source is told.
+// TestCommonClients: the random draws of a client depend neither on the outcome of other requests nor on the order in
+// which the source is notified.
 func TestCommonClients(t *testing.T) {
 	s := chat()
 	s.Requests = 300
@@ -304,7 +304,7 @@ func TestRetryOn(t *testing.T) {
 	}{
 		{Retryable, TimedOut, clock.Second},
 		{Retryable, TimedOutFirst, clock.Second},
-		{Retryable, RefusedBusy, 30 * clock.Second}, // what the server asked for
+		{Retryable, RefusedBusy, 30 * clock.Second}, // the delay that the server requires
 		{Causes(0).With(RefusedBusy), TimedOut, 0},
 		{Causes(0).With(TimedOut), RefusedBusy, 0},
 		{Retryable, RefusedTooLong, 0},
@@ -328,7 +328,7 @@ func TestRetryOn(t *testing.T) {
 	}
 }
 
-// TestGone: who has lost interest does not come back, and a closed loop's user goes on then.
+// TestGone: a user who has lost interest does not retry; in a closed loop the user then sends the next request.
 func TestGone(t *testing.T) {
 	s := chat()
 	s.Arrivals = []Phase{{Process: "closed", Users: 1}}
@@ -358,13 +358,13 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestReading: a user goes on when the answer has been read.
+// TestReading: a user sends the next request after reading the output.
 func TestReading(t *testing.T) {
 	s := chat()
 	s.Arrivals = []Phase{{Process: "closed", Users: 1, ThinkTime: Delay{Mean: clock.Second}}}
 	s.Output = LengthsSpec{Distribution: "fixed", Value: 21}
 	s.Requests = 3
-	// answers take 2 s, the first token 1 s
+	// outputs take 2 s, the first token 1 s
 	for reading, want := range map[float64]clock.Time{0: 3e12, 5: 6e12, 100: 3e12} {
 		all := drive(mustClients(t, mustNew(t, s, 5), ClientSpec{Reading: reading}), 10, answers)
 		if len(all) != 3 || all[1].Arrival != want || all[2].Arrival != 2*want {
@@ -374,11 +374,11 @@ func TestReading(t *testing.T) {
 	all := drive(mustClients(t, mustNew(t, s, 5), ClientSpec{Reading: 5, Timeout: clock.Second}), 10,
 		fails(TimedOut, clock.Second))
 	if all[1].Arrival != clock.Time(2*clock.Second) {
-		t.Errorf("nobody reads what was given up, but the next request comes at %v", all[1].Arrival)
+		t.Errorf("the next request arrives at %v, want it after the timeout and the think time", all[1].Arrival)
 	}
 }
 
-// TestLogicalEnd: the source under the clients is told once of each request, at its end.
+// TestLogicalEnd: the source under the clients is notified once per request, when the request ends.
 func TestLogicalEnd(t *testing.T) {
 	s := chat()
 	s.Arrivals = []Phase{{Process: "closed", Users: 3, ThinkTime: Delay{Mean: clock.Second}}}

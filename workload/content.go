@@ -2,7 +2,7 @@ package workload
 
 import "math/bits"
 
-// mix is the finaliser of SplitMix64 (Steele, Lea and Flood, 2014), a bijection with good avalanche.
+// mix applies the finaliser of SplitMix64 (Steele, Lea and Flood, 2014), a bijection with good avalanche.
 func mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
@@ -173,7 +173,7 @@ func (k *BlockKeys) Next() (key uint64, private bool) {
 	return k.place(), k.private
 }
 
-// NextRun is Next for up to most blocks with consecutive keys starting at key. It returns at least one block, and
+// NextRun works as Next for up to most blocks with consecutive keys starting at key. It returns at least one block, and
 // fewer than most where a run ends. Either all of them are private or none.
 func (k *BlockKeys) NextRun(most int32) (key uint64, blocks int32, private bool) {
 	key, private = k.Next()

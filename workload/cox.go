@@ -24,7 +24,7 @@ type Cox struct {
 	Over      clock.Duration // length of the run; 0 means that the mean is exact only in expectation
 }
 
-// Rate is PerSecond.
+// Rate returns PerSecond.
 func (c Cox) Rate() float64 { return c.PerSecond }
 
 // Start draws the rate of the first step.

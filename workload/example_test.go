@@ -30,7 +30,7 @@ func ExampleNew() {
 	// 2 0.419227940000s 295 247
 }
 
-// Two users who think for a second between an answer and the next request.
+// Two users in a closed loop wait for one second between an output and the next request.
 func ExampleNew_closed() {
 	source, err := workload.New(workload.Spec{
 		Arrivals: []workload.Phase{{Process: "closed", Users: 2, ThinkTime: workload.Delay{Mean: clock.Second}}},
@@ -54,7 +54,7 @@ func ExampleNew_closed() {
 	// user 1 at 1.5 s
 }
 
-// All that is wrong is told together.
+// All faults are reported together.
 func ExampleSpec_Validate() {
 	spec := workload.Spec{
 		Arrivals: []workload.Phase{{Process: "poisson", Rate: -1}},

@@ -69,7 +69,7 @@ func TestLengths(t *testing.T) {
 	}
 }
 
-// distance is the greatest difference between the tails of a sample and of a law.
+// distance returns the greatest difference between the tails of a sample and of a law.
 func distance(count map[int32]int, n int, law Lengths) float64 {
 	var top int32
 	for x := range count {
@@ -139,7 +139,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestRounding is half up, at least 1.
+// TestRounding: rounding is half up, at least 1.
 func TestRounding(t *testing.T) {
 	for x, want := range map[float64]int32{-3: 1, 0: 1, 0.49: 1, 1.49: 1, 1.5: 2, 2.4999: 2, 1e12: MaxTokens,
 		math.Inf(1): MaxTokens, math.NaN(): 1} {

@@ -30,7 +30,7 @@ func (c *constant) Next() clock.Time {
 // Poisson sends requests with independent exponential gaps.
 type Poisson struct{ PerSecond float64 }
 
-// Rate is PerSecond.
+// Rate returns PerSecond.
 func (p Poisson) Rate() float64 { return p.PerSecond }
 
 // Start starts at 0 with a gap. The same seed at another rate gives the same gaps, scaled.
@@ -55,7 +55,7 @@ func (p *poisson) Next() clock.Time {
 // matches the histogram of gaps of bursty traffic but not its bursts of many requests.
 type GammaRenewal struct{ PerSecond, CV float64 }
 
-// Rate is PerSecond.
+// Rate returns PerSecond.
 func (g GammaRenewal) Rate() float64 { return g.PerSecond }
 
 // Start starts at 0 with a gap.
@@ -67,7 +67,7 @@ func (g GammaRenewal) Start(seed, entity uint64) Arrivals {
 // WeibullRenewal sends requests with independent Weibull gaps.
 type WeibullRenewal struct{ PerSecond, Shape float64 }
 
-// Rate is PerSecond.
+// Rate returns PerSecond.
 func (w WeibullRenewal) Rate() float64 { return w.PerSecond }
 
 // Start starts at 0 with a gap.

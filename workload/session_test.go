@@ -22,7 +22,7 @@ func talks() Spec {
 	}
 }
 
-// keysOf are the keys of the whole blocks of a request's prompt.
+// keysOf returns the keys of the whole blocks of a request's prompt.
 func keysOf(r *Request, size int32) []uint64 {
 	k := NewBlockKeys(r, size)
 	var keys []uint64
@@ -33,7 +33,7 @@ func keysOf(r *Request, size int32) []uint64 {
 	return keys
 }
 
-// turnsOf are the requests of each session.
+// turnsOf returns the requests of each session.
 func turnsOf(list []Request) map[int32][]Request {
 	m := map[int32][]Request{}
 	for _, r := range list {

@@ -62,7 +62,7 @@ func TestWeibullShape(t *testing.T) {
 	}
 }
 
-// distWeibullCV is the coefficient of variation of a Weibull law.
+// distWeibullCV returns the coefficient of variation of a Weibull law.
 func distWeibullCV(k float64) float64 {
 	a, b := math.Gamma(1+2/k), math.Gamma(1+1/k)
 	return math.Sqrt(a/(b*b) - 1)

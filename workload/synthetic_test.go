@@ -222,7 +222,7 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// TestPrefixByUser: a user's prompts begin alike, go on unlike, and nobody else's begin so.
+// TestPrefixByUser: the prompts of one user share a prefix and differ after it. Prompts of other users do not share it.
 func TestPrefixByUser(t *testing.T) {
 	s := chat()
 	s.Arrivals = []Phase{{Process: "closed", Users: 3}}
@@ -269,7 +269,7 @@ func TestPrefixByUser(t *testing.T) {
 	}
 }
 
-// TestFaults: every fault is told, under its key.
+// TestFaults: every fault is reported under its key.
 func TestFaults(t *testing.T) {
 	s := Spec{
 		Arrivals: []Phase{{Process: "poisson", Rate: -1, CV: 2}},

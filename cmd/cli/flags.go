@@ -22,7 +22,7 @@ func addChoice(c *cobra.Command, value *string, name, usage string, choices ...s
 	addOptionalChoice(c, value, name, usage, choices...)
 }
 
-// addOptionalChoice is addChoice for a flag without a default. The value stays empty if the flag is not given.
+// addOptionalChoice works as addChoice, for a flag without a default. The value stays empty if the flag is not given.
 func addOptionalChoice(c *cobra.Command, value *string, name, usage string, choices ...string) {
 	c.Flags().Var(&choice{value, choices}, name, usage)
 	_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))

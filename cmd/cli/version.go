@@ -12,7 +12,7 @@ import (
 // commit is the hash of the commit that the program was built from. The build of a release sets it with -ldflags -X.
 var commit string
 
-// version is the version of the program, followed by the commit if the program is of a release.
+// version returns the version of the program, followed by the commit if the program is of a release.
 func version() string {
 	if commit == "" {
 		return experiments.Version

@@ -121,7 +121,7 @@ func (m *module) licenceFiles() ([]string, error) {
 	return files, nil
 }
 
-// expression is the SPDX expression of the licences of a part; empty if none is known.
+// expression returns the SPDX expression of the licences of a part; empty if none is known.
 func expression(texts []licence) string {
 	var ids []string
 	for _, l := range texts {

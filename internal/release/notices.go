@@ -20,7 +20,7 @@ type part struct {
 	texts         []licence
 }
 
-// goPart is the standard library, the runtime and the script that starts programs in a browser.
+// goPart returns the notices of the standard library, the runtime and the script that starts programs in a browser.
 func goPart(version string) (part, error) {
 	root, err := goCommand(targets[0], "env", "GOROOT")
 	if err != nil {
@@ -40,7 +40,7 @@ func goPart(version string) (part, error) {
 
 var uPlotVersion = regexp.MustCompile(`uPlot \(v([0-9.]+)\)`)
 
-// uPlotPart is the charting library that pages have in them.
+// uPlotPart returns the notices of the charting library that pages have in them.
 func uPlotPart() (part, error) {
 	m := uPlotVersion.FindStringSubmatch(assets.Scripts())
 	if m == nil {

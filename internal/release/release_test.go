@@ -90,8 +90,8 @@ var members = []file{
 	{"a", 0o755, bytes.Repeat([]byte("one\n"), 1000)},
 }
 
-// TestPack: the same files in another order give the same archive, whose members have the time and modes that were
-// asked for, and nothing of this machine.
+// TestPack: the same files in another order give the same archive. Its members have the requested time and modes, and
+// contain nothing that depends on the machine.
 func TestPack(t *testing.T) {
 	at := time.Unix(1_700_000_001, 0)
 	for _, windows := range []bool{false, true} {

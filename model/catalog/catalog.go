@@ -1,6 +1,6 @@
 // Package catalog contains language models and accelerators: embedded records, one file each, in which every figure
 // has its source. The source "recalled (verify)" marks figures from general knowledge; prices are placeholders.
-// README.md tells how to add a GPU or a model.
+// README.md explains how to add a GPU or a model.
 //
 // Start with [LLM] and [GPU], which look up records by name. Names are matched without regard to case; '_' and
 // blanks count as '-'. Hugging Face IDs and short names such as "H100" work too.

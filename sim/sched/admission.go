@@ -13,8 +13,8 @@ const (
 	FullLength
 )
 
-// obstacle is the cause that prevents the admission of a waiting request with tokens and blocks; NotBlocked if there is
-// none.
+// obstacle returns the cause that prevents the admission of a waiting request with tokens and blocks; NotBlocked if
+// there is none.
 func obstacle(v View, tokens int32, blocks int) Cause {
 	switch {
 	case v.Seats() == 0:
@@ -27,11 +27,11 @@ func obstacle(v View, tokens int32, blocks int) Cause {
 	return NotBlocked
 }
 
-// fullLength is the most tokens of a request that the pool may ever hold: its prompt and its longest declared output,
-// except the last token, which is never computed.
+// fullLength returns the most tokens of a request that the pool may ever hold: its prompt and its longest declared
+// output, except the last token, which is never computed.
 func fullLength(p Progress) int32 { return p.Prompt + p.MaxTokens - 1 }
 
-// fullBlocks is the number of free blocks that w takes at its full length.
+// fullBlocks returns the number of free blocks that w takes at its full length.
 func fullBlocks(v View, w Waiting) int { return v.BlocksFor(fullLength(w.Progress)) - w.Held }
 
 // admitFull admits w, the head of the queue, with tokens, and takes the blocks of its full length, so that it never

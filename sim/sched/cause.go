@@ -13,7 +13,7 @@ const (
 	NumberOfCauses       // not a cause; for arrays indexed by cause
 )
 
-// String is the cause as it stands in results.
+// String returns the cause as it stands in results.
 func (c Cause) String() string {
 	return [...]string{"none", "kv", "token_budget", "seats", "policy", "?"}[c]
 }

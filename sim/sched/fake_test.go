@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// fake is a view for tests of single decisions: what a policy asks is answered from its fields, and what it does is
+// fake is a view for tests of single decisions: its methods return values from its fields, and the policy's calls are
 // written down.
 type fake struct {
 	View

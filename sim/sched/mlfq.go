@@ -151,10 +151,10 @@ func (p *MLFQ) relevel(v View, j *job) {
 	}
 }
 
-// left is the rest of the quantum of a job, in tokens.
+// left returns the rest of the quantum of a job, in tokens.
 func (p *MLFQ) left(j *job) int64 { return p.quantum(j.level) - int64(j.done-j.begun) }
 
-// quantum is that of a level, in tokens.
+// quantum returns the quantum of a level, in tokens.
 func (p *MLFQ) quantum(level int) int64 {
 	const most = 1 << 31 // is more than any sequence has
 	q := int64(p.Quantum)
@@ -171,7 +171,7 @@ type entrant struct {
 	place int // in the queue
 }
 
-// best is the first request of the highest level in the queue.
+// best returns the first request of the highest level in the queue.
 func (p *MLFQ) best(v View) (best entrant, ok bool) {
 	for i := 0; !ok || best.level > 0; i++ {
 		w, waits := v.Waiting(i)
@@ -186,7 +186,7 @@ func (p *MLFQ) best(v View) (best entrant, ok bool) {
 	return best, ok
 }
 
-// waiting is the job of the i-th request of the queue.
+// waiting returns the job of the i-th request of the queue.
 func (p *MLFQ) waiting(v View, i int, w Waiting) job {
 	if i < len(p.out) {
 		return p.out[i]
@@ -199,7 +199,8 @@ func (p *MLFQ) waiting(v View, i int, w Waiting) job {
 	return j
 }
 
-// steady is the number of iterations for which all running sequences come before next, which waits, as they do now.
+// steady returns the number of iterations for which all running sequences come before next, which waits, as they do
+// now.
 func (p *MLFQ) steady(next entrant, waits bool) int {
 	switch {
 	case !waits:
@@ -245,7 +246,7 @@ func (p *MLFQ) fill(v View, served int, next entrant, waits bool) {
 	v.Blocked(why)
 }
 
-// obstacle is the cause that prevents further admissions when the iteration is full.
+// obstacle returns the cause that prevents further admissions when the iteration is full.
 func (p *MLFQ) obstacle(v View) Cause {
 	switch {
 	case v.Budget() == 0:

@@ -36,7 +36,7 @@ func (z Size) Validate() error {
 	return nil
 }
 
-// PredictedOutput is the predicted length of the output, at least 1 token.
+// PredictedOutput returns the predicted length of the output, at least 1 token.
 func (z Size) PredictedOutput(w *Waiting) int32 {
 	if z.Error == 0 {
 		return w.Answer
@@ -47,7 +47,7 @@ func (z Size) PredictedOutput(w *Waiting) int32 {
 	return int32(min(max(1, math.Floor(float64(w.Answer)*factor+0.5)), math.MaxInt32))
 }
 
-// Whole is the size of the whole request, without regard to its progress.
+// Whole returns the size of the whole request, without regard to its progress.
 func (z Size) Whole(w *Waiting) int64 {
 	size := z.PerPrompt * int64(w.Prompt)
 	if z.PerOutput > 0 {
@@ -56,8 +56,8 @@ func (z Size) Whole(w *Waiting) int64 {
 	return size
 }
 
-// Left is the remaining work: known tokens to compute, those lost by a preemption included, and the rest of the output.
-// An output that is longer than its prediction is expected to end with the next token.
+// Left returns the remaining work: known tokens to compute, those lost by a preemption included, and the rest of the
+// output. An output that is longer than its prediction is expected to end with the next token.
 func (z Size) Left(w *Waiting) int64 {
 	size := z.PerPrompt * int64(w.Known-w.Computed)
 	if z.PerOutput > 0 {

@@ -8,7 +8,7 @@ import (
 	"clifftop/sim/clock"
 )
 
-// asked is a waiting request that has not run.
+// asked returns a waiting request that has not run.
 func asked(id, arrival int64, prompt, answer int32) *Waiting {
 	return &Waiting{
 		Progress: Progress{Request: id, Prompt: prompt, MaxTokens: answer},
@@ -16,7 +16,7 @@ func asked(id, arrival int64, prompt, answer int32) *Waiting {
 	}
 }
 
-// ranked is the requests in the order in which they go.
+// ranked returns the requests in the order in which they are scheduled.
 func ranked(o Order, list ...*Waiting) []int64 {
 	for _, w := range list {
 		w.Urgency.Key = 0

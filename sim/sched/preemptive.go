@@ -120,7 +120,7 @@ func (p *Preemptive) lessUrgent(v View, bound int64) []candidate {
 	return p.candidates
 }
 
-// holds is the number of blocks that are freed with s, as far as it shares none.
+// holds returns the number of blocks that are freed with s, as far as it shares none.
 func (p *Preemptive) holds(v View, s Seq) int {
 	at := v.Progress(s)
 	if p.Admission == FullLength {

@@ -60,7 +60,7 @@ func (u Urgency) Less(w Urgency) bool {
 	return u.Request < w.Request
 }
 
-// compare is negative, 0 or positive if u comes before w, is w, or comes after it.
+// compare returns a negative number, 0 or a positive number if u comes before w, is w, or comes after it.
 func (u Urgency) compare(w Urgency) int {
 	return cmp.Or(cmp.Compare(u.Key, w.Key), cmp.Compare(u.Arrival, w.Arrival), cmp.Compare(u.Request, w.Request))
 }

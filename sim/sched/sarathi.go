@@ -39,5 +39,5 @@ func (p *Sarathi) Schedule(v View) {
 	}
 }
 
-// Repeats implements [Scheduler]. A blocked head stays blocked, as it asks for all its blocks, cached or not.
+// Repeats implements [Scheduler]. A blocked head stays blocked: it needs all its blocks, cached or not.
 func (p *Sarathi) Repeats(v View) int { return 1 + v.FreeBlocks()/slots(v) }

@@ -190,7 +190,7 @@ type gate struct {
 	since int64 // departures when it was closed
 }
 
-// shut is the cause for which the gate is closed, or NotBlocked.
+// shut returns the cause for which the gate is closed, or NotBlocked.
 func (g *gate) shut(v View) Cause {
 	if g.why != NotBlocked && v.Departures() != g.since {
 		g.why = NotBlocked

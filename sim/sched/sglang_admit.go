@@ -41,10 +41,10 @@ func (p *SGLang) newPass(v View) *pass {
 	return a
 }
 
-// expected is the number of output tokens that the estimate expects of a request.
+// expected returns the number of output tokens that the estimate expects of a request.
 func expected(p Progress) int32 { return min(max(p.MaxTokens-p.Generated, 0), clippedAnswer) }
 
-// room is the number of tokens that the estimate leaves.
+// room returns the number of tokens that the estimate leaves.
 func (a *pass) room() float64 {
 	return float64(a.v.FreeBlocks())*float64(a.page) - a.reserved
 }

@@ -21,7 +21,7 @@ const (
 	DFSWeight
 )
 
-// String is SGLang's name for the order.
+// String returns SGLang's name for the order.
 func (o QueueOrder) String() string { return [...]string{"fcfs", "lpm", "dfs-weight"}[o] }
 
 // SGLang's constants: the longest queue that is searched for prefixes, and the tokens that the cache or an
@@ -49,7 +49,7 @@ func (q *queueOrder) begin(o QueueOrder, v View) {
 	}
 }
 
-// next is the request to try, and its place in the queue now.
+// next returns the request to try, and its place in the queue now.
 func (q *queueOrder) next(v View) (i int, w Waiting, ok bool) {
 	if q.list != nil {
 		if len(q.taken) == len(q.list) {

@@ -49,8 +49,9 @@ func (a *pass) lesser(w Waiting) []Seq {
 	return seqs
 }
 
-// blockedFor is the number of decode iterations for which the head w, which was not admitted, certainly stays blocked:
-// while no sequence can be retracted for it, and the room that the falling ratio may leave is less than it needs.
+// blockedFor returns the number of decode iterations for which the head w, which was not admitted, certainly stays
+// blocked: while no sequence can be retracted for it, and the room that the falling ratio may leave is less than it
+// needs.
 func (p *SGLang) blockedFor(v View, w Waiting) int {
 	a := p.newPass(v)
 	if len(a.lesser(w)) > 0 {

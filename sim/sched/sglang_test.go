@@ -137,8 +137,8 @@ func TestSGLangPrefillFirst(t *testing.T) {
 	}
 }
 
-// A request of priority 0 needs a seat and 60 tokens. Who gives way must be worse by more than 10, and
-// what is reserved for those that do, 63 tokens each, must suffice.
+// TestSGLangPriorityPreemption: a request of priority 0 needs a seat and 60 tokens. Only sequences whose priority is
+// worse by more than 10 are preempted, and the reservations that they release, 63 tokens each, must suffice.
 func TestSGLangPriorityPreemption(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -165,7 +165,7 @@ func TestSGLangPriorityPreemption(t *testing.T) {
 	}
 }
 
-// admission is the order in which a policy admits all that wait.
+// admission returns the order in which a policy admits all that wait.
 func admission(t *testing.T, o QueueOrder, v *fake) string {
 	t.Helper()
 	v.page, v.budget, v.free, v.seats = 1, 100_000, 1<<30, 1000
@@ -226,7 +226,7 @@ func TestSGLangLookAhead(t *testing.T) {
 		ignoreEOS    bool
 		want         string
 	}{
-		{"the estimate asks for 111 of 96.5", 30, 80, false, "[decode 2]"},
+		{"the estimate needs 111 of 96.5", 30, 80, false, "[decode 2]"},
 		{"the pool lasts", 30, 80, true, "[N30]"},
 		{"4 tokens are free when A and N end", 66, 10, true, "[N66]"},
 		{"3 tokens are, which is as many as sequences run", 67, 10, true, "[decode 2]"},

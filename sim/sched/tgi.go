@@ -97,7 +97,7 @@ func (p *TGI) worthwhile(v View) bool {
 
 func (p *TGI) counter(v View) int64 { return 1 + v.DecodeSteps() - p.prefilled }
 
-// minimum is the number of requests that are worth a pause.
+// minimum returns the number of requests that are worth a pause.
 func (p *TGI) minimum(v View) int { return int(p.WaitingServedRatio * float64(v.Decoding())) }
 
 // enough reports whether the minimum number of requests wait and fit.

@@ -42,7 +42,7 @@ const (
 	StaticBatch
 )
 
-// String is TensorRT-LLM's name for the policy.
+// String returns TensorRT-LLM's name for the policy.
 func (c Capacity) String() string {
 	return [...]string{"GUARANTEED_NO_EVICT", "MAX_UTILIZATION", "STATIC_BATCH"}[c]
 }
@@ -58,7 +58,7 @@ const (
 	EqualProgress
 )
 
-// String is TensorRT-LLM's name for the policy.
+// String returns TensorRT-LLM's name for the policy.
 func (c Chunking) String() string { return [...]string{"FIRST_COME_FIRST_SERVED", "EQUAL_PROGRESS"}[c] }
 
 // Validate implements [Scheduler].
@@ -108,7 +108,7 @@ func (p *TRTLLM) Repeats(v View) int {
 	return forever
 }
 
-// lastStarted is the last admitted sequence that is not about to end.
+// lastStarted returns the last admitted sequence that is not about to end.
 func lastStarted(v View) Seq {
 	s := v.Last()
 	for s != None && v.Missing(s) == 0 {
@@ -139,7 +139,7 @@ func (p *TRTLLM) inOrder(v View, paused bool) Cause {
 	}
 }
 
-// chunk is the number of tokens of the budget for a context that lacks missing tokens.
+// chunk returns the number of tokens of the budget for a context that lacks missing tokens.
 func (p *TRTLLM) chunk(missing, budget int32) int32 {
 	switch {
 	case missing <= budget:

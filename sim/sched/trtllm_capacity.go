@@ -34,7 +34,7 @@ func (r *room) next(i int) (*Waiting, Cause) {
 	return &r.waiting, NotBlocked
 }
 
-// need is the number of blocks that the policy requires to start w.
+// need returns the number of blocks that the policy requires to start w.
 func (r *room) need(w Waiting) int {
 	tokens := w.Prompt + w.MaxTokens
 	if r.policy == MaxUtilization {
@@ -43,7 +43,7 @@ func (r *room) need(w Waiting) int {
 	return r.v.BlocksFor(tokens) - w.Held
 }
 
-// left is the number of blocks that are neither taken nor reserved.
+// left returns the number of blocks that are neither taken nor reserved.
 func (r *room) left() int { return r.v.FreeBlocks() - r.v.Booked() - r.looking - r.ahead }
 
 // look counts w, which can be started, against those looked at later.

@@ -19,12 +19,12 @@ func Victims() []Victim {
 	return []Victim{LastAdmitted, LeastUrgent, MostRemaining, LeastProgress, Longest}
 }
 
-// String is the rule as scenarios name it.
+// String returns the rule as scenarios name it.
 func (rule Victim) String() string {
 	return [...]string{"last-admitted", "least-urgent", "most-remaining", "least-progress", "longest"}[rule]
 }
 
-// Of is the sequence that the rule picks from the running batch of v, which is not empty.
+// Of returns the sequence that the rule picks from the running batch of v, which is not empty.
 func (rule Victim) Of(v View) Seq {
 	victim := v.Last()
 	if rule == LastAdmitted {

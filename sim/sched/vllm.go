@@ -133,13 +133,14 @@ func (p *VLLM) load(v View, w *Waiting) Cause {
 	return NotBlocked
 }
 
-// chunk is the number of tokens that w is given if it is admitted now; whole means that the budget does not cut it.
+// chunk returns the number of tokens that w is given if it is admitted now; whole means that the budget does not cut
+// it.
 func (p *VLLM) chunk(v View, w *Waiting) (tokens int32, whole bool) {
 	want := p.capped(w.Known - max(w.Cached, w.Computed))
 	return min(want, v.Budget()), want <= v.Budget()
 }
 
-// asks is the number of free blocks required to admit w with want tokens.
+// asks returns the number of free blocks required to admit w with want tokens.
 func (p *VLLM) asks(v View, w *Waiting, want int32) int {
 	reserve := p.reserve(v)
 	chunk := v.Slots(max(w.Cached, w.Computed) + want)
@@ -152,7 +153,7 @@ func (p *VLLM) asks(v View, w *Waiting, want int32) int {
 	return v.BlocksFor(max(w.Known, chunk)) - w.Held + reserve
 }
 
-// reserve is the number of blocks that an admission leaves free.
+// reserve returns the number of blocks that an admission leaves free.
 func (p *VLLM) reserve(v View) int {
 	if v.RunningLen() == 0 {
 		return 0
@@ -167,8 +168,8 @@ func (p *VLLM) capped(tokens int32) int32 {
 	return tokens
 }
 
-// Repeats implements [Scheduler]. While free blocks dwindle a blocked head stays blocked, unless
-// what it waits for is just being generated, or the loss of cached blocks changes what it asks for.
+// Repeats implements [Scheduler]. A blocked head stays blocked while the number of free blocks falls, unless its prompt
+// is still being generated, or the eviction of cached blocks changes the number of blocks that it needs.
 func (p *VLLM) Repeats(v View) int {
 	if w, ok := v.Waiting(0); ok && (w.Live || w.Cached+w.Loadable > 0 &&
 		(p.Admission == FirstChunk || p.DisableChunkedPrefill)) {

@@ -101,12 +101,12 @@ func (p *VLLMV0) evict(v View, s Seq) {
 	}
 }
 
-// Repeats implements [Scheduler]. A blocked head stays blocked, as it asks for all its blocks, cached or not.
+// Repeats implements [Scheduler]. A blocked head stays blocked: it needs all its blocks, cached or not.
 func (p *VLLMV0) Repeats(v View) int { return 1 + v.FreeBlocks()/slots(v) }
 
 // The block manager of V0, which Sarathi-Serve has too.
 
-// aboveWatermark is the number of free blocks required for an admission.
+// aboveWatermark returns the number of free blocks required for an admission.
 func aboveWatermark(v View, tokens int32, watermark float64) int {
 	blocks := v.BlocksFor(tokens)
 	if v.RunningLen() > 0 {
@@ -122,7 +122,7 @@ func validWatermark(watermark float64) error {
 	return nil
 }
 
-// slots is the number of free blocks with which certainly no sequence is preempted when all decode.
+// slots returns the number of free blocks with which certainly no sequence is preempted when all decode.
 func slots(v View) int { return max(1, v.Decoding()*v.BlocksFor(1)) }
 
 // decodeOrEvict gives every decoding sequence its token. A sequence needs a free block, or else the sequence that was

@@ -25,7 +25,7 @@ type page[V any] struct {
 	live   uint32 // a bit for each value
 }
 
-// Len is the number of values.
+// Len returns the number of values.
 func (t *Table[V]) Len() int { return t.n }
 
 // Find returns the value of an ID, or nil.

@@ -40,7 +40,8 @@ func TestTable(t *testing.T) {
 	})
 }
 
-// Behind a value that takes long the way to the latest ID is made once, and not for each of those that come and go.
+// TestLongOne: while one old ID remains, the pages up to the latest ID are allocated once, not again for each ID that
+// is added and removed.
 func TestLongOne(t *testing.T) {
 	var table Table[int]
 	table.Add(3)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// azureGzip is a trace of n rows as published: CR LF, seven decimals, gzip.
+// azureGzip returns a trace of n rows as published: CR LF, seven decimals, gzip.
 func azureGzip(b *testing.B, n int) []byte {
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)

@@ -1,5 +1,5 @@
 // Package trace reads recorded requests and replays them at any load. Start with [Replay], or with [Open] to read
-// the rows of one file. README.md tells how to add a trace format.
+// the rows of one file. README.md explains how to add a trace format.
 //
 // [Open] reads a trace from an io.Reader, row by row in constant memory; benchmark results that are one JSON
 // document are read as a whole. It detects the format by the header or the keys of the first object, decompresses

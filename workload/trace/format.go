@@ -37,7 +37,7 @@ type format struct {
 	whole   func(f *File, d *document) (*records, error)
 }
 
-// formats is the registry of formats.
+// formats returns the registry of formats.
 func formats() []format {
 	return []format{
 		nativeFormat(),

@@ -122,7 +122,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestFormatFaults: what is wrong is told with its line.
+// TestFormatFaults: errors contain the line number.
 func TestFormatFaults(t *testing.T) {
 	const burst = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,Conversation log\n"
 	const chat = `{"chat_id": 3, "parent_chat_id": -1, "timestamp": 0.7, "input_length": 33, "output_length": 5, "type": "text", "turn": 1, "hash_ids": [54, 55]}` + "\n"
@@ -186,7 +186,7 @@ func TestFormatFixes(t *testing.T) {
 	}
 }
 
-// TestBlockSize: ids that fit another block size than the one taken are told of.
+// TestBlockSize: IDs that fit a block size other than the configured one are reported.
 func TestBlockSize(t *testing.T) {
 	var b strings.Builder
 	for i := range 50 {
@@ -232,7 +232,7 @@ func TestSlice(t *testing.T) {
 	}
 }
 
-// clients is a directory of ServeGen's: a steady Gamma client, a bursty one that pauses, and one without lengths.
+// clients returns a directory of ServeGen's: a steady Gamma client, a bursty one that pauses, and one without lengths.
 func clients() fstest.MapFS {
 	var steady, bursty strings.Builder
 	for w := range 144 {

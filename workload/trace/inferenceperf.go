@@ -1,7 +1,7 @@
 package trace
 
-// inferencePerfFormat is per_request_lifecycle_metrics.json of inference-perf: a JSON list of requests with
-// start_time (seconds), info and error, in the order in which they ended. Requests with an error failed.
+// inferencePerfFormat returns the format of per_request_lifecycle_metrics.json of inference-perf: a JSON list of
+// requests with start_time (seconds), info and error, in the order in which they ended. Requests with an error failed.
 func inferencePerfFormat() format {
 	return format{
 		Format: Format{"inference-perf", "JSON: a list of requests with start_time (s), info.input_tokens, " +

@@ -13,12 +13,12 @@ import (
 	"clifftop/workload"
 )
 
-// memory is a trace held in a string.
+// memory returns a trace held in a string.
 func memory(text string) Opener {
 	return func() (*File, error) { return Open(strings.NewReader(text), "t", Options{}) }
 }
 
-// synthetic is a trace of n rows at 10 requests/s, or in ticks; with sessions of four turns.
+// synthetic returns a trace of n rows at 10 requests/s, or in ticks; with sessions of four turns.
 func synthetic(t testing.TB, n int64, tick clock.Duration, sessions bool) Opener {
 	t.Helper()
 	src, err := workload.New(workload.Spec{
@@ -280,7 +280,7 @@ func TestLoadFaults(t *testing.T) {
 	}
 }
 
-// counted tells whether it was closed.
+// counted is a reader that counts its calls of Close.
 type counted struct {
 	*strings.Reader
 	closed *int

@@ -245,7 +245,8 @@ const chainedTrace = `arrival_s,input_tokens,output_tokens,session,content,class
 2,30,1,a,@out:9,,,
 `
 
-// TestChainedRows: conversations whose turns wait for answers are read, written, and read again as they were.
+// TestChainedRows: conversations whose turns wait for the previous output are unchanged after a read, a write and
+// another read.
 func TestChainedRows(t *testing.T) {
 	file := func(text string) ([]Row, *File, error) {
 		f, err := Open(strings.NewReader(text), "chained", Options{})

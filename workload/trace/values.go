@@ -67,7 +67,7 @@ func columns(line []byte, into [][]byte) ([][]byte, *fault) {
 	}
 }
 
-// trim is bytes.TrimSpace, faster if there is nothing to trim.
+// trim works as bytes.TrimSpace, and is faster if there is nothing to trim.
 func trim(b []byte) []byte {
 	if n := len(b); n > 0 && b[0]-'!' < 0x7f-'!' && b[n-1]-'!' < 0x7f-'!' {
 		return b

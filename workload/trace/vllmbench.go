@@ -2,7 +2,7 @@ package trace
 
 import "fmt"
 
-// vllmBenchFormat is the result of `vllm bench serve --save-result --save-detailed`: one JSON object with a list
+// vllmBenchFormat returns the format of `vllm bench serve --save-result --save-detailed`: one JSON object with a list
 // per property of the requests. Older versions have no start_times; a rate must then be set. Requests with an error
 // failed.
 func vllmBenchFormat() format {

@@ -108,7 +108,7 @@ func costs(all []results) *plot.Figure {
 	return c.Figure()
 }
 
-// costTitle is the title of the picture: the savings, and the cost of a bad metric.
+// costTitle returns the title of the picture: the savings, and the cost of a bad metric.
 func costTitle(r *results) string {
 	saved := 1 - mean(r.of(kedaConcurrent), paid)/mean(r.of(forPeak), paid)
 	return fmt.Sprintf("Scaling by requests in the system saves %.0f %% of the GPU hours; by queue length, %.0f %% of the requests are bad",
@@ -118,7 +118,7 @@ func costTitle(r *results) string {
 // quarters is the number of intervals in the picture of a day: quarters of an hour.
 const quarters = 96
 
-// course is the picture of a day, with the first seed.
+// course returns the picture of a day, with the first seed.
 func course(r *results) *chart.Lines {
 	replicas := chart.Panel{Title: "Ready replicas", X: chart.Scale{Unit: chart.Whole, Max: 24},
 		Y: chart.Scale{Title: "number, mean of 15 minutes", Unit: chart.Whole}}
@@ -152,7 +152,7 @@ func course(r *results) *chart.Lines {
 	}
 }
 
-// over is the weighted mean of a number over the points from a time to a time.
+// over returns the weighted mean of a number over the points from a time to a time.
 func over(series []report.SeriesPoint, from, to float64, of func(*report.SeriesPoint) (*float64, float64)) float64 {
 	sum, weight := 0.0, 0.0
 	for i := range series {

@@ -101,7 +101,7 @@ func newStudy(ctx context.Context) (*study, error) {
 	return x, nil
 }
 
-// peakOf is the load of the busiest hour of a day, in units of the mean.
+// peakOf returns the load of the busiest hour of a day, in units of the mean.
 func peakOf(day string) float64 {
 	for _, p := range workload.HourlyProfiles() {
 		if p.Name == day {
@@ -115,7 +115,7 @@ func peakOf(day string) float64 {
 	return 0
 }
 
-// smallest is the smallest number of replicas, starting at least, that meets the SLO at a steady rate.
+// smallest returns the smallest number of replicas, starting at least, that meets the SLO at a steady rate.
 func (x *study) smallest(ctx context.Context, rate float64, least int) (int, error) {
 	for n := least; n <= most; n++ {
 		s, err := x.scenario.With(
@@ -136,7 +136,7 @@ func (x *study) smallest(ctx context.Context, rate float64, least int) (int, err
 	return 0, fmt.Errorf("%d replicas are too few for %g requests/s", most, rate)
 }
 
-// with is the scenario of a fleet on a day.
+// with returns the scenario of a fleet on a day.
 func (x *study) with(f fleet, day string, seed uint64, more ...scenario.Setting) (*scenario.Scenario, error) {
 	settings := []scenario.Setting{set("workload.arrivals.hourly", day), set("run.seed", strconv.FormatUint(seed, 10))}
 	switch {
@@ -195,7 +195,7 @@ func price(s *report.Summary) float64      { return *s.Cost.USDPerMillionOutputG
 func ttftP95(s *report.Summary) float64    { return *s.Latency.TTFT.P95 / 1e3 }
 func ttftP99(s *report.Summary) float64    { return *s.Latency.TTFT.P99 / 1e3 }
 
-// mean is a number's mean over seeds.
+// mean returns a number's mean over seeds.
 func mean(runs []outcome, of func(*report.Summary) float64) float64 {
 	sum := 0.0
 	for _, r := range runs {

@@ -38,11 +38,11 @@ func TestMorning(t *testing.T) {
 		}{
 			{"a fleet for the mean drowns", good(fixed) < .3},
 			{"one for the peak meets the objective", good(peak) > .98},
-			{"requests in the system tell how many replicas are needed", good(concurrent) > .95},
+			{"requests in the system indicate how many replicas are needed", good(concurrent) > .95},
 			{"and save more than a quarter of the GPU hours", of(concurrent, paid) < .75*of(peak, paid)},
-			{"the queue does not tell", good(waiting) < .85},
+			{"the queue length does not", good(waiting) < .85},
 			{"and costs more", of(waiting, paid) > 1.2*of(concurrent, paid)},
-			{"who lets replicas go at once pays less, and for it in latency",
+			{"stopping idle replicas at once costs less, but latency rises",
 				of(serverless, paid) < of(concurrent, paid) && good(serverless) < good(concurrent)},
 			{"the sooner replicas start, the better", good(quick) > good(concurrent) &&
 				good(concurrent) > good(slow)+.01},
@@ -50,7 +50,7 @@ func TestMorning(t *testing.T) {
 				p99(waiting) < p99(fixed)},
 		} {
 			if !c.holds {
-				t.Errorf("seed %d: %s: not so", seed, c.says)
+				t.Errorf("seed %d: %s: false", seed, c.says)
 			}
 		}
 		if t.Failed() {

@@ -8,7 +8,7 @@ import (
 	"clifftop/report/plan"
 )
 
-// TestOutcomes asserts who wins each pair, and that the answer says why.
+// TestOutcomes asserts the winner of each pair, and that the verdict states the reason.
 func TestOutcomes(t *testing.T) {
 	names, list, err := plans(context.Background())
 	if err != nil {

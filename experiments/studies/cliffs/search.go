@@ -22,7 +22,7 @@ type axis struct {
 	values []float64
 }
 
-// size is the number of traffics.
+// size returns the number of traffics.
 func (s search) size() int {
 	n := 1
 	for _, a := range s.axes {
@@ -31,7 +31,7 @@ func (s search) size() int {
 	return n
 }
 
-// values are those of the n-th traffic.
+// values returns those of the n-th traffic.
 func (s search) values(n int) []float64 {
 	v := make([]float64, len(s.axes))
 	for i, a := range s.axes {
@@ -41,7 +41,7 @@ func (s search) values(n int) []float64 {
 	return v
 }
 
-// String is the grid in words.
+// String returns the grid in words.
 func (s search) String() string {
 	var parts []string
 	for _, a := range s.axes {
@@ -111,7 +111,7 @@ func (c *cliff) distance(throughput []float64) (rms, worst float64) {
 	return math.Sqrt(rms / float64(len(c.published))), worst
 }
 
-// factor is the geometric mean of published / simulated throughput; 1 if the published numbers are absolute.
+// factor returns the geometric mean of published / simulated throughput; 1 if the published numbers are absolute.
 func (c *cliff) factor(throughput []float64) float64 {
 	if !c.shape {
 		return 1

@@ -59,7 +59,7 @@ func columns() []column {
 	}
 }
 
-// gpuTime is a column: a kind of GPU time, as a fraction of the window.
+// gpuTime returns a column: a kind of GPU time, as a fraction of the window.
 func gpuTime(title string, part func(*report.GPUSeconds) *float64) column {
 	return column{title: title, of: func(s *report.Summary) float64 {
 		return value(part(&s.System.GPUSeconds)) / (s.Window.EndS - s.Window.StartS)
@@ -73,22 +73,22 @@ func value(p *float64) float64 {
 	return *p
 }
 
-// recomputed is the fraction of computed tokens that are recomputed.
+// recomputed returns the fraction of computed tokens that are recomputed.
 func recomputed(s *report.Summary) float64 { return float64(s.Tokens.Recomputed) / computed(s) }
 
-// computed is the number of tokens that went through the model.
+// computed returns the number of tokens that went through the model.
 func computed(s *report.Summary) float64 {
 	t := s.Tokens
 	return float64(t.Input - t.CachedInput + t.Output + t.Recomputed)
 }
 
-// perResult is the number of computed tokens per token of completed output.
+// perResult returns the number of computed tokens per token of completed output.
 func perResult(s *report.Summary) float64 { return computed(s) / float64(s.Tokens.OutputSuccessful) }
 
 // fewest is the number of requests that a 99th percentile needs, over all seeds.
 const fewest = 1000
 
-// cell is the mean of a column over seeds.
+// cell returns the mean of a column over seeds.
 func (r *runs) cell(users int, c column) float64 {
 	n := int64(0)
 	for _, s := range r.at(users) {
@@ -100,7 +100,7 @@ func (r *runs) cell(users int, c column) float64 {
 	return r.mean(users, c.of)
 }
 
-// mean is the mean over seeds, NaN if some run did not give the number.
+// mean returns the mean over seeds, NaN if some run did not give the number.
 func (r *runs) mean(users int, of func(*report.Summary) float64) float64 {
 	return estimate(r.of(users, of)).mean
 }
@@ -155,7 +155,7 @@ func (f *findings) throughputs(b *strings.Builder) {
 	}
 }
 
-// String is the name of a variant with its settings.
+// String returns the name of a variant with its settings.
 func (v variant) String() string {
 	text := v.name
 	for i, s := range v.settings {
@@ -326,7 +326,7 @@ func (f *findings) side() string {
 	return fmt.Sprintf(": an illustration, one server simulated and multiplied by %g", f.copies)
 }
 
-// scaled is the factor between the simulated and the published numbers.
+// scaled returns the factor between the simulated and the published numbers.
 func (f *findings) scaled() float64 {
 	if !f.shape || f.copies > 1 {
 		return 1
@@ -338,7 +338,7 @@ func (f *findings) scaled() float64 {
 	return f.factor(x)
 }
 
-// line is a number of the runs as a function of the load.
+// line returns a number of the runs as a function of the load.
 func (r *runs) line(of func(users int) []float64) plot.OverlayLine {
 	l := plot.OverlayLine{Name: r.name}
 	for _, u := range r.users {
@@ -349,7 +349,7 @@ func (r *runs) line(of func(users int) []float64) plot.OverlayLine {
 	return l
 }
 
-// title is the title of the picture.
+// title returns the title of the picture.
 func (f *findings) title() string {
 	part := func(r *runs) string {
 		from, to := estimate(r.throughput(before)).mean, estimate(r.throughput(after)).mean

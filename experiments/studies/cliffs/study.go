@@ -32,7 +32,7 @@ var seeds = []uint64{2, 3, 4, 5, 6}
 type cliff struct {
 	name     string // of its scenario
 	scenario *scenario.Scenario
-	unit     string // of what is measured
+	unit     string // of the throughput
 	measure  func(*report.Summary) float64
 	copies   float64 // identical systems side by side, of which one is simulated
 	// published are the tokens per second at the published loads; nil if there are none. They are a shape if a common
@@ -131,7 +131,7 @@ func (r *runs) of(users int, number func(*report.Summary) float64) []float64 {
 	return values
 }
 
-// throughput is what the cliff measures, of all copies, by seed.
+// throughput returns the throughput that the cliff is about, summed over all copies, by seed.
 func (r *runs) throughput(users int) []float64 {
 	values := r.of(users, r.cliff.measure)
 	for i := range values {
@@ -140,7 +140,7 @@ func (r *runs) throughput(users int) []float64 {
 	return values
 }
 
-// change is the difference of throughput between two loads, paired by seed.
+// change returns the difference of throughput between two loads, paired by seed.
 func (r *runs) change(from, to int) interval {
 	differences := r.throughput(to)
 	for i, x := range r.throughput(from) {
@@ -165,7 +165,7 @@ func estimate(values []float64) interval {
 	return interval{mean, mean - half, mean + half}
 }
 
-// curve is the curve of a sweep over the loads.
+// curve returns the curve of a sweep over the loads.
 func (r *runs) curve() *curve.Curve {
 	var points []curve.Point
 	for i, n := range r.users {

@@ -16,7 +16,7 @@ import (
 	"clifftop/report/curve"
 )
 
-// find is the cliff of a name.
+// find returns the cliff of a name.
 func find(t *testing.T, name string) *cliff {
 	t.Helper()
 	list, err := all()
@@ -52,7 +52,7 @@ func fallsAndDoesNot(t *testing.T, base, control *runs) {
 	}
 	b, w := base.curve(), control.curve()
 	if w.Collapse != nil || w.UsefulCollapse != nil {
-		t.Errorf("a sweep says of the control: collapse %+v, of what is useful %+v", w.Collapse, w.UsefulCollapse)
+		t.Errorf("control: the sweep reports collapse %+v, useful collapse %+v", w.Collapse, w.UsefulCollapse)
 	}
 	if base.cliff.published == nil {
 		return // what falls is not the output
@@ -68,7 +68,7 @@ func fallsAndDoesNot(t *testing.T, base, control *runs) {
 	}
 }
 
-// spent is the part of the GPU's time that goes into a column of that title at the higher load.
+// spent returns the part of the GPU's time that goes into a column of that title at the higher load.
 func spent(t *testing.T, r *runs, title string) float64 {
 	t.Helper()
 	for _, c := range columns() {
@@ -149,7 +149,7 @@ func TestLiteralKnee(t *testing.T) {
 		if v.name != baseline.name {
 			continue
 		}
-		// Far below, a user is slowed down by nobody: X = N·tokens/(Z+R₀).
+		// At low load users do not slow each other down: X = N·tokens/(Z+R₀).
 		alone := first.Latency.E2E.Mean
 		few, err := c.run(context.Background(), []variant{v}, []int{10}, seeds)
 		if err != nil {
@@ -198,8 +198,8 @@ func TestLiteralFloor(t *testing.T) {
 	}
 }
 
-// TestPreempt: prompts that begin without room fall back to their beginning, and take the GPU from those that would
-// end.
+// TestPreempt: prompts that start without enough KV blocks are preempted and restart. They take GPU time from requests
+// that could finish.
 func TestPreempt(t *testing.T) {
 	c := find(t, "preempt")
 	base, control := pair(t, c)
@@ -224,7 +224,7 @@ func TestPreempt(t *testing.T) {
 	}
 }
 
-// TestRetries: the server is as fast as ever, for nobody.
+// TestRetries: the throughput of the server does not fall, but no client is left to receive the outputs.
 func TestRetries(t *testing.T) {
 	c := find(t, "retries")
 	base, control := pair(t, c)
@@ -247,7 +247,8 @@ func TestRetries(t *testing.T) {
 	b := base.curve()
 	if k := b.UsefulCollapse; b.Collapse != nil || k == nil || k.Value != after || k.FallFraction < .98 ||
 		!hasSign(b, "clients_leave") {
-		t.Errorf("a sweep says of the base: collapse %+v, of what is useful %+v, signs %+v", b.Collapse, k, b.WarningSigns)
+		t.Errorf("base: the sweep reports collapse %+v, useful collapse %+v, warning signs %+v",
+			b.Collapse, k, b.WarningSigns)
 	}
 }
 
@@ -267,7 +268,7 @@ func TestFleet(t *testing.T) {
 	}
 }
 
-// means are the throughputs at the published loads.
+// means returns the throughputs at the published loads.
 func means(r *runs) []float64 {
 	var x []float64
 	for _, u := range users {

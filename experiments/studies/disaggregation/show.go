@@ -58,7 +58,7 @@ func picture(list []*traffic) *plot.Figure {
 	return c.Figure()
 }
 
-// title is the title of the picture: the largest gain of a split, and its cost with the loose limit.
+// title returns the title of the picture: the largest gain of a split, and its cost with the loose limit.
 func title(list []*traffic) string {
 	gain := func(t *traffic, k int) float64 {
 		best := 0.0

@@ -57,7 +57,7 @@ func readTraffics() ([]*traffic, error) {
 	return list, nil
 }
 
-// with is the scenario of the traffic with an objective and a layout.
+// with returns the scenario of the traffic with an objective and a layout.
 func (t *traffic) with(layout, objective int, more ...scenario.Setting) (*scenario.Scenario, error) {
 	return t.scenario.With(append([]scenario.Setting{layouts[layout].set,
 		{Key: "slo", Value: objectives[objective].slo}}, more...)...)
@@ -85,7 +85,7 @@ func (t *traffic) run(ctx context.Context) error {
 	})
 }
 
-// of is the rate at which a layout was shown to meet an objective; 0 if there is none.
+// of returns the rate at which a layout was shown to meet an objective; 0 if there is none.
 func (t *traffic) of(layout, objective int) float64 {
 	if p := t.capacities[layout][objective].Passes; p != nil {
 		return *p

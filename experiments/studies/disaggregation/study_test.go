@@ -9,7 +9,7 @@ import (
 	"clifftop/experiments/scenario"
 )
 
-// TestOrderings runs single rates, and asserts what the study is about: who meets the objective and who does not.
+// TestOrderings runs single rates, and asserts which layouts meet the objective.
 func TestOrderings(t *testing.T) {
 	list, err := readTraffics()
 	if err != nil {

@@ -20,7 +20,7 @@ func share(of func(*course) float64) func([]*course) string {
 	return func(runs []*course) string { return layout.Percent(mean(runs, of)) }
 }
 
-// recoveries is the mean time to recover, or the number of runs that do not recover.
+// recoveries returns the mean time to recover, or the number of runs that do not recover.
 func recoveries(runs []*course) string {
 	sum, never := 0.0, 0
 	for _, c := range runs {
@@ -41,7 +41,7 @@ func recoveries(runs []*course) string {
 	return fmt.Sprintf("%.0f s", sum/float64(len(runs)))
 }
 
-// tails is the 99th percentile of the TTFT during the outage.
+// tails returns the 99th percentile of the TTFT during the outage.
 func tails(runs []*course) string {
 	if v := mean(runs, (*course).p99); !math.IsInf(v, 1) {
 		return layout.Digits(v) + " s"

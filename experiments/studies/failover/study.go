@@ -106,7 +106,7 @@ func newStudy(ctx context.Context) (*study, error) {
 	return &study{chat, conversations, four / 4}, err
 }
 
-// with is the scenario of a system of n replicas at a load, as a fraction of their capacity.
+// with returns the scenario of a system of n replicas at a load, as a fraction of their capacity.
 func (x *study) with(s system, n int, load float64, seed uint64, more ...scenario.Setting) (*scenario.Scenario, error) {
 	settings := []scenario.Setting{
 		set("deployment.replicas", strconv.Itoa(n)),
@@ -129,7 +129,7 @@ type part struct {
 type course struct {
 	*report.Summary
 	parts []part
-	// waits for the first token of those that were sent in the outage, in seconds; infinite without one
+	// TTFT of the requests sent during the outage, in seconds; infinite without a first token
 	during []float64
 }
 
@@ -182,13 +182,13 @@ func follow(ctx context.Context, s *scenario.Scenario, lost float64) (*course, e
 	return c, nil
 }
 
-// p99 is the 99th percentile of the TTFT in the outage, in seconds.
+// p99 returns the 99th percentile of the TTFT in the outage, in seconds.
 func (c *course) p99() float64 { return c.during[len(c.during)*99/100] }
 
 // unfinished is the time before the end of a run in which requests may not have ended, in seconds.
 const unfinished = 90
 
-// goodIn is the share of good requests among those sent between two times.
+// goodIn returns the share of good requests among those sent between two times.
 func (c *course) goodIn(from, to float64) float64 {
 	good, sent := int64(0), int64(0)
 	for _, p := range c.parts {
@@ -199,8 +199,8 @@ func (c *course) goodIn(from, to float64) float64 {
 	return float64(good) / float64(sent)
 }
 
-// recovered is the time from the loss until the fleet has recovered until the end of the run, in seconds: infinite if
-// never, and 0 if the loss had no effect.
+// recovered returns the time from the loss until the fleet has recovered until the end of the run, in seconds: infinite
+// if never, and 0 if the loss had no effect.
 func (c *course) recovered() float64 {
 	at := 0.0
 	for i, p := range c.parts {
@@ -216,7 +216,7 @@ func (c *course) recovered() float64 {
 	return at
 }
 
-// missed is the share of prompt tokens that no cache had, for requests sent between two times.
+// missed returns the share of prompt tokens that no cache had, for requests sent between two times.
 func (c *course) missed(from, to float64) float64 {
 	cached, input := int64(0), int64(0)
 	for _, p := range c.parts {
@@ -227,7 +227,7 @@ func (c *course) missed(from, to float64) float64 {
 	return 1 - float64(cached)/float64(input)
 }
 
-// unserved is the share of requests that got no output, for any reason.
+// unserved returns the share of requests that got no output, for any reason.
 func (c *course) unserved() float64 {
 	r := c.Requests
 	return float64(r.Failed+r.TimedOut+r.Rejected) / float64(r.Offered)
@@ -296,7 +296,7 @@ func (x *study) withoutOne(ctx context.Context, sizes []int, loads func(n int) [
 	return good, nil
 }
 
-// tried are the loads at which the others are tried, in hundredths: from 0.35 to 0.95.
+// tried returns the loads at which the others are tried, in hundredths: from 0.35 to 0.95.
 func tried(int) (loads []float64) {
 	for hundredths := 35; hundredths <= 95; hundredths += 5 {
 		loads = append(loads, float64(hundredths)/100)
@@ -304,7 +304,7 @@ func tried(int) (loads []float64) {
 	return loads
 }
 
-// survived is the highest of the tried loads up to which all seeds have enough good requests.
+// survived returns the highest of the tried loads up to which all seeds have enough good requests.
 func survived(loads []float64, good [][]float64) float64 {
 	highest := 0.0
 	for k, load := range loads {
@@ -335,7 +335,7 @@ func (x *study) converse(ctx context.Context, seeds []uint64) ([][]*course, erro
 	return slices.Collect(slices.Chunk(flat, len(seeds))), err
 }
 
-// mean is a number's mean over seeds.
+// mean returns a number's mean over seeds.
 func mean(runs []*course, of func(*course) float64) float64 {
 	sum := 0.0
 	for _, c := range runs {

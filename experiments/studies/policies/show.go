@@ -29,7 +29,7 @@ func columns() []column {
 	}
 }
 
-// recomputed is the fraction of computed tokens that are recomputed, in %.
+// recomputed returns the fraction of computed tokens that are recomputed, in %.
 func recomputed(s *report.Summary) *float64 {
 	t := s.Tokens
 	all := float64(t.Input - t.CachedInput + t.Output + t.Recomputed)

@@ -64,7 +64,7 @@ func run(ctx context.Context, out, trace string) error {
 	return p.Save()
 }
 
-// conversations is the traffic that needs no file.
+// conversations returns the traffic that needs no file.
 func conversations() (*scenario.Scenario, error) {
 	return scenario.Parse("conversations.yaml", conversationsYAML)
 }

@@ -67,7 +67,7 @@ func (c *contest) drawn() []int {
 	return []int{0, 1, 2}
 }
 
-// finding is the title of the picture.
+// finding returns the title of the picture.
 func (c *contest) finding() string {
 	mean, hits := columns()[0].of, columns()[2].of
 	at := func(name string, point int, of func(*report.Summary) *float64) string {
@@ -103,7 +103,7 @@ func (c *contest) finding() string {
 		at("round-robin", c.shown, mean), at("round-robin", c.shown, hits))
 }
 
-// least is the system with the smallest value of a number at a point.
+// least returns the system with the smallest value of a number at a point.
 func (c *contest) least(point int, of func(*report.Summary) *float64) string {
 	name, value := "", math.Inf(1)
 	for i, s := range c.systems {

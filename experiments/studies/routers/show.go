@@ -48,7 +48,7 @@ func percent(x *float64) *float64 {
 	return &v
 }
 
-// mostLoaded is the largest mean number of requests at a replica, divided by the mean over the replicas.
+// mostLoaded returns the largest mean number of requests at a replica, divided by the mean over the replicas.
 func mostLoaded(s *report.Summary) *float64 {
 	sum, most := 0.0, 0.0
 	for i := range s.Replicas {
@@ -62,7 +62,7 @@ func mostLoaded(s *report.Summary) *float64 {
 	return &v
 }
 
-// longestQueue is the largest number of requests that waited at one replica.
+// longestQueue returns the largest number of requests that waited at one replica.
 func longestQueue(s *report.Summary) *float64 {
 	most := 0.0
 	for i := range s.Replicas {
@@ -87,7 +87,7 @@ func (c *contest) values(system, point int, of func(*report.Summary) *float64) [
 	return list
 }
 
-// mean is the mean over seeds; NaN if there is none.
+// mean returns the mean over seeds; NaN if there is none.
 func (c *contest) mean(system, point int, of func(*report.Summary) *float64) float64 {
 	if c.refused[system] != "" {
 		return math.NaN()
@@ -96,7 +96,7 @@ func (c *contest) mean(system, point int, of func(*report.Summary) *float64) flo
 	return center
 }
 
-// difference is the mean difference between two systems, paired by seed, and half the width of its interval.
+// difference returns the mean difference between two systems, paired by seed, and half the width of its interval.
 func (c *contest) difference(system, other, point int, of func(*report.Summary) *float64) (center, half float64) {
 	a, b := c.values(system, point, of), c.values(other, point, of)
 	for i := range a {

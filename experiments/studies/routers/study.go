@@ -101,7 +101,7 @@ slo: {ttft_p95: 5s, tpot_p95: 50ms}
 run: {warmup: 10m}
 `
 
-// recorded is the traffic of a trace.
+// recorded returns the traffic of a trace.
 func recorded(file string) (*scenario.Scenario, error) {
 	return scenario.Parse("recorded", fmt.Appendf(nil, hour, file))
 }
@@ -145,7 +145,7 @@ func frontEnds(s *scenario.Scenario) *contest {
 	return c
 }
 
-// at is the scenario of a system at a point.
+// at returns the scenario of a system at a point.
 func (c *contest) at(system, point int, more ...scenario.Setting) (*scenario.Scenario, error) {
 	var set []scenario.Setting
 	for _, list := range [][]scenario.Setting{c.systems[system].set, c.points[point].set, more} {

@@ -77,7 +77,7 @@ func talkAndRouters(t *testing.T) (*scenario.Scenario, []choice) {
 	return talk, all
 }
 
-// TestOrderings asserts who finds what in the caches, and what it is worth.
+// TestOrderings asserts the order of the routers by prefix hit rate, and its effect on latency.
 func TestOrderings(t *testing.T) {
 	talk, all := talkAndRouters(t)
 	c := shootout(talk, all)
@@ -114,7 +114,7 @@ func TestBalance(t *testing.T) {
 	c.always(t, "load of the most loaded replica", 1, 0, mostLoaded)
 }
 
-// TestStaleness asserts what becomes of those who go by what replicas said of themselves some time ago.
+// TestStaleness asserts how routers perform with delayed replica metrics.
 func TestStaleness(t *testing.T) {
 	talk, _ := talkAndRouters(t)
 	c := staleness(talk)
@@ -134,7 +134,7 @@ func TestStaleness(t *testing.T) {
 	c.always(t, "mean TTFT, fresh", 1, 0, columns()[0].of)
 }
 
-// TestFrontEnds asserts who loses what when several front ends share the traffic.
+// TestFrontEnds asserts which routers lose cache hits when several front ends share the traffic.
 func TestFrontEnds(t *testing.T) {
 	talk, _ := talkAndRouters(t)
 	c := frontEnds(talk)
