@@ -6,7 +6,7 @@ import (
 	"clifftop/model"
 )
 
-// BenchmarkKernelsSpan times the promise for a decode batch; contexts vary as they do in a run.
+// BenchmarkKernelsSpan times the planning of a span for a decode batch. The contexts vary as in a run.
 func BenchmarkKernelsSpan(b *testing.B) {
 	k := kernels(b, deploy(b, "llama-3.1-8b", "h100", model.Options{}), model.KernelOptions{})
 	batch := model.Batch{Decodes: 61, Emit: 61}

@@ -9,7 +9,7 @@ import (
 	"clifftop/model/catalog"
 )
 
-// configs are the keys of published config.json files that matter, by the name in the catalogue.
+// configs are the relevant keys of published config.json files, by catalog name.
 var configs = map[string]string{
 	"llama-3.1-8b": `{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336,
 		"num_attention_heads": 32, "num_key_value_heads": 8, "num_hidden_layers": 32, "vocab_size": 128256,
@@ -64,7 +64,7 @@ var configs = map[string]string{
 		"num_local_experts": 256, "num_experts_per_tok": 8, "quantization_config": {"quant_method": "fp8"}}`,
 }
 
-// TestReadConfig reads what the catalogue has, too.
+// TestReadConfig reads config.json files of models in the catalog and compares the results with their records.
 func TestReadConfig(t *testing.T) {
 	for name, text := range configs {
 		got, err := model.ReadConfig("models/"+name+"/config.json", []byte(text))

@@ -6,8 +6,8 @@ import (
 	"clifftop/model"
 )
 
-// TestDrafts compares what a verified token costs with few sequences and with many: with few, an iteration waits for
-// the weights, and the rows of drafts come almost for nothing; with many it computes them.
+// TestDrafts compares the cost of a verified token with few and with many sequences. With few, an iteration is bound by
+// reading the weights, and drafts cost almost nothing. With many it is bound by compute.
 func TestDrafts(t *testing.T) {
 	d := deploy(t, "llama-3.1-8b", "h100-sxm", model.Options{})
 	k, err := model.NewKernels(d, model.KernelOptions{})

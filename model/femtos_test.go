@@ -2,7 +2,7 @@ package model
 
 import "testing"
 
-// No part of a step time is longer than the longest, so that a few of them can be added.
+// TestLongestSum: no part of a step time exceeds the limit, so that the sum of a few parts does not overflow.
 func TestLongestSum(t *testing.T) {
 	for _, u := range []uint128{{hi: 1 << (fractionBits - 4)}, {hi: 1<<(fractionBits-2) - 1},
 		{hi: 1 << (fractionBits - 2)}} {

@@ -80,7 +80,7 @@ func TestSlowGPU(t *testing.T) {
 	kernels(t, d, model.KernelOptions{})
 }
 
-// TestSwitches wants each refinement to act where it should, and its switch to take it away.
+// TestSwitches: each refinement changes only the steps that it is about, and its switch removes it.
 func TestSwitches(t *testing.T) {
 	decodes := model.Batch{Decodes: 16, Context: 16 * 1000, Emit: 16}
 	prefill := model.Batch{Chunks: []model.Chunk{{New: 8000}}, Emit: 1}

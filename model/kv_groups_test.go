@@ -6,7 +6,8 @@ import (
 	"clifftop/model"
 )
 
-// Each kind of group, in pools and charges worked by hand. Blocks have 16 tokens; a token has 100 bytes in each layer.
+// TestKVGroups compares pools and charges of each kind of group with values computed by hand. Blocks have 16 tokens; a
+// token has 100 bytes in each layer.
 func TestKVGroups(t *testing.T) {
 	group := func(kind model.KVKind, layers, window int) model.KVGroup {
 		return model.KVGroup{Kind: kind, Layers: layers, Window: window, TokenBytes: 100}
@@ -25,7 +26,7 @@ func TestKVGroups(t *testing.T) {
 		// A window of 128 tokens touches at most 128/16+1 = 9 blocks. 9 blocks of 10 layers are 90/30 = 3 of 30 layers.
 		{"window", model.KVGroups{group(model.FullAttention, 30, 0), group(model.SlidingWindow, 10, 128)}, 3000,
 			map[int]int{0: 0, 1: 1, 3: 1, 4: 2, 8: 3, 9: 3, 10: 3, 1000: 3}, 9},
-		// Each group is rounded up by itself: 1/3 of 2 blocks and 2/3 of 2 blocks are 1 and 2.
+		// Each group is rounded up separately: 1/3 of 2 blocks and 2/3 of 2 blocks are 1 and 2.
 		{"two windows", model.KVGroups{group(model.FullAttention, 3, 0), group(model.SlidingWindow, 1, 16),
 			group(model.SlidingWindow, 2, 32)}, 300, map[int]int{1: 2, 2: 3, 3: 3, 50: 3}, 3},
 		// The pool counts the blocks of a single group, whatever its kind.
@@ -54,7 +55,7 @@ func TestKVGroups(t *testing.T) {
 	}
 }
 
-// The groups of models of the catalog, as their architectures define them.
+// TestKVGroupsOfModels checks the groups of catalog models against their architectures.
 func TestKVGroupsOfModels(t *testing.T) {
 	for name, want := range map[string][]model.KVKind{
 		"llama-3.1-8b":          {model.FullAttention},

@@ -45,7 +45,7 @@ func drawLLM(t *rapid.T) model.LLM {
 	return m
 }
 
-// drawDeployment spreads a model over a GPU in a way that is allowed.
+// drawDeployment returns a valid random deployment of a model on a GPU.
 func drawDeployment(t *rapid.T) *model.Deployment {
 	m := drawLLM(t)
 	g := rapid.SampledFrom(catalog.GPUs()).Draw(t, "gpu")
@@ -63,7 +63,7 @@ func drawDeployment(t *rapid.T) *model.Deployment {
 		if err == nil {
 			return d
 		}
-		switch { // take back what is not allowed
+		switch { // correct combinations that are not allowed
 		case o.ExpertParallel > 1:
 			o.ExpertParallel /= 2
 		case o.TensorParallel > 1:
@@ -99,7 +99,7 @@ func drawBatch(t *rapid.T, chunks bool) *model.Batch {
 	return b
 }
 
-// drawDrafts lets the decodes of b verify drafts.
+// drawDrafts gives random drafts to the decodes of b.
 func drawDrafts(t *rapid.T, b *model.Batch) {
 	if b.Decodes > 0 && rapid.Bool().Draw(t, "speculative") {
 		b.Drafts = rapid.IntRange(0, 9*b.Decodes).Draw(t, "drafts")
@@ -144,7 +144,7 @@ func drawTimer(t *rapid.T, d *model.Deployment) interface {
 	return k
 }
 
-// TestSpanIsStepping holds a promised run against single steps.
+// TestSpanIsStepping compares a span with single steps.
 func TestSpanIsStepping(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		timer := drawTimer(t, drawDeployment(t))
@@ -255,7 +255,7 @@ func hasReadBound(k *model.Kernels, b *model.Batch) bool {
 	return false
 }
 
-// TestSharing: what several sequences share is read once, down to a tenth of the whole.
+// TestSharing: shared blocks are read once, but at least a tenth of the total is read.
 func TestSharing(t *testing.T) {
 	k := kernels(t, deploy(t, "llama-3.1-8b", "h100", model.Options{}), model.KernelOptions{})
 	step := func(context, shared int64) int64 {

@@ -6,8 +6,8 @@ import (
 	"clifftop/model"
 )
 
-// reference is the step time as the formulas are written, in floating point and without tables: what
-// Kernels must agree with. It returns seconds.
+// reference computes the step time in seconds with the formulas as they are written, in floating point and without
+// tables. Kernels must agree with it.
 type reference struct {
 	d    *model.Deployment
 	topP bool

@@ -10,7 +10,7 @@ import (
 	"clifftop/sim/clock"
 )
 
-// TestStageLayers divides layers as vLLM does: the last stage is spared first, then the first.
+// TestStageLayers divides layers as vLLM does: the last stage gets fewer layers first, then the first stage.
 func TestStageLayers(t *testing.T) {
 	for _, c := range []struct {
 		layers int
@@ -33,7 +33,7 @@ func TestStageLayers(t *testing.T) {
 	}
 }
 
-// TestStagesAddUp demands that stages and hops are, to the femtosecond, the time of the step, for any batch.
+// TestStagesAddUp: the times of stages and hops add up to the time of the step, to the femtosecond, for any batch.
 func TestStagesAddUp(t *testing.T) {
 	timers := make(map[int][]model.StepTimer)
 	for _, pp := range []int{2, 3, 4} {

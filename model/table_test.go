@@ -29,7 +29,7 @@ func newTable(t interface{ Fatal(...any) }, all []model.Iteration) *model.Table 
 	return table
 }
 
-// TestTable works an example by hand: four decode batches, a prefill, and both at once.
+// TestTable compares with an example computed by hand: four decode batches, a prefill, and both at once.
 func TestTable(t *testing.T) {
 	table := newTable(t, []model.Iteration{
 		iteration(8, 800, 0, 0.010), iteration(8, 8000, 0, 0.016), // contexts of 100 and of 1000
@@ -63,7 +63,7 @@ func TestTable(t *testing.T) {
 	if first, slope, n := table.Span(&model.Batch{}); first != 0 || slope != 0 || n != 1 {
 		t.Errorf("an empty batch: %d, %d, %d", first, slope, n)
 	}
-	// From contexts of 100 to such of 1000 there are 900 iterations, and each is 6 ms/900 longer than the one before.
+	// From contexts of 100 to 1000 there are 900 iterations. Each is 6 ms/900 longer than the one before.
 	first, slope, n := table.Span(&model.Batch{Decodes: 8, Context: 800})
 	if n != 900 || math.Abs(float64(slope)-6e12/900) > 8 || first != 10e12 {
 		t.Errorf("the run is %d, %d, %d", first, slope, n)
@@ -78,8 +78,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableIsLinear: where the truth is a + b·decodes + c·context + d·prefill, every batch takes that, wherever the
-// rows are.
+// TestTableIsLinear: if the measured times are a + b·decodes + c·context + d·prefill, the table returns this time for
+// every batch, for any choice of rows.
 func TestTableIsLinear(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.Float64Range(1e-3, 1e-2).Draw(t, "a"), rapid.Float64Range(0, 1e-4).Draw(t, "b")
@@ -111,7 +111,7 @@ func TestTableIsLinear(t *testing.T) {
 	})
 }
 
-// TestTableRuns: whatever was measured, a run promises what single iterations would take.
+// TestTableRuns: for any measured rows, the times of a span equal those of single iterations.
 func TestTableRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var rows []model.Iteration
@@ -140,7 +140,7 @@ func TestTableRuns(t *testing.T) {
 	})
 }
 
-// TestTableOfKernels tabulates the kernels on a grid, and wants their times back between its points.
+// TestTableOfKernels tabulates the kernels on a grid, and compares the times between its points.
 func TestTableOfKernels(t *testing.T) {
 	k := kernels(t, deploy(t, "llama-3.1-8b", "h100", model.Options{}), model.KernelOptions{})
 	var rows []model.Iteration
@@ -202,7 +202,7 @@ func TestReadIterations(t *testing.T) {
 	}
 }
 
-// FuzzReadIterations wants a table of whatever can be read that keeps the promises of a step timer.
+// FuzzReadIterations: every file that can be read gives a table that satisfies the rules of a step timer.
 func FuzzReadIterations(f *testing.F) {
 	f.Add(measured, 8, int64(1000))
 	f.Add(measured+"0,0,512,0.03\n16,8000,512,0.04\n", 1, int64(1))

@@ -71,13 +71,13 @@ func TestPadding(t *testing.T) {
 			t.Errorf("padding %d to %d costs %v s", m, size, e)
 		}
 	}
-	// Steps that are padded to the same size cost the same, but for the overhead of a sequence.
+	// Steps that are padded to the same size cost the same, except for the overhead per sequence.
 	a, b := step(padded, model.Batch{Decodes: 33, Emit: 40, Context: 33}),
 		step(padded, model.Batch{Decodes: 40, Emit: 40, Context: 40})
 	if b-a > 7*20e-6 {
 		t.Errorf("33 and 40 sequences differ by %v s", b-a)
 	}
-	// With five drafts for each sequence the sizes are multiples of six, and there is none of 30.
+	// With five drafts for each sequence the sizes are multiples of six, and no graph has size 30.
 	drafting := kernels(t, d, model.KernelOptions{PadGraphs: true, Drafts: 5})
 	for m, size := range map[int]int{1: 6, 6: 6, 7: 12, 12: 12, 13: 18, 19: 24, 24: 24, 25: 36, 30: 36, 37: 42,
 		43: 48} {

@@ -52,7 +52,7 @@ func (v *stepVector) batch() *model.Batch {
 	return b
 }
 
-// tables are the constants that the vectors have.
+// tables selects the constants that the vectors use.
 var tables = model.Tables{GEMM: true, MixedAttention: true, MoE: true}
 
 // TestStepVectors compares the parts of steps with those of another implementation.
@@ -127,7 +127,7 @@ func TestExperts(t *testing.T) {
 	}
 
 	// The older form: 45.65 µs, 98.85 % of the bandwidth, 48.15 % of the peak; the vector has
-	// uniform routing, hence more experts, and counts the activations a little differently.
+	// uniform routing, and therefore more experts, and counts the activations a little differently.
 	d := deploy(t, "qwen3-30b-a3b", "h100", model.Options{})
 	d.GPU.Tables = model.KernelConstants{}
 	d.GPU.Kernels.MoE[model.BF16] = model.MoEConstants{Launch: 45.65e-6, Memory: 0.9885, Compute: 0.4815, Exponent: 1}

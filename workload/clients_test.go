@@ -50,7 +50,7 @@ func fails(how Ending, after clock.Duration) func(*Request) End {
 	return func(r *Request) End { return End{How: how, At: r.Arrival.Add(after), First: clock.Never} }
 }
 
-// answers completes every attempt: the first token after a second, the last after another.
+// answers completes every attempt: the first token arrives after one second, the last one second later.
 func answers(r *Request) End {
 	return End{At: r.Arrival.Add(2 * clock.Second), First: r.Arrival.Add(clock.Second), Tokens: r.OutputTokens}
 }
@@ -88,7 +88,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// TestAttempts: what the attempts of a request have in common, and what not.
+// TestAttempts: which properties the attempts of a request share, and which differ.
 func TestAttempts(t *testing.T) {
 	s := chat()
 	s.Requests = 200
@@ -233,7 +233,7 @@ func TestCommonClients(t *testing.T) {
 		for name, d := range some {
 			o, ok := all[name]
 			if !ok {
-				continue // a closed loop sends others in other numbers
+				continue // a closed loop sends other requests, and another number of them
 			}
 			if d.cancel != o.cancel {
 				t.Fatalf("closed %v, request %s: cancelled after %v and %v", closed, name, d.cancel, o.cancel)
@@ -273,7 +273,7 @@ func TestRetryBudget(t *testing.T) {
 	if requests != 1000 || retries != 100 || most > 0.1 {
 		t.Errorf("%d retries of %d requests, at most %g of those before", retries, requests, most)
 	}
-	// What is saved up while nothing fails is RetryBurst.
+	// Without failures the retry budget grows up to RetryBurst.
 	k := 0
 	retries = 0
 	drive(mustClients(t, mustNew(t, s, 5), spec), 100_000, func(r *Request) End {
@@ -321,7 +321,7 @@ func TestRetryOn(t *testing.T) {
 			t.Errorf("%v with %b: %d attempts, the second after %v, want %v", c.how, c.on, len(all), wait, c.wait)
 		}
 	}
-	spec.RetryOn, spec.RetryAfter = Retryable, 2*clock.Minute // longer than clients heed
+	spec.RetryOn, spec.RetryAfter = Retryable, 2*clock.Minute // longer than clients accept
 	if all := drive(mustClients(t, mustNew(t, s, 5), spec), 10, fails(RefusedBusy, 0)); len(all) != 2 ||
 		all[1].Arrival.Sub(all[0].end.At) != clock.Second {
 		t.Errorf("a Retry-After of 2 min: %+v", all)
@@ -349,7 +349,7 @@ func TestGone(t *testing.T) {
 		cancels = append(cancels, fmt.Sprintf("%g:%g", a.Arrival.Seconds(), a.Client.Cancel.Seconds()))
 	}
 	if got, want := strings.Join(cancels, " "), "0:10 4:6 8:2 10:10 14:6 18:2"; got != want {
-		t.Errorf("attempts and what is left of the user's interest: %s, want %s", got, want)
+		t.Errorf("attempts and the remaining time until the user cancels: %s, want %s", got, want)
 	}
 	spec.Backoff = Backoff{Base: 8 * clock.Second, Cap: 8 * clock.Second, Factor: 1}
 	all = drive(mustClients(t, mustNew(t, s, 5), spec), 10, fails(TimedOut, 3*clock.Second))

@@ -51,7 +51,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// Blocks of two requests have the same key if, and only if, all tokens up to their ends are the same.
+// TestBlockKeysTellTexts: blocks of two requests have the same key if and only if all tokens up to their ends are
+// equal.
 func TestBlockKeysTellTexts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const size = 4
@@ -107,7 +108,7 @@ func TestBlockKeysTellTexts(t *testing.T) {
 	})
 }
 
-// Keys of neighbouring blocks of a segment are consecutive numbers, of which a run begins at a multiple of its length.
+// TestBlockKeysRun: neighbouring blocks of a segment have consecutive keys. A run begins at a multiple of its length.
 func TestBlockKeysRun(t *testing.T) {
 	r := Request{InputTokens: 16 * 150}
 	walk := NewBlockKeys(&r, 16)

@@ -7,7 +7,7 @@ import (
 	"clifftop/workload"
 )
 
-// Poisson traffic with lognormal prompts, and answers of one length.
+// Poisson traffic with lognormal prompt lengths and a fixed output length.
 func ExampleNew() {
 	spec := workload.Spec{
 		Arrivals: []workload.Phase{{Process: "poisson", Rate: 8}},
@@ -67,7 +67,7 @@ func ExampleSpec_Validate() {
 	// workload.input.cv: 0 is not allowed (want more than 0)
 }
 
-// A preset at a load of one's own.
+// A preset with another request rate.
 func ExampleFindPreset() {
 	p, err := workload.FindPreset("chat-azure23")
 	if err != nil {

@@ -29,7 +29,7 @@ var laws = map[string]struct {
 }
 
 // TestLengths draws from each law and compares the sample with the law's own tail (Kolmogorov–Smirnov
-// at every length), its mean with the closed form, and demands that randomness comes from the stream.
+// at every length), its mean with the closed form, and checks that all randomness comes from the stream.
 func TestLengths(t *testing.T) {
 	for name, c := range laws {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"clifftop/internal/testenv"
 )
 
-// TestPresets builds every preset; those that need something say so, and work once it is given.
+// TestPresets builds every preset. A preset that lacks a value names it in its error, and works once the value is set.
 func TestPresets(t *testing.T) {
 	list, err := Presets()
 	if err != nil {
@@ -138,7 +138,7 @@ func readLengths(t *testing.T, path string) (rows [][2]int32) {
 	return rows
 }
 
-// TestFilesBearNames finds every preset by the name of its file, and the same as among all.
+// TestFilesBearNames finds every preset by its file name, equal to the one in the list of all presets.
 func TestFilesBearNames(t *testing.T) {
 	all, err := Presets()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"clifftop/sim/clock"
 )
 
-// conversations is traffic of conversations of three turns with round numbers.
+// talks returns a specification of conversations of three turns with round numbers.
 func talks() Spec {
 	fixed := func(n int32) LengthsSpec { return LengthsSpec{Distribution: "fixed", Value: n} }
 	return Spec{
@@ -42,7 +42,7 @@ func turnsOf(list []Request) map[int32][]Request {
 	return m
 }
 
-// TestTurnsGrow: input(k) = input(k−1) + answer(k−1) + new tokens, and the prompt before with its answer leads.
+// TestTurnsGrow: input(k) = input(k−1) + output(k−1) + new tokens. A prompt begins with the previous prompt and output.
 func TestTurnsGrow(t *testing.T) {
 	s := talks()
 	s.Requests = 300
@@ -61,7 +61,7 @@ func TestTurnsGrow(t *testing.T) {
 				t.Fatalf("turn %d comes %v after the one before, want 11 s", i, gap)
 			}
 			whole := last
-			whole.InputTokens += last.OutputTokens // prompt and answer
+			whole.InputTokens += last.OutputTokens // prompt and output
 			whole.Content = &Content{Segments: append(slices.Clone(last.Content.Segments),
 				Segment{AnswerID(last.Session, last.Turn), last.OutputTokens})}
 			if a, b := keysOf(&whole, 10), keysOf(&r, 10); !slices.Equal(a, b[:len(a)]) {
@@ -75,8 +75,8 @@ func TestTurnsGrow(t *testing.T) {
 	}
 }
 
-// TestSessionRate: conversations start at a rate of 1/turns of the requests', and from the steady state on both rates
-// hold.
+// TestSessionRate: conversations start at the request rate divided by the turns. In the steady state both rates are
+// met.
 func TestSessionRate(t *testing.T) {
 	for _, begin := range []string{"steady", "empty"} {
 		s := talks()
@@ -108,7 +108,7 @@ func TestSessionRate(t *testing.T) {
 	}
 }
 
-// TestSessionsOfUsers: a user holds one conversation after another, and each turn waits for the answer.
+// TestSessionsOfUsers: a user has one conversation at a time, and each turn waits for the previous output.
 func TestSessionsOfUsers(t *testing.T) {
 	s := talks()
 	s.Arrivals = []Phase{{Process: "closed", Users: 5, ThinkTime: Delay{Mean: 60 * clock.Second}}}
@@ -133,7 +133,7 @@ func TestSessionsOfUsers(t *testing.T) {
 	}
 }
 
-// TestTurnGaps: in an open loop turns do not wait for answers, and overlap; in a closed one they wait for both.
+// TestTurnGaps: in an open loop turns do not wait for outputs, and can overlap. In a closed loop they wait for both.
 func TestTurnGaps(t *testing.T) {
 	s := talks()
 	s.Sessions.ThinkTime, s.Sessions.TurnGap = Delay{}, Delay{Mean: 5 * clock.Second}
@@ -145,7 +145,7 @@ func TestTurnGaps(t *testing.T) {
 		if !ok {
 			break
 		}
-		r := src.Next() // and no answer ever comes
+		r := src.Next() // without any output
 		if r.Arrival != at {
 			t.Fatal("Peek and Next disagree")
 		}
@@ -173,7 +173,7 @@ func TestTurnGaps(t *testing.T) {
 	}
 }
 
-// TestLongSessions: a conversation that outgrows the model's context ends, loses its beginning, or is refused.
+// TestLongSessions: a conversation that exceeds the model's context ends, loses its oldest messages, or is rejected.
 func TestLongSessions(t *testing.T) {
 	for _, c := range []struct {
 		policy string
@@ -184,7 +184,7 @@ func TestLongSessions(t *testing.T) {
 		{"", []int32{1050, 1170, 1290}, SessionCounts{TooLong: 1}},
 		{"end", []int32{1050, 1170, 1290}, SessionCounts{TooLong: 1}},
 		{"reject", []int32{1050, 1170, 1290, 1410}, SessionCounts{TooLong: 1}},
-		// The oldest messages go, of 50 and 100 tokens; then those of 20 and 100.
+		// The oldest messages are dropped, of 50 and 100 tokens; then those of 20 and 100.
 		{"truncate", []int32{1050, 1170, 1290, 1260, 1260}, SessionCounts{Cut: 2}},
 	} {
 		s := talks()
@@ -208,7 +208,7 @@ func TestLongSessions(t *testing.T) {
 	}
 }
 
-// TestThinkingIsDropped: what is thought is not in the next prompt, and what the cache holds behind it is of no use.
+// TestThinkingIsDropped: thinking tokens are not in the next prompt, so cached blocks after them cannot be reused.
 func TestThinkingIsDropped(t *testing.T) {
 	s := talks()
 	s.Sessions.Reasoning = []BetaPart{{Weight: 1, Alpha: 3e5, Beta: 1e5}} // three quarters
@@ -236,7 +236,7 @@ func TestThinkingIsDropped(t *testing.T) {
 	}
 }
 
-// TestEditedHistory: an edited turn shares less than all of the conversation, but its system prompt.
+// TestEditedHistory: an edited turn shares a part of the conversation, and always the system prompt.
 func TestEditedHistory(t *testing.T) {
 	s := talks()
 	s.Sessions.EditedHistory = 0.25
@@ -261,7 +261,7 @@ func TestEditedHistory(t *testing.T) {
 	}
 }
 
-// TestSystemPrompts: groups have their shares and texts.
+// TestSystemPrompts: each group has its configured share of requests and its own text.
 func TestSystemPrompts(t *testing.T) {
 	s := talks()
 	s.Sessions.SystemPrompt = SystemPrompt{Tokens: []int32{100, 300}, Weights: []float64{3, 1}, Share: 0.8}
@@ -287,7 +287,7 @@ func TestSystemPrompts(t *testing.T) {
 	}
 }
 
-// TestSessionsStayAsTheyAre: a conversation says the same whatever the arrivals and the answers.
+// TestSessionsStayAsTheyAre: the content of a conversation does not depend on arrival times and service times.
 func TestSessionsStayAsTheyAre(t *testing.T) {
 	s := talks()
 	s.Sessions.FirstPrompt = LengthsSpec{Distribution: "lognormal", Mean: 100, CV: 2}

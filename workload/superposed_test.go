@@ -7,7 +7,7 @@ import (
 	"clifftop/sim/clock"
 )
 
-// TestSuperposed: the sources have their shares and their burstiness, and together the rate, from the first second on.
+// TestSuperposed: each source has its share and burstiness, and their sum has the rate from the first second on.
 func TestSuperposed(t *testing.T) {
 	p := Superposed{PerSecond: 100, Sources: 73, TopShare: 0.286, Top10Share: 0.677,
 		CV: []float64{0.9, 1, 1.02, 1.5, 9}}

@@ -18,7 +18,7 @@ func mustNew(t *testing.T, s Spec, seed uint64) Source {
 	return src
 }
 
-// drain takes all requests, up to n, each answered service after its arrival.
+// drain takes all requests, up to n, each completed service after its arrival.
 func drain(src Source, n int, service clock.Duration) []Request {
 	var list []Request
 	for len(list) < n {
@@ -56,7 +56,7 @@ func TestOpenLoop(t *testing.T) {
 	}
 }
 
-// TestCommonRandomNumbers: one part of the traffic changes, the others stay.
+// TestCommonRandomNumbers: a change of one part of the traffic does not change the others.
 func TestCommonRandomNumbers(t *testing.T) {
 	s := chat()
 	base := drain(mustNew(t, s, 5), 500, 0)
@@ -110,7 +110,7 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// TestClosedLoop: users are slow or quick, their k-th requests are the same.
+// TestClosedLoop: the k-th request of a user does not depend on the speed of the service.
 func TestClosedLoop(t *testing.T) {
 	s := chat()
 	s.Arrivals = []Phase{{Process: "closed", Users: 7,
@@ -191,7 +191,7 @@ func TestAllAtOnce(t *testing.T) {
 	}
 }
 
-// TestPrefix: prompts take turns, keep their length, and share the tokens of their group.
+// TestPrefix: the prompts repeat in a cycle, keep their length, and share the tokens of their group.
 func TestPrefix(t *testing.T) {
 	s := chat()
 	s.Input = LengthsSpec{Distribution: "uniform", Min: 40, Max: 400}
@@ -370,7 +370,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// TestTooLong: a run past the range of time ends with an error, not silently.
+// TestTooLong: a run past the range of time returns an error.
 func TestTooLong(t *testing.T) {
 	s := chat()
 	s.Arrivals = []Phase{{Process: "poisson", Rate: 1e-6}}

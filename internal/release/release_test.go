@@ -45,7 +45,7 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// TestLicences wants every module that is linked here to have a licence that is known.
+// TestLicences checks that every linked module has a known licence.
 func TestLicences(t *testing.T) {
 	here, err := linked(target{runtime.GOOS, runtime.GOARCH}, programs...)
 	if err != nil {

@@ -222,7 +222,7 @@ memory: {physical_gb: 48, bandwidth_gb_per_s: 1000}
 	}
 }
 
-// TestBorrowedName reads a record that bears a name of the catalogue, without its measurements.
+// TestBorrowedName reads a record with the name of a catalog entry but without its measurements.
 func TestBorrowedName(t *testing.T) {
 	data, err := files.ReadFile("gpus/h100-sxm.yaml")
 	if err != nil {
@@ -256,7 +256,7 @@ func FuzzReadGPU(f *testing.F) {
 	})
 }
 
-// TestServed wants what served runs correct in the constants, and the kernel tables' own beside it.
+// TestServed checks the constants that were corrected with served runs, and those of the kernel tables.
 func TestServed(t *testing.T) {
 	for _, c := range []struct {
 		gpu                  string
@@ -284,7 +284,7 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// TestFilesBearNames finds every record by the name of its file, which spares reading the others.
+// TestFilesBearNames finds every record by its file name, so that the other files need not be read.
 func TestFilesBearNames(t *testing.T) {
 	for _, m := range LLMs() {
 		if fileOf("models", m.Name) == "" {

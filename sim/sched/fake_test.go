@@ -6,7 +6,7 @@ import (
 )
 
 // fake is a view for tests of single decisions: its methods return values from its fields, and the policy's calls are
-// written down.
+// recorded.
 type fake struct {
 	View
 	page, budget      int32

@@ -21,7 +21,7 @@ func TestValidate(t *testing.T) {
 	for _, c := range []struct {
 		policy Scheduler
 		limits Limits
-		want   string // a part of the words; empty if it is accepted
+		want   string // part of the message; empty if the engine is accepted
 	}{
 		{&VLLMV0{Watermark: 0.01}, engine, ""},
 		{&VLLMV0{Swap: true}, engine, ""},

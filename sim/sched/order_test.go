@@ -35,7 +35,7 @@ func ranked(o Order, list ...*Waiting) []int64 {
 	return ids
 }
 
-// TestOrdersByHand ranks four requests that came one after the other: 0 long in long out, 1 long in short
+// TestOrdersByHand ranks four requests that arrived one after the other: 0 long in long out, 1 long in short
 // out, 2 short in long out, and 3, which has had 90 of its 100 output tokens and was preempted.
 func TestOrdersByHand(t *testing.T) {
 	const ms = int64(clock.Millisecond)
@@ -61,7 +61,7 @@ func TestOrdersByHand(t *testing.T) {
 		{"least slack", LeastSlack{due, answer, clock.Millisecond}, []int64{3, 0, 2, 1}}, // from -87, -49.5, -48, 6 ms
 		{"SJF aged slowly", Aged{SJF{answer}, clock.Hour}, []int64{1, 0, 2, 3}},          // as SJF
 		{"SJF aged fast", Aged{SJF{answer}, clock.Microsecond}, []int64{0, 1, 2, 3}},
-		{"priority aged", Aged{ByPriority{}, clock.Millisecond}, []int64{0, 2, 3, 1}}, // 0, 2, 2, 3: 2 came before 3
+		{"priority aged", Aged{ByPriority{}, clock.Millisecond}, []int64{0, 2, 3, 1}}, // 0, 2, 2, 3: 2 arrived before 3
 	} {
 		if got := ranked(test.order, a, b, c, d); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
@@ -69,7 +69,7 @@ func TestOrdersByHand(t *testing.T) {
 	}
 }
 
-// Ageing must not overflow where keys are large.
+// TestAgedSaturates: ageing does not overflow with large keys.
 func TestAgedSaturates(t *testing.T) {
 	late := int64(clock.MaxRun)
 	for _, o := range []Aged{{SJF{Size{PerPrompt: 1_000_000}}, clock.Hour},
@@ -81,8 +81,8 @@ func TestAgedSaturates(t *testing.T) {
 	}
 }
 
-// A prediction is a lognormal factor of the given spread about the truth, and depends on the seed and the
-// request alone.
+// TestPrediction: a prediction is the true length times a lognormal factor of the configured deviation. It depends on
+// the seed and the request alone.
 func TestPrediction(t *testing.T) {
 	z := Size{PerOutput: 1, Error: 0.7, Seed: 3}
 	const n, truth = 20_000, 100_000

@@ -17,8 +17,8 @@ func newSGLang(t *testing.T, p SGLang) *SGLang {
 	return &p
 }
 
-// Of 1000 tokens of KV two sequences use 370. How much of the rest is open depends on what is reserved for
-// their outputs.
+// TestSGLangAdmissionEstimate: two sequences use 370 of 1000 tokens of KV. How much of the rest is open depends on what
+// is reserved for their outputs.
 func TestSGLangAdmissionEstimate(t *testing.T) {
 	for _, c := range []struct {
 		name  string

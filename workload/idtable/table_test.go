@@ -6,7 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A table answers like a map, whatever the order in which IDs come and go, and keeps values where they are.
+// TestTable: a table returns the same values as a map for any order of additions and removals, and does not move
+// values.
 func TestTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var table Table[int64]

@@ -30,7 +30,7 @@ func ExampleOpen() {
 	// Output: 0.000000000000s 512 100 <nil>
 }
 
-// A fault says where it is, what was found and what is wanted.
+// A fault states its position, the value found and the values allowed.
 func ExampleOpen_fault() {
 	r, _ := trace.Open(strings.NewReader("TIMESTAMP,ContextTokens,GeneratedTokens\nnoon,10,5\n"), "azure.csv",
 		trace.Options{})

@@ -12,8 +12,8 @@ import (
 	"clifftop/workload"
 )
 
-// Examples of every format, with the rows that they hold: arrival in seconds, prompt, answer, and where there
-// are any the session and turn, the class, the blocks of the prompt, and the turns that follow.
+// examples has a text of every format and its rows: arrival in seconds, prompt and output tokens, and if present the
+// session and turn, the class, the blocks of the prompt, and the following turns.
 var examples = map[string]struct{ text, rows string }{
 	"clifftop": {
 		"# a comment\n# another\narrival_s,input_tokens,output_tokens,session,content,class,priority\n0.5,100,9,a,sys:64,chat,\n1,20,3,a,,,\n",
@@ -88,7 +88,7 @@ func show(rows []Row, classes []string) string {
 	return strings.Join(list, "; ")
 }
 
-// TestFormats reads every format, told by its header or keys.
+// TestFormats reads every format, recognized by its header or keys.
 func TestFormats(t *testing.T) {
 	seen := map[string]bool{"servegen": true} // which is a directory
 	for name, x := range examples {
@@ -173,7 +173,7 @@ func TestFormatFaults(t *testing.T) {
 	}
 }
 
-// TestFormatFixes: mode fix mends what has a remedy.
+// TestFormatFixes: mode fix repairs the rows that can be repaired.
 func TestFormatFixes(t *testing.T) {
 	rows, f, err := read(t, "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,GPT-5,1,1,2,API log\n4,ChatGPT,1,1,2,Batch log\n", Options{Mode: Fix})
 	if err != nil || len(rows) != 2 || f.Counts().Fixed[Class] != 2 || f.Counts().Fixed[Order] != 1 ||
@@ -326,7 +326,7 @@ func TestServeGen(t *testing.T) {
 	}
 }
 
-// TestConversation: parts of a session are sent when the part before has been answered and the tool has run.
+// TestConversation: parts of a session are sent when the previous output is complete and the tool has run.
 func TestConversation(t *testing.T) {
 	open := memory(`{"session_id": "a", "arrival_time_ns": 1000000000, "sub_requests": [{"input_toks": 10, "output_toks": 20, "tool_duration_ns": 1000000000}, {"input_toks": 40, "output_toks": 5, "tool_duration_ns": 2000000000}, {"input_toks": 50, "output_toks": 6}]}
 {"input_toks":22,"output_toks":104,"arrival_time_ns":3000000000}`)
@@ -334,7 +334,7 @@ func TestConversation(t *testing.T) {
 		Load
 		sent string
 	}{
-		"plain":    {Load{}, "1:10 3:22 12:40 24:50"}, // an answer takes 10 s
+		"plain":    {Load{}, "1:10 3:22 12:40 24:50"}, // an output takes 10 s
 		"speed-up": {Load{Speedup: 2}, "0.5:10 1.5:22 11:40 22:50"},
 		"cap":      {Load{MaxTotal: 50}, "1:10 12:40"},
 		"end":      {Load{Duration: 20 * clock.Second}, "1:10 3:22 12:40"},
@@ -380,7 +380,7 @@ func TestFarApart(t *testing.T) {
 	}
 }
 
-// TestLongPrompt: a prompt that is longer than what serves to tell the format is passed over.
+// TestLongPrompt: a prompt longer than the text that is read to detect the format is skipped.
 func TestLongPrompt(t *testing.T) {
 	text := `[{"start_time": 1, "end_time": 2, "request": "` + strings.Repeat(`a\"]`,
 		peekBytes) + `", "info": {"input_tokens": 7, "output_tokens": 9}, "error": null}]`

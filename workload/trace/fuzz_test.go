@@ -11,8 +11,7 @@ import (
 	"clifftop/sim/clock"
 )
 
-// fuzz reads text in all modes: nothing may panic or hang, rows are in order and valid, and every row is
-// accounted for.
+// fuzz reads text in all modes. It must not panic or hang, rows must be in order and valid, and every row is counted.
 func fuzz(t *testing.T, text, format string) {
 	for _, o := range []Options{
 		{Format: format}, {Format: format, Mode: Skip, MaxBadFraction: 1, ZeroOutput: OneToken},

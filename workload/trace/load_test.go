@@ -10,7 +10,7 @@ import (
 	"clifftop/workload"
 )
 
-// classedTrace has rows of two classes in turn, one a second.
+// classedTrace has rows that alternate between two classes, one per second.
 const classedTrace = "arrival_s,input_tokens,output_tokens,class\n1,1,1,a\n2,2,1,b\n3,3,1,a\n4,4,1,b\n5,5,1,a\n6,6,1,\n"
 
 func inputs(rows []workload.Request) string {
@@ -40,7 +40,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestLoop plays a long and a short trace three times: the rate stays, nothing is shared between passes.
+// TestLoop plays a long and a short trace three times: the rate is kept, and passes share no text.
 func TestLoop(t *testing.T) {
 	for _, n := range []int64{1000, maxBufferedRows + 10} {
 		open := synthetic(t, n, 0, true)

@@ -174,7 +174,7 @@ func TestSuperpose(t *testing.T) {
 	if perCopy[0] != 4000 || perCopy[1] != 4000 || perCopy[2] < 1700 || perCopy[2] > 2300 || lengths[0] != lengths[1] {
 		t.Errorf("rows %v, tokens %v", perCopy, lengths)
 	}
-	// Halves of the span have the same load: the shift goes round.
+	// Halves of the span have the same load: the shift wraps around.
 	half := 0
 	for _, r := range rows {
 		if r.Arrival.Sub(base[0].Arrival) < s.Stats().Span()/2 {
@@ -291,7 +291,7 @@ func (c counted) Close() error {
 	return nil
 }
 
-// TestClosing: whatever ends a replay, the trace is closed as often as it was opened.
+// TestClosing: after every kind of end of a replay, the trace was closed as often as it was opened.
 func TestClosing(t *testing.T) {
 	for _, l := range []Load{{}, {Limit: 1}, {Duration: 2 * clock.Second}, {To: 2 * clock.Second}, {Scale: 2},
 		{Scale: 0.5, Speedup: 2, Limit: 1}, {Scale: 500}, {Loop: 3}, {Loop: 3, Limit: 4}} {
@@ -312,7 +312,7 @@ func TestClosing(t *testing.T) {
 	}
 }
 
-// TestMooncakeReplay: de-quantised, the conversation trace is no longer bursty, and blocks hit as published.
+// TestMooncakeReplay: the de-quantised conversation trace is not bursty, and its block hit rate is as published.
 func TestMooncakeReplay(t *testing.T) {
 	path := testenv.Traces(t, "mooncake_fast25_conversation_trace.jsonl.gz")
 	open := func() (*File, error) {
@@ -358,7 +358,7 @@ func TestMooncakeReplay(t *testing.T) {
 	}
 }
 
-// TestImpatientConversation: the parts of a session wait for the end of the request before, not of its first attempt.
+// TestImpatientConversation: the parts of a session wait for the end of the previous request, not of its first attempt.
 func TestImpatientConversation(t *testing.T) {
 	replay, err := Replay(memory(`{"session_id": "a", "arrival_time_ns": 1000000000, "sub_requests": [{"input_toks": 10, "output_toks": 20, "tool_duration_ns": 1000000000}, {"input_toks": 40, "output_toks": 5}]}
 {"input_toks":22,"output_toks":104,"arrival_time_ns":3000000000}`), Load{})

@@ -95,7 +95,7 @@ func TestAzureRules(t *testing.T) {
 	}
 }
 
-// TestMessages reads each bad row alone, strictly.
+// TestMessages reads each invalid row alone in mode strict.
 func TestMessages(t *testing.T) {
 	lines := strings.Split(badAzure, "\n")
 	for i, want := range map[int]string{
@@ -235,7 +235,7 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// chainedTrace has requests that wait for the answers to those above them.
+// chainedTrace has requests that wait for the outputs of earlier rows.
 const chainedTrace = `arrival_s,input_tokens,output_tokens,session,content,class,priority,wait_s
 0,10,5,a,sys:4|u1:6,tool,2,
 ,17,3,a,sys:4|u1:6|@out:5|u2:2,tool,2,1.5
@@ -321,7 +321,7 @@ func TestChainedRows(t *testing.T) {
 	}
 }
 
-// TestWriter: what is written reads back as it was.
+// TestWriter: rows are unchanged after writing and reading.
 func TestWriter(t *testing.T) {
 	rows, f, err := read(t, ownTrace, Options{})
 	if err != nil {
@@ -418,7 +418,7 @@ func TestZeroOutput(t *testing.T) {
 	}
 }
 
-// TestSorting: mode fix sorts what is near, stably, and gives up on what is far.
+// TestSorting: mode fix sorts nearby rows stably, and fails for rows that are too far out of order.
 func TestSorting(t *testing.T) {
 	const head = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 	rows, f, err := read(t, head+"2024-05-12 00:00:03+00:00,1,1\n2024-05-12 00:00:01.5+00:00,2,1\n2024-05-12 00:00:03,3,1\n2024-05-12 02:00:02+02:00,4,1\n", Options{Mode: Fix})
@@ -444,7 +444,7 @@ func TestSorting(t *testing.T) {
 	}
 }
 
-// TestStamps compares with package time.
+// TestStamps compares parsed timestamps with those of package time.
 func TestStamps(t *testing.T) {
 	var s stamps
 	for at := time.Date(1899, 12, 30, 23, 59, 58, 120_000_000,
@@ -487,7 +487,7 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// failing breaks off in the middle of a row.
+// TestBrokenStream reads a stream that fails in the middle of a row.
 func TestBrokenStream(t *testing.T) {
 	r := io.MultiReader(strings.NewReader("arrival_s,input_tokens,output_tokens\n1,2,3\n2,3,44"), &broken{})
 	f, err := Open(r, "t", Options{})
@@ -532,7 +532,7 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// TestPublicTraces reads the public traces strictly and compares with what is known of them.
+// TestPublicTraces reads the public traces strictly and compares them with published figures.
 func TestPublicTraces(t *testing.T) {
 	dir := testenv.Traces(t)
 	for _, c := range []struct {

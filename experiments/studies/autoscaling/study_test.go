@@ -8,8 +8,8 @@ import (
 	"clifftop/report"
 )
 
-// TestMorning runs the hours from 5 to 11, in which the load grows to 30 times what it was, and asserts for every seed
-// what the study says of the day.
+// TestMorning runs the hours from 5 to 11, in which the load grows to 30 times what it was, and asserts the
+// claims of the study about these hours for every seed.
 func TestMorning(t *testing.T) {
 	ctx := context.Background()
 	x, err := newStudy(ctx)

@@ -27,7 +27,7 @@ type column struct {
 	title string
 	of    func(*report.Summary) float64
 	plain float64 // where nothing happens
-	tail  bool    // a 99th percentile of TTFT, which wants enough requests
+	tail  bool    // a 99th percentile of TTFT, which needs enough requests
 }
 
 func columns() []column {
@@ -318,7 +318,7 @@ func (f *findings) picture() *plot.Figure {
 	return o.Figure()
 }
 
-// side says how many copies there are of the simulated server.
+// side states how many copies there are of the simulated server.
 func (f *findings) side() string {
 	if f.copies == 1 {
 		return ""

@@ -40,7 +40,7 @@ func pair(t *testing.T, c *cliff) (base, control *runs) {
 	return list[0], list[1]
 }
 
-// fallsAndDoesNot asserts what every cliff is about, and that a sweep sees it.
+// fallsAndDoesNot asserts that throughput falls in the base and not in the control, and that a sweep reports it.
 func fallsAndDoesNot(t *testing.T, base, control *runs) {
 	t.Helper()
 	if d := base.change(before, after); !base.falls(before, after) {
@@ -55,7 +55,7 @@ func fallsAndDoesNot(t *testing.T, base, control *runs) {
 		t.Errorf("control: the sweep reports collapse %+v, useful collapse %+v", w.Collapse, w.UsefulCollapse)
 	}
 	if base.cliff.published == nil {
-		return // what falls is not the output
+		return // the fall is not in the output rate
 	}
 	if b.Collapse == nil || b.Collapse.Value != after {
 		t.Errorf("a sweep says of the base: collapse %+v", b.Collapse)
@@ -68,7 +68,7 @@ func fallsAndDoesNot(t *testing.T, base, control *runs) {
 	}
 }
 
-// spent returns the part of the GPU's time that goes into a column of that title at the higher load.
+// spent returns the share of GPU time in the column with this title, at the higher load.
 func spent(t *testing.T, r *runs, title string) float64 {
 	t.Helper()
 	for _, c := range columns() {
@@ -80,12 +80,12 @@ func spent(t *testing.T, r *runs, title string) float64 {
 	return 0
 }
 
-// hasSign says that a sweep shows a sign.
+// hasSign reports whether a sweep has a warning sign.
 func hasSign(c *curve.Curve, code string) bool {
 	return slices.ContainsFunc(c.WarningSigns, func(s curve.WarningSign) bool { return s.Code == code })
 }
 
-// TestLiteral: four loads as published, to 15 %, and a fall that goes with the prefix cache.
+// TestLiteral: throughput at four loads is within 15 % of the published numbers, and it falls with the prefix hit rate.
 func TestLiteral(t *testing.T) {
 	c := find(t, "literal")
 	base, control := pair(t, c)
@@ -122,8 +122,8 @@ func TestLiteral(t *testing.T) {
 	}
 }
 
-// TestLiteralKnee: documents stay in the cache for as long as those of all users fit, and not far beyond, however large
-// the pool is.
+// TestLiteralKnee: prefix hits last as long as the documents of all users fit into the cache, and end soon after, for
+// every size of the pool.
 func TestLiteralKnee(t *testing.T) {
 	c := find(t, "literal")
 	const document, prompt, answer = 5600., 6400., 180.
@@ -252,7 +252,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestFleet: answers that do not fit beside each other.
+// TestFleet: the KV cache cannot hold all outputs at the same time.
 func TestFleet(t *testing.T) {
 	c := find(t, "fleet")
 	base, control := pair(t, c)
@@ -277,7 +277,7 @@ func means(r *runs) []float64 {
 	return x
 }
 
-// TestWhole runs the whole study and looks at what it writes: other controls, other constants, tables and pictures.
+// TestWhole runs the whole study and checks its output: other controls, other constants, tables and pictures.
 func TestWhole(t *testing.T) {
 	testenv.NeedsLong(t, "nine changes of constants and the other controls of every cliff are left out, a minute of CPU")
 	list, err := all()
@@ -314,7 +314,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestSearch: a grid is walked wholly, and the chosen traffics are those of their grids.
+// TestSearch: a search tries every point of its grid, and each chosen traffic is a point of its grid.
 func TestSearch(t *testing.T) {
 	list, err := all()
 	if err != nil {
@@ -356,7 +356,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// same says that two scenarios have the same traffic.
+// same reports whether two scenarios have the same traffic.
 func same(a, b *scenario.Scenario) bool {
 	text := func(s *scenario.Scenario) string {
 		var b strings.Builder

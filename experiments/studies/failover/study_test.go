@@ -9,10 +9,10 @@ import (
 	"clifftop/internal/testenv"
 )
 
-// shared is the study of all tests: to find out where the replicas saturate takes a while.
+// shared is the study that all tests use, because the search for the saturation of the replicas takes long.
 var shared = sync.OnceValues(func() (*study, error) { return newStudy(context.Background()) })
 
-// TestOneOfFour asserts what the study says of the loss of one replica of four, for every seed.
+// TestOneOfFour asserts the claims of the study about the loss of one replica of four, for every seed.
 func TestOneOfFour(t *testing.T) {
 	ctx := context.Background()
 	x, err := shared()
@@ -68,7 +68,7 @@ func TestOneOfFour(t *testing.T) {
 	}
 }
 
-// TestOneOfN: n replicas may have a load of about (n − 1)/n to do without one.
+// TestOneOfN: n replicas tolerate the loss of one up to a load of about (n − 1)/n.
 func TestOneOfN(t *testing.T) {
 	ctx := context.Background()
 	x, err := shared()
@@ -91,7 +91,7 @@ func TestOneOfN(t *testing.T) {
 	}
 }
 
-// TestCaches: conversations lose what was computed for them, twice.
+// TestCaches: conversations lose their cached prefixes twice: when the replica fails and when it returns.
 func TestCaches(t *testing.T) {
 	ctx := context.Background()
 	x, err := shared()

@@ -10,7 +10,7 @@ import (
 	"clifftop/report"
 )
 
-// TestOrderings runs the mixed traffic in small, and asserts what the study is about.
+// TestOrderings runs the mixed traffic on a small scale, and asserts the claims of the study.
 func TestOrderings(t *testing.T) {
 	list, err := readTraffics()
 	if err != nil {

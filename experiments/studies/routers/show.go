@@ -21,7 +21,7 @@ replicas. *Longest queue* is the largest number of requests that waited at one r
 // column is a column of the tables.
 type column struct {
 	title        string
-	path         string // of the metric of a comparison, whose differences stand beside it; empty for none
+	path         string // of the metric in a comparison, for the column of differences; empty for none
 	milliseconds bool
 	of           func(*report.Summary) *float64
 }

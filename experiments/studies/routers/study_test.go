@@ -12,7 +12,7 @@ import (
 	"clifftop/report"
 )
 
-// The orderings were chosen on other seeds.
+// testSeeds are not the seeds on which the asserted orderings were chosen.
 var testSeeds = []uint64{21, 22, 23, 24}[:testenv.Choose(3, 4)]
 
 // pick keeps the named systems and points of a contest.
@@ -28,7 +28,7 @@ func (c *contest) pick(systems []string, points ...int) {
 	c.systems, c.points = kept, at
 }
 
-// held runs a contest in small.
+// held runs a contest on a small scale.
 func held(t *testing.T, c *contest, seeds []uint64, requests string) {
 	t.Helper()
 	if err := c.run(context.Background(), seeds, scenario.Setting{Key: "run.requests", Value: requests}); err != nil {
@@ -36,8 +36,8 @@ func held(t *testing.T, c *contest, seeds []uint64, requests string) {
 	}
 }
 
-// less wants a number of one system to be less than that of another at a point, by more than chance: the interval of
-// the paired differences does not reach 0.
+// less requires a metric of one system to be lower than that of another at a point, by more than chance: the interval
+// of the paired differences does not reach 0.
 func (c *contest) less(t *testing.T, what, one, other string, point int, of func(*report.Summary) *float64) {
 	t.Helper()
 	index := func(name string) int {
@@ -51,8 +51,8 @@ func (c *contest) less(t *testing.T, what, one, other string, point int, of func
 	}
 }
 
-// always wants a number of one system to be less than that of another with every seed: for numbers that differ so much
-// between seeds that an interval around their mean says little.
+// always requires a metric of one system to be lower than that of another with every seed. It is meant for numbers that
+// differ so much between seeds that an interval around their mean says little.
 func (c *contest) always(t *testing.T, what string, one, other int, of func(*report.Summary) *float64) {
 	t.Helper()
 	a, b := c.values(one, 0, of), c.values(other, 0, of)
@@ -96,7 +96,7 @@ func TestOrderings(t *testing.T) {
 	c.less(t, "hits", "bounded-hash", "session", 0, hits)
 	c.less(t, "mean TTFT", "round-robin", "random", 0, mean)
 
-	// All prompts begin alike, so that the longest match is with the first replica that had any.
+	// All prompts share a prefix, so the longest match is on the first replica that received a request.
 	herd := slices.IndexFunc(c.systems, func(s choice) bool { return s.name == "prefix" })
 	if most := c.mean(herd, 0, mostLoaded); most < 7.9 {
 		t.Errorf("prefix: the most loaded replica has %.2f times the mean, want all that there is: 8", most)
@@ -104,7 +104,8 @@ func TestOrderings(t *testing.T) {
 	c.less(t, "mean TTFT", "prefix, from 1,024 tokens", "prefix", 0, mean)
 }
 
-// TestBalance asserts that a hash alone finds more than one within a bound, and piles requests up.
+// TestBalance asserts that a hash without a load bound has more cache hits than one with it, and puts more load on one
+// replica.
 func TestBalance(t *testing.T) {
 	talk, all := talkAndRouters(t)
 	c := shootout(talk, all)
@@ -183,7 +184,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// TestTable reads what is written of a contest.
+// TestTable checks the tables that are written for a contest.
 func TestTable(t *testing.T) {
 	talk, all := talkAndRouters(t)
 	c := shootout(talk, all)
