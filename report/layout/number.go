@@ -50,6 +50,14 @@ func Dollars(v float64) string {
 // Percent prints a fraction.
 func Percent(fraction float64) string { return Digits(100*fraction) + " %" }
 
+// PercentCell is [Percent] of a fraction that may be unknown: a dash for nil.
+func PercentCell(fraction *float64) string {
+	if fraction == nil {
+		return "–"
+	}
+	return Percent(*fraction)
+}
+
 // Cell prints a number that may be unknown.
 func Cell(v *float64) string {
 	if v == nil {

@@ -88,7 +88,7 @@ func runFacts(s *report.Summary, bands report.Profile) []Fact {
 	}
 	if v := s.System.BusyFraction; v != nil {
 		facts = append(facts, Fact{"GPU busy", layout.Percent(*v),
-			fmt.Sprintf("MFU %s, MBU %s", share(s.System.MFU), share(s.System.MBU))})
+			fmt.Sprintf("MFU %s, MBU %s", layout.PercentCell(s.System.MFU), layout.PercentCell(s.System.MBU))})
 	}
 	if c := s.Cost; c != nil && c.USDPerMillionOutputAtLoad != nil {
 		facts = append(facts, Fact{"Cost", layout.Dollars(*c.USDPerMillionOutputAtLoad), "per million output tokens"})
@@ -102,13 +102,6 @@ func milliseconds(ms float64) string {
 		return layout.Digits(ms/1000) + " s"
 	}
 	return layout.Digits(ms) + " ms"
-}
-
-func share(v *float64) string {
-	if v == nil {
-		return "–"
-	}
-	return layout.Percent(*v)
 }
 
 // picture appends a picture as a section.

@@ -24,11 +24,5 @@ func classGrid(s *report.Summary, t *layout.Text) {
 			layout.Cell(k.Throughput.OutputTokensPerS),
 			layout.Cell(l.TTFT.P50), layout.Cell(l.TTFT.P95), layout.Cell(l.TPOT.P50), layout.Cell(l.TPOT.P95), good})
 	}
-	if t.Markdown {
-		t.Blank()
-	}
-	t.Grid(rows, 8)
-	if !t.Markdown {
-		t.Blank()
-	}
+	section(t, rows)
 }

@@ -261,6 +261,17 @@ func ratesHaveIntervals(s *report.Summary) bool {
 	return false
 }
 
+// section writes a table with a blank line before it in Markdown, and after it in text.
+func section(t *layout.Text, rows [][]string) {
+	if t.Markdown {
+		t.Blank()
+	}
+	t.Grid(rows, 8)
+	if !t.Markdown {
+		t.Blank()
+	}
+}
+
 // stageGrid has a row for each stage.
 func stageGrid(s *report.Summary, t *layout.Text) {
 	if len(s.Stages) == 0 {
@@ -273,13 +284,7 @@ func stageGrid(s *report.Summary, t *layout.Text) {
 			layout.Cell(g.Throughput.RequestsPerS), layout.Cell(g.Throughput.OutputTokensPerS),
 			layout.Cell(l.TTFT.P50), layout.Cell(l.TTFT.P95), layout.Cell(l.TPOT.P50), layout.Cell(l.TPOT.P95)})
 	}
-	if t.Markdown {
-		t.Blank()
-	}
-	t.Grid(rows, 8)
-	if !t.Markdown {
-		t.Blank()
-	}
+	section(t, rows)
 }
 
 func goodputText(s *report.Summary) string {
@@ -291,7 +296,7 @@ func goodputText(s *report.Summary) string {
 			verdict = "SLO met"
 		}
 	}
-	share := percent(g.Attainment)
+	share := layout.PercentCell(g.Attainment)
 	if ci, ok := s.CI95["goodput.attainment"]; ok {
 		share += fmt.Sprintf(" (%s to %s)", layout.Percent(ci[0]), layout.Percent(ci[1]))
 	}
@@ -311,10 +316,10 @@ func gpuText(s *report.Summary) string {
 		parts = append([]string{"busy –"}, parts...)
 	}
 	if y.KVBlocks != nil {
-		parts = append(parts, fmt.Sprintf("KV %s (at most %s of %d blocks)", percent(y.KVUsage.Mean),
-			percent(y.KVUsage.Max), *y.KVBlocks))
+		parts = append(parts, fmt.Sprintf("KV %s (at most %s of %d blocks)", layout.PercentCell(y.KVUsage.Mean),
+			layout.PercentCell(y.KVUsage.Max), *y.KVBlocks))
 		if e := y.KVUsage.ReservedMean; e != nil && *e > 0 {
-			parts = append(parts, percent(e)+" reserved and empty")
+			parts = append(parts, layout.PercentCell(e)+" reserved and empty")
 		}
 	}
 	parts = append(parts, fmt.Sprintf("%d preemptions", y.Preemptions))
@@ -329,14 +334,6 @@ func values(s *report.Summary, line report.Line) (texts []string) {
 		}
 	}
 	return texts
-}
-
-// percent writes a fraction, a dash if it is unknown.
-func percent(fraction *float64) string {
-	if fraction == nil {
-		return "–"
-	}
-	return layout.Percent(*fraction)
 }
 
 // lossText tells where GPU time goes, if any is lost but to idling.
@@ -380,10 +377,11 @@ func gapText(s *report.Summary) string {
 
 // offloadText describes the tiers in a line.
 func offloadText(o *report.Offload) string {
-	text := fmt.Sprintf("%s of prompt tokens loaded, in %s ms on average", percent(o.HitRate), layout.Cell(o.LoadMs))
+	text := fmt.Sprintf("%s of prompt tokens loaded, in %s ms on average", layout.PercentCell(o.HitRate),
+		layout.Cell(o.LoadMs))
 	for _, t := range o.Tiers {
 		text += fmt.Sprintf("; %s: %.3g GB in, %.3g GB out, link busy %s", t.Name, float64(t.StoredBytes)/1e9,
-			float64(t.LoadedBytes)/1e9, percent(t.LinkBusyFraction))
+			float64(t.LoadedBytes)/1e9, layout.PercentCell(t.LinkBusyFraction))
 	}
 	return text
 }
