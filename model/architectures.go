@@ -13,7 +13,7 @@ func (c *config) llm() LLM {
 	case "mixtral", "minimax_m2", "gpt_oss":
 		c.dense(&m)
 		if kind == "minimax_m2" {
-			m.Unfused = UnfusedKernels{LayerSeconds: 25e-6, TokenSeconds: 150e-9} // as in the catalogue
+			m.Unfused = UnfusedKernels{LayerSeconds: 25e-6, TokenSeconds: 150e-9} // as in the catalog
 		}
 		m.Experts = c.number("num_local_experts")
 		m.TopK = c.number("num_experts_per_tok", "experts_per_token")

@@ -26,7 +26,7 @@
 //
 // [DivideStages] divides a step among pipeline stages: by layers, with the output head on the last stage.
 //
-// All timers answer for sequences of iterations at once, see [StepTimer]. Step times are integers in femtoseconds.
+// All timers can compute a sequence of iterations at once, see [StepTimer]. Step times are integers in femtoseconds.
 // Floating point occurs only during construction and, with every product rounded, in tables; results are the same
 // on all platforms.
 //

@@ -10,7 +10,7 @@ import (
 	"clifftop/model/catalog"
 )
 
-// deploy returns a catalogue model on a catalogue GPU.
+// deploy returns a catalog model on a catalog GPU.
 func deploy(t testing.TB, llm, gpu string, o model.Options) *model.Deployment {
 	t.Helper()
 	m, err := catalog.LLM(llm)

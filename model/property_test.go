@@ -11,7 +11,7 @@ import (
 	"clifftop/sim/clock"
 )
 
-// drawLLM returns a model of random dimensions, or one of the catalogue.
+// drawLLM returns a model of random dimensions, or one of the catalog.
 func drawLLM(t *rapid.T) model.LLM {
 	if rapid.Bool().Draw(t, "catalogue") {
 		return rapid.SampledFrom(catalog.LLMs()).Draw(t, "llm")

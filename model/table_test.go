@@ -134,7 +134,7 @@ func TestTableRuns(t *testing.T) {
 			k := rapid.IntRange(0, min(n, 5000)-1).Draw(t, "k")
 			later := model.Batch{Decodes: decodes, Context: b.Context + int64(k)*int64(decodes)}
 			if single, _, _ := table.Span(&later); single != first+int64(k)*slope {
-				t.Fatalf("iteration %d of %d takes %d, the run says %d + %d·%d", k, n, single, first, k, slope)
+				t.Fatalf("iteration %d of %d takes %d, the span gives %d + %d·%d", k, n, single, first, k, slope)
 			}
 		}
 	})

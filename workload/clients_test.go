@@ -19,7 +19,7 @@ func mustClients(t *testing.T, src Source, kinds ...ClientSpec) Source {
 	return c
 }
 
-// attempt is an attempt that a test has answered, and whether its client tries again.
+// attempt is an attempt that a test has ended, and whether its client retries.
 type attempt struct {
 	Request
 	end   End

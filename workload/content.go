@@ -27,8 +27,8 @@ const (
 	blockDomain  = 0x9e3779b97f4a7c15
 )
 
-// AnswerID returns the identity of the output of a request of a session; turn counts from 0.
-func AnswerID(session, turn int32) uint64 {
+// OutputID returns the identity of the output of a request of a session; turn counts from 0.
+func OutputID(session, turn int32) uint64 {
 	return mix(mix(answerDomain<<32|uint64(uint32(session))) ^ uint64(uint32(turn)))
 }
 
@@ -68,7 +68,7 @@ func chain(parent, segment, piece uint64) uint64 {
 }
 
 // Text appends the segments of all tokens of r to to: those of its content, truncated to the prompt, then the
-// tokens unique to the prompt, then the output ([AnswerID] in a session).
+// tokens unique to the prompt, then the output ([OutputID] in a session).
 func (r *Request) Text(to []Segment) []Segment {
 	left := r.InputTokens
 	if r.Content != nil {
@@ -88,7 +88,7 @@ func (r *Request) Text(to []Segment) []Segment {
 	}
 	answer := ^unique
 	if r.Session != 0 {
-		answer = AnswerID(r.Session, r.Turn)
+		answer = OutputID(r.Session, r.Turn)
 	}
 	return append(to, Segment{ID: answer, Tokens: r.OutputTokens})
 }
@@ -111,7 +111,7 @@ func (r *Request) PrefixHash(tokens int32) uint64 {
 // the chain of all tokens up to its end.
 //
 // The tokens of a sequence are its prompt (the segments of its content, then tokens unique to the request) and its
-// output, which is a segment of its own ([AnswerID] in a session). A later turn that repeats prompt and output as
+// output, which is a segment of its own ([OutputID] in a session). A later turn that repeats prompt and output as
 // segments therefore shares their blocks. All attempts of a request have the same tokens.
 type BlockKeys struct {
 	segments  []Segment // of the content, after the current one
@@ -141,7 +141,7 @@ func NewBlockKeys(r *Request, blockSize int32) BlockKeys {
 	}
 	k.answer, k.shareable = ^k.unique, r.SharesAnswer()
 	if r.Session != 0 {
-		k.answer = AnswerID(r.Session, r.Turn)
+		k.answer = OutputID(r.Session, r.Turn)
 	}
 	if r.Content != nil {
 		k.segments = r.Content.Segments

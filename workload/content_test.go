@@ -39,11 +39,11 @@ func TestText(t *testing.T) {
 		{"no content", Request{ID: 7, InputTokens: 10, OutputTokens: 4},
 			[]Segment{{UniqueID(7), 10}, {^UniqueID(7), 4}}},
 		{"content and more", Request{ID: 7, InputTokens: 60, OutputTokens: 4, Content: content, Session: 3, Turn: 1},
-			[]Segment{{1, 30}, {2, 20}, {UniqueID(7), 10}, {AnswerID(3, 1), 4}}},
+			[]Segment{{1, 30}, {2, 20}, {UniqueID(7), 10}, {OutputID(3, 1), 4}}},
 		{"prompt ends in the content", Request{ID: 7, InputTokens: 30, OutputTokens: 4, Content: content, Session: 3},
-			[]Segment{{1, 30}, {AnswerID(3, 0), 4}}},
+			[]Segment{{1, 30}, {OutputID(3, 0), 4}}},
 		{"prompt cuts the content", Request{ID: 7, InputTokens: 40, OutputTokens: 4, Content: content, Session: 3},
-			[]Segment{{1, 30}, {2, 10}, {AnswerID(3, 0), 4}}},
+			[]Segment{{1, 30}, {2, 10}, {OutputID(3, 0), 4}}},
 	} {
 		if got := c.r.Text(nil); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -66,7 +66,7 @@ func TestBlockKeysTellTexts(t *testing.T) {
 			r := Request{ID: id, Session: 1, Turn: rapid.Int32Range(0, 2).Draw(t, "turn"), Content: &Content{}}
 			for range rapid.IntRange(0, 4).Draw(t, "segments") {
 				r.Content.Segments = append(r.Content.Segments, Segment{
-					ID: rapid.SampledFrom([]uint64{1, 2, AnswerID(1, 0), AnswerID(1, 1)}).Draw(t, "segment"),
+					ID: rapid.SampledFrom([]uint64{1, 2, OutputID(1, 0), OutputID(1, 1)}).Draw(t, "segment"),
 					Tokens: rapid.SampledFrom([]int32{0, 1, 3, 4, 5, 8, 9, size * BlockRun, size*BlockRun + 1,
 						700}).Draw(t, "tokens"),
 				})

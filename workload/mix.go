@@ -226,7 +226,7 @@ func (c *classMix) send(ref int32, at clock.Time) Request {
 		c.counts.Overlaps++
 	}
 	v.requests++
-	k.addOutput(v, AnswerID(v.number, v.sent))
+	k.addOutput(v, OutputID(v.number, v.sent))
 	v.sent++
 	if k.nextTurn(v, &c.counts) && c.open && k.conversations.gap {
 		c.plan(v.number, at.Add(k.wait(v, v.turn)))
@@ -235,7 +235,7 @@ func (c *classMix) send(ref int32, at clock.Time) Request {
 }
 
 // Done continues the conversation, or lets the user begin another one. A conversation that waits for outputs ends
-// when a turn is not answered.
+// when a turn gets no output.
 func (c *classMix) Done(r *Request, end End) bool {
 	if !c.open {
 		c.userDone(r, end)
@@ -292,7 +292,7 @@ type FollowUp struct {
 	Content                   *Content
 }
 
-// ConversationSource is a source that can list its traffic without a system that answers.
+// ConversationSource is a source that can list its traffic without a system that serves it.
 type ConversationSource interface {
 	Source
 	// NextConversation returns the next request with all follow-ups of its conversation. It replaces Next and Done.

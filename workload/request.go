@@ -33,7 +33,7 @@ type Content struct {
 
 // Segment is a run of tokens from one text.
 type Segment struct {
-	// ID identifies the text. [SegmentID] makes one from a name, [AnswerID] from an earlier output of the session.
+	// ID identifies the text. [SegmentID] makes one from a name, [OutputID] from an earlier output of the session.
 	ID uint64
 	// Tokens is the length, at least 1.
 	Tokens int32

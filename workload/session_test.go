@@ -63,7 +63,7 @@ func TestTurnsGrow(t *testing.T) {
 			whole := last
 			whole.InputTokens += last.OutputTokens // prompt and output
 			whole.Content = &Content{Segments: append(slices.Clone(last.Content.Segments),
-				Segment{AnswerID(last.Session, last.Turn), last.OutputTokens})}
+				Segment{OutputID(last.Session, last.Turn), last.OutputTokens})}
 			if a, b := keysOf(&whole, 10), keysOf(&r, 10); !slices.Equal(a, b[:len(a)]) {
 				t.Fatalf("turn %d does not repeat the one before", i)
 			}
@@ -168,7 +168,7 @@ func TestTurnGaps(t *testing.T) {
 		7 * clock.Second: 7 * clock.Second} {
 		list := drain(mustNew(t, s, 1), 3, service)
 		if gap := list[1].Arrival.Sub(list[0].Arrival); gap != want {
-			t.Errorf("answers after %v: gap %v, want %v", service, gap, want)
+			t.Errorf("outputs after %v: gap %v, want %v", service, gap, want)
 		}
 	}
 }
@@ -222,7 +222,7 @@ func TestThinkingIsDropped(t *testing.T) {
 			whole := a
 			whole.InputTokens += a.OutputTokens
 			whole.Content = &Content{Segments: append(slices.Clone(a.Content.Segments),
-				Segment{AnswerID(a.Session, a.Turn), a.OutputTokens})}
+				Segment{OutputID(a.Session, a.Turn), a.OutputTokens})}
 			shared := 0
 			for n, key := range keysOf(&b, 10) {
 				if k := keysOf(&whole, 10); n < len(k) && k[n] == key {

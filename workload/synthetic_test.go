@@ -212,7 +212,7 @@ func TestPrefix(t *testing.T) {
 			t.Fatalf("request %d leads with %+v", i, g)
 		}
 		if r.OutputTokens != plain[i].OutputTokens {
-			t.Fatalf("request %d: prompts changed answers", i)
+			t.Fatalf("request %d: prompts changed output lengths", i)
 		}
 	}
 	src := mustNew(t, Spec{Arrivals: s.Arrivals, Input: s.Input, Output: s.Output,

@@ -117,7 +117,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("%v %v", types, rows)
 	}
 	if !strings.Contains(messages.String(), "trace.parquet: 2 rows") {
-		t.Errorf("it says %q", messages.String())
+		t.Errorf("standard error: %q", messages.String())
 	}
 	var out bytes.Buffer
 	if err := run([]string{"-"}, strings.NewReader("a,b\n1,2\n"), &out, nil); err != nil || out.Len() == 0 {

@@ -132,7 +132,7 @@ func unpack(t *testing.T, data []byte, windows bool) (list []string) {
 		t.Fatal(err)
 	}
 	if !z.ModTime.IsZero() || z.Name != "" {
-		t.Errorf("gzip says %q, %v", z.Name, z.ModTime)
+		t.Errorf("gzip header: %q, %v", z.Name, z.ModTime)
 	}
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()

@@ -70,7 +70,7 @@ func TestLists(t *testing.T) {
 	}
 	GPUs()[0].Name = "changed"
 	if GPUs()[0].Name == "changed" {
-		t.Error("a caller can change the catalogue")
+		t.Error("a caller can change the catalog")
 	}
 	// No name or alias may stand for two records.
 	seen := map[string]string{}
@@ -230,7 +230,7 @@ func TestBorrowedName(t *testing.T) {
 	}
 	whole, err := ReadGPU("h100.yaml", data)
 	if err != nil || whole.Calibrated != model.Calibrated {
-		t.Errorf("the catalogue's own record is %v, %v", whole.Calibrated, err)
+		t.Errorf("the catalog's own record is %v, %v", whole.Calibrated, err)
 	}
 	bare, _, _ := strings.Cut(string(data), "kernels:")
 	g, err := ReadGPU("h100.yaml", []byte(bare))

@@ -223,7 +223,7 @@ func draw(t *rapid.T, id int64) *workload.Request {
 		r.Turn = rapid.Int32Range(0, 2).Draw(t, "turn")
 		for k := range r.Turn {
 			s = append(s, workload.Segment{ID: uint64(100*r.Session + k), Tokens: 5},
-				workload.Segment{ID: workload.AnswerID(r.Session, k), Tokens: length.Draw(t, "earlier answer")})
+				workload.Segment{ID: workload.OutputID(r.Session, k), Tokens: length.Draw(t, "earlier answer")})
 		}
 		s = append(s, workload.Segment{ID: uint64(100*r.Session + r.Turn), Tokens: 5})
 	} else {

@@ -49,13 +49,13 @@ func (a *pass) room() float64 {
 	return float64(a.v.FreeBlocks())*float64(a.page) - a.reserved
 }
 
-// whole rounds tokens down to pages.
+// whole returns tokens rounded down to a multiple of the page size.
 func (a *pass) whole(tokens int32) int32 { return tokens / a.page * a.page }
 
-// charge reserves what a request of the batch takes besides its blocks; answer is 0 for a cut prompt.
-func (a *pass) charge(s Seq, tokens, answer int32) {
+// charge reserves the tokens that a request of the batch needs besides its blocks; output is 0 for a cut prompt.
+func (a *pass) charge(s Seq, tokens, output int32) {
 	pages := (tokens + a.page - 1) / a.page * a.page
-	a.reserved += float64(answer + a.page)
+	a.reserved += float64(output + a.page)
 	a.chunk -= pages
 	a.input -= pages
 	a.batch = append(a.batch, s)

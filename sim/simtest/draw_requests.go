@@ -107,7 +107,7 @@ func (w *writer) request() (r workload.Request) {
 		r.InputTokens = int32(r.Content.Tokens())
 		r.Session, r.Turn = int32(k)+1, s.turns
 		s.segments = append(s.segments[:len(s.segments):len(s.segments)],
-			workload.Segment{ID: workload.AnswerID(r.Session, r.Turn), Tokens: r.OutputTokens})
+			workload.Segment{ID: workload.OutputID(r.Session, r.Turn), Tokens: r.OutputTokens})
 		s.turns++
 	}
 	return r

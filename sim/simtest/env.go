@@ -240,7 +240,7 @@ func (e *Env) segment(args *arguments, text string) (s workload.Segment) {
 			args.fault("content: %q: there is no request %s with a session", text, answer)
 			return s
 		}
-		s.ID = workload.AnswerID(e.requests[i].Session, e.requests[i].Turn)
+		s.ID = workload.OutputID(e.requests[i].Session, e.requests[i].Turn)
 	}
 	return s
 }

@@ -9,7 +9,7 @@ import (
 // conversations tracks the sessions of a replay: follow-ups and overlapping requests.
 type conversations struct {
 	waiting     map[int64]followers // by the ID of the request that they wait for
-	pending     pq.Queue[followers] // answered, by the send time of the next turn
+	pending     pq.Queue[followers] // completed, by the send time of the next turn
 	inFlight    map[int32]int32     // requests of each session in the system
 	overlapping int64
 }
@@ -60,7 +60,7 @@ func (c *conversations) sent(r *Row) {
 	}
 }
 
-// answered schedules the turn that waited for the request, unless that is after the end of the traffic.
+// answered schedules the turn that waited for the output of the request, unless that is after the end of the traffic.
 func (c *conversations) answered(r *workload.Request, at, end clock.Time) {
 	if r.Session != 0 {
 		if n := c.inFlight[r.Session]; n > 1 {

@@ -65,7 +65,7 @@ func TestLoop(t *testing.T) {
 				}
 				texts[g.ID] = pass
 			}
-			if r.Turn > 0 && r.Content.Segments[1].ID != workload.AnswerID(r.Session, r.Turn-1) {
+			if r.Turn > 0 && r.Content.Segments[1].ID != workload.OutputID(r.Session, r.Turn-1) {
 				t.Fatalf("row %d does not continue its own session", i)
 			}
 		}

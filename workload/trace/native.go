@@ -167,7 +167,7 @@ func parseContent(b []byte, r *workload.Request, limit int32) (*workload.Content
 				return nil, faulty(Prefix, part, "refers to an output that does not exist",
 					"at most as many @out as earlier turns")
 			}
-			s.ID = workload.AnswerID(r.Session, turn)
+			s.ID = workload.OutputID(r.Session, turn)
 		case len(name) == 17 && name[0] == '#':
 			id, err := strconv.ParseUint(string(name[1:]), 16, 64)
 			if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Source replays a trace as a [workload.Source]. Rows arrive at their recorded times, whether or not earlier turns
-// of their session have been answered. The follow-ups of a row wait for outputs.
+// of their session have been completed. The follow-ups of a row wait for outputs.
 type Source struct {
 	*Transformed
 	next Row

@@ -41,7 +41,7 @@ func synthetic(t testing.TB, n int64, tick clock.Duration, sessions bool) Opener
 			r.Session, r.Turn = int32(r.ID/4)+1, int32(r.ID%4)
 			c := &workload.Content{Segments: []workload.Segment{{ID: 5, Tokens: 2}}}
 			if r.Turn > 0 {
-				c.Segments = append(c.Segments, workload.Segment{ID: workload.AnswerID(r.Session, r.Turn-1), Tokens: 3})
+				c.Segments = append(c.Segments, workload.Segment{ID: workload.OutputID(r.Session, r.Turn-1), Tokens: 3})
 			}
 			r.Content = c
 		}
@@ -167,7 +167,7 @@ func TestSuperpose(t *testing.T) {
 			t.Fatalf("copies %d and %d share a text", was, c)
 		}
 		texts[id] = c
-		if r.Turn > 0 && r.Content.Segments[1].ID != workload.AnswerID(r.Session, r.Turn-1) {
+		if r.Turn > 0 && r.Content.Segments[1].ID != workload.OutputID(r.Session, r.Turn-1) {
 			t.Fatalf("session %d loses its answer", r.Session)
 		}
 	}

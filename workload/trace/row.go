@@ -5,7 +5,7 @@ import "clifftop/workload"
 // Row is a row of a trace: a request and its follow-ups.
 type Row struct {
 	workload.Request
-	// Then are requests of the same session. Each is sent when the previous one has been answered and its wait is
+	// Then are requests of the same session. Each is sent when the previous one is complete and its wait is
 	// over.
 	Then []Turn
 }

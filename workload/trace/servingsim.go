@@ -10,7 +10,7 @@ import (
 
 // servingSim is the layout of LLMServingSim: JSON lines of two kinds, which may be mixed. A flat line is a request
 // with input_toks, output_toks, arrival_time_ns and optionally the token IDs. A line with sub_requests is an
-// agent's session: each part is sent when the previous one has been answered and its tool has run for
+// agent's session: each part is sent when the previous one is complete and its tool has run for
 // tool_duration_ns. Prompts share their common leading tokens in blocks.
 type servingSim struct {
 	request  requestReader

@@ -296,8 +296,8 @@ func separateContent(content *workload.Content, domain uint64, old, session, ans
 		id := workload.Hash(domain, s.ID)
 		if old != 0 {
 			for turn := range answers {
-				if s.ID == workload.AnswerID(old, turn) {
-					id = workload.AnswerID(session, turn)
+				if s.ID == workload.OutputID(old, turn) {
+					id = workload.OutputID(session, turn)
 				}
 			}
 		}

@@ -196,7 +196,7 @@ func TestOwn(t *testing.T) {
 		rows[0].Priority != -1 || rows[1].Class != 2 {
 		t.Errorf("rows %+v", rows)
 	}
-	if s := last.Content.Segments; s[2].ID != workload.AnswerID(1, 0) || s[4].ID != workload.AnswerID(1, 1) ||
+	if s := last.Content.Segments; s[2].ID != workload.OutputID(1, 0) || s[4].ID != workload.OutputID(1, 1) ||
 		s[0].ID != workload.SegmentID("sys") {
 		t.Errorf("content %+v", s)
 	}
@@ -272,7 +272,7 @@ func TestChainedRows(t *testing.T) {
 		rows[0].Then[1].InputTokens != 22 || rows[2].Turn != 3 {
 		t.Fatalf("%+v", rows)
 	}
-	if got, want := rows[0].Then[1].Content.Segments[4].ID, workload.AnswerID(rows[0].Session, 1); got != want {
+	if got, want := rows[0].Then[1].Content.Segments[4].ID, workload.OutputID(rows[0].Session, 1); got != want {
 		t.Errorf("the previous answer is %x, want %x", got, want)
 	}
 	var b bytes.Buffer

@@ -131,12 +131,12 @@ func appendContent(b []byte, r *workload.Request) []byte {
 		return b
 	}
 	segments := r.Content.Segments
-	answers := answersAtEnd(r)
+	answers := outputsAtEnd(r)
 	for i, s := range segments {
 		if i > 0 {
 			b = append(b, '|')
 		}
-		if answers > 0 && s.ID == workload.AnswerID(r.Session, r.Turn-answers) {
+		if answers > 0 && s.ID == workload.OutputID(r.Session, r.Turn-answers) {
 			b = append(b, answerName...)
 			answers--
 		} else {
@@ -151,8 +151,8 @@ func appendContent(b []byte, r *workload.Request) []byte {
 	return b
 }
 
-// answersAtEnd returns n if the content holds exactly the session's latest n outputs in order; otherwise 0.
-func answersAtEnd(r *workload.Request) int32 {
+// outputsAtEnd returns n if the content holds exactly the session's latest n outputs in order; otherwise 0.
+func outputsAtEnd(r *workload.Request) int32 {
 	if r.Session == 0 {
 		return 0
 	}
@@ -160,7 +160,7 @@ func answersAtEnd(r *workload.Request) int32 {
 	n := int32(0)
 	for _, s := range r.Content.Segments {
 		for turn := range r.Turn {
-			if s.ID != workload.AnswerID(r.Session, turn) {
+			if s.ID != workload.OutputID(r.Session, turn) {
 				continue
 			}
 			if next >= 0 && turn != next {

@@ -36,12 +36,12 @@ func TestMorning(t *testing.T) {
 			says  string
 			holds bool
 		}{
-			{"a fleet for the mean drowns", good(fixed) < .3},
-			{"one for the peak meets the objective", good(peak) > .98},
+			{"a fleet sized for the mean load is overloaded", good(fixed) < .3},
+			{"a fleet sized for the peak meets the objective", good(peak) > .98},
 			{"requests in the system indicate how many replicas are needed", good(concurrent) > .95},
-			{"and save more than a quarter of the GPU hours", of(concurrent, paid) < .75*of(peak, paid)},
+			{"scaling by them saves more than a quarter of the GPU hours", of(concurrent, paid) < .75*of(peak, paid)},
 			{"the queue length does not", good(waiting) < .85},
-			{"and costs more", of(waiting, paid) > 1.2*of(concurrent, paid)},
+			{"scaling by queue length costs more", of(waiting, paid) > 1.2*of(concurrent, paid)},
 			{"stopping idle replicas at once costs less, but latency rises",
 				of(serverless, paid) < of(concurrent, paid) && good(serverless) < good(concurrent)},
 			{"the sooner replicas start, the better", good(quick) > good(concurrent) &&

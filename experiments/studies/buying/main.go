@@ -19,7 +19,7 @@ import (
 //go:embed pairs.yaml
 var pairs []byte
 
-// plans answers all questions, in their order.
+// plans runs the planner for all questions, in their order.
 func plans(ctx context.Context) (names []string, list []*plan.Result, err error) {
 	for _, doc := range bytes.Split(pairs, []byte("\n---\n")) {
 		s, err := scenario.Parse("pairs.yaml", doc)

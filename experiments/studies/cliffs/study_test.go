@@ -58,13 +58,13 @@ func fallsAndDoesNot(t *testing.T, base, control *runs) {
 		return // the fall is not in the output rate
 	}
 	if b.Collapse == nil || b.Collapse.Value != after {
-		t.Errorf("a sweep says of the base: collapse %+v", b.Collapse)
+		t.Errorf("base: the sweep reports collapse %+v", b.Collapse)
 	}
 	if b.FirstLimit == nil || b.FirstLimit.Resource != "kv" {
-		t.Errorf("a sweep says of the base: first limit %+v", b.FirstLimit)
+		t.Errorf("base: the sweep reports first limit %+v", b.FirstLimit)
 	}
 	if b.Peak == nil || b.Peak.Value != before || b.Peak.AtEdge {
-		t.Errorf("a sweep says of the base: peak %+v", b.Peak)
+		t.Errorf("base: the sweep reports peak %+v", b.Peak)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestLiteral(t *testing.T) {
 		t.Errorf("signs of the base %+v, of the control %+v", b.WarningSigns, control.curve().WarningSigns)
 	}
 	if rule, seen := predicted(base, control, after); rule > seen || seen > .5 {
-		t.Errorf("the base has %.2f of the control's throughput, the rule says no less than %.2f", seen, rule)
+		t.Errorf("the base has %.2f of the control's throughput, the rule predicts at least %.2f", seen, rule)
 	}
 	if lost, more := spent(t, base, "GPU time: lost cache"), spent(t, control, "GPU time: lost cache"); lost < .6 ||
 		more > .1 {
@@ -191,7 +191,7 @@ func TestLiteralFloor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Of a request prompt and answer-1 tokens are computed.
+	// A request computes its prompt tokens and its output tokens less one.
 	law := budget / e.Seconds * (prompt + answer) / (prompt + answer - 1)
 	if x := r[0].throughput(200)[0]; math.Abs(x/law-1) > .03 {
 		t.Errorf("200 users have %.0f tokens/s, full iterations of %.1f ms make %.0f", x, 1e3*e.Seconds, law)
@@ -217,7 +217,7 @@ func TestPreempt(t *testing.T) {
 		t.Errorf("%.3f of the tokens are computed again at 50 users", again)
 	}
 	if rule, seen := predicted(base, control, after); rule > seen || seen > .85 {
-		t.Errorf("the base has %.2f of the control's throughput, the rule says no less than %.2f", seen, rule)
+		t.Errorf("the base has %.2f of the control's throughput, the rule predicts at least %.2f", seen, rule)
 	}
 	if b := base.curve(); !hasSign(b, "recompute") || hasSign(control.curve(), "recompute") {
 		t.Errorf("signs of the base %+v, of the control %+v", b.WarningSigns, control.curve().WarningSigns)
@@ -261,7 +261,7 @@ func TestFleet(t *testing.T) {
 		t.Errorf("%.3f of the tokens are computed again, with %s %.3f", again, control.name, more)
 	}
 	if rule, seen := predicted(base, control, after); rule > seen || seen > .85 {
-		t.Errorf("the base has %.2f of the control's throughput, the rule says no less than %.2f", seen, rule)
+		t.Errorf("the base has %.2f of the control's throughput, the rule predicts at least %.2f", seen, rule)
 	}
 	if f := c.factor(means(base)); math.Abs(f-1) > .05 {
 		t.Errorf("%g servers have %.3g times what was published", c.copies, 1/f)

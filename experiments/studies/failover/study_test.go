@@ -39,17 +39,17 @@ func TestOneOfFour(t *testing.T) {
 		}{
 			{"below (n − 1)/n three replicas suffice once the router notices the loss", of(patient).recovered() < 60 &&
 				of(leaving).recovered() < 60 && of(blind).recovered() < 60 && of(cut).recovered() < 60},
-			{"above, a queue stays until the fourth is back", loaded(patient).recovered() > outage &&
+			{"above that load, a queue remains until the fourth replica is back", loaded(patient).recovered() > outage &&
 				!math.IsInf(loaded(patient).recovered(), 1)},
 			{"clients that wait lose requests", of(patient).unserved() > 0 && of(cut).unserved() > 0},
 			{"clients that retry lose none", of(leaving).unserved() == 0},
 			{"but above (n − 1)/n fleets with retries never recover", math.IsInf(loaded(leaving).recovered(), 1) &&
 				loaded(leaving).goodIn(900, 1100) < .05},
-			{"a budget for retries heals that", loaded(budgeted).recovered() < 2*outage},
+			{"with a retry budget they recover", loaded(budgeted).recovered() < 2*outage},
 			{"draining a replica has no effect on requests", of(drain).unserved() == 0 && of(drain).recovered() == 0},
-			{"a router that looks at loads finds its way round a slow replica", during(of(aware)) > .98},
-			{"one that does not is worse off than with a dead one", during(of(slow)) < during(of(blind))-.1},
-			{"the fewest outstanding requests are those of the dead",
+			{"a router that uses load avoids a slow replica", during(of(aware)) > .98},
+			{"with another router a slow replica is worse than a failed one", during(of(slow)) < during(of(blind))-.1},
+			{"a failed replica has the fewest outstanding requests and attracts traffic",
 				of(patient).unserved() > 1.5*of(blind).unserved()},
 		} {
 			if !c.holds {
