@@ -5,8 +5,8 @@ import (
 	"clifftop/sim/clock"
 )
 
-// blockSchedule counts sequences by the steps of the cohort at which they take a block: each member takes one
-// in every round of as many steps as a block has tokens, at the steps of its residue.
+// blockSchedule counts sequences by the cohort steps at which they take a block. A block holds as many tokens as there
+// are residues. In that many steps each member takes one block, at the step of its residue.
 type blockSchedule struct {
 	need    []int32 // members by residue
 	members int
@@ -15,7 +15,7 @@ type blockSchedule struct {
 // residueAt is step modulo the block size.
 func (t *blockSchedule) residueAt(step int64) int { return int(step % int64(len(t.need))) }
 
-// at is the number of members that take a block in the step.
+// at returns the number of members that take a block in the step.
 func (t *blockSchedule) at(step int64) int { return int(t.need[t.residueAt(step)]) }
 
 // add counts n more members of the residue.
@@ -24,7 +24,7 @@ func (t *blockSchedule) add(residue, n int32) {
 	t.members += int(n)
 }
 
-// over is the number of blocks that the members take in n steps from the given one on.
+// over returns the number of blocks that the members take in n steps, beginning with the given one.
 func (t *blockSchedule) over(step int64, n int) int {
 	size := len(t.need)
 	total := n / size * t.members
@@ -38,8 +38,7 @@ func (t *blockSchedule) over(step int64, n int) int {
 	return total
 }
 
-// within is the number of steps from the given one on, at most limit, for which free blocks
-// suffice.
+// within returns for how many steps, beginning with the given one and at most limit, the free blocks suffice.
 func (t *blockSchedule) within(step int64, free, limit int) int {
 	if t.members == 0 {
 		return limit
@@ -62,8 +61,8 @@ func (t *blockSchedule) within(step int64, free, limit int) int {
 	return n
 }
 
-// femtos integrates the referenced blocks over the iterations of p, where used is their number
-// in iteration 0 and step the cohort step that iteration 1 makes.
+// femtos returns the integral of the referenced blocks over the iterations of p, in block-femtoseconds. used is the
+// number of blocks in iteration 0, and step the cohort step that iteration 1 makes.
 func (t *blockSchedule) femtos(used int, p *clock.Progression, step int64) clock.Uint128 {
 	var sum clock.Uint128
 	size, n := len(t.need), p.N
@@ -104,7 +103,7 @@ func (t *blockSchedule) femtos(used int, p *clock.Progression, step int64) clock
 	return sum
 }
 
-// Members of the cohort are filed by the steps at which they take a new block.
+// The members of the cohort in the block schedules, by the steps at which they take a new block.
 
 // enterSchedule files sequence i under the residue of the steps at which it takes a new block.
 func (k *space) enterSchedule(i int32) {
@@ -115,15 +114,15 @@ func (k *space) enterSchedule(i int32) {
 	c.link(i)
 }
 
-// leaveSchedule undoes enterSchedule.
+// leaveSchedule is the inverse of enterSchedule.
 func (k *space) leaveSchedule(i int32) {
 	s, c := k.seqs.at(i), k.members
 	k.delist(s)
 	c.unlink(s)
 }
 
-// enlist counts member s among those that take blocks, and those that were promised them, until its
-// reservation or its promise is used up.
+// enlist counts member s in the schedules of members that take blocks, fill reserved ones or have booked the next one,
+// until its reservation or its booking is used up.
 func (k *space) enlist(s *sequence, i int32) {
 	c := k.members
 	if s.reserved == 0 && s.booking == 0 && k.mostCharged == 0 {
@@ -132,7 +131,7 @@ func (k *space) enlist(s *sequence, i int32) {
 	}
 	size := int64(k.cfg.BlockSize)
 	computed := int64(s.target) + c.steps - s.joined
-	until := c.steps + int64(s.reserved)*size - computed // the step at which no reserved room is left
+	until := c.steps + int64(s.reserved)*size - computed // the step at which its reserved blocks are full
 	s.covered = until > c.steps
 	if s.covered {
 		s.coverage = s.reserved
@@ -156,7 +155,7 @@ func (k *space) enlist(s *sequence, i int32) {
 	}
 }
 
-// delist undoes enlist.
+// delist is the inverse of enlist.
 func (k *space) delist(s *sequence) {
 	c := k.members
 	if s.covered {
@@ -175,7 +174,7 @@ func (k *space) delist(s *sequence) {
 	s.covered, s.bookedNext, s.growing = false, false, false
 }
 
-// refile counts anew the members whose reservation or promise is used up by now.
+// refile updates the schedules for members whose reservation or booking is used up.
 func (k *space) refile() {
 	c := k.members
 	for c.refiling.Len() > 0 && c.refiling.Top().Key <= c.steps {

@@ -29,24 +29,24 @@ func check(e *Engine) error {
 	return nil
 }
 
-// census is what running sequences come to, counted one by one.
+// census is the sums over the running sequences, counted one by one.
 type census struct {
 	running, prefills, drafting int
-	remaining                   int64 // answer tokens that they may still be given
+	remaining                   int64 // output tokens that they may still be given
 
 	members       int // of the cohort
 	context       int64
-	takes, booked []int32 // members by residue that take blocks, and that were promised the next one
+	takes, booked []int32 // members that take blocks, and that have booked the next one, by residue
 	empty         int     // reserved blocks of members that hold nothing
 	growing       int     // sequences whose windowed layers still take blocks
 
 	held, windowed int   // blocks of the pool, and those charged for windowed layers
-	owed           int64 // blocks that sequences have grown into and not been given
-	left           int   // blocks promised and not taken
+	owed           int64 // blocks that sequences need for their tokens and do not hold yet
+	left           int   // booked blocks not taken
 }
 
-// count counts the running sequences, and asserts what holds for each by itself. Blocks are counted of those too that
-// are out of the batch while KV is loaded, or kept for others.
+// count counts the running sequences, and asserts the invariants of each. It also counts the blocks of loading and
+// loaded sequences, and those kept for other engines.
 func (k *checker) count() error {
 	size := k.e.cfg.BlockSize
 	k.takes, k.booked = make([]int32, size), make([]int32, size)
@@ -63,7 +63,7 @@ func (k *checker) count() error {
 	return nil
 }
 
-// add counts s.
+// add counts sequence s.
 func (k *checker) add(s *sequence) error {
 	k.running++
 	computed, issued := s.computed, s.issued
@@ -142,7 +142,7 @@ func (k *checker) addBlocks(s *sequence, computed int32) error {
 	return nil
 }
 
-// checkBatch asserts that the running batch has no more sequences than seats, and each is what it is counted as.
+// checkBatch asserts that the running batch has at most MaxNumSeqs sequences, and that its counts are right.
 func (k *checker) checkBatch() error {
 	switch {
 	case k.running != k.e.running.size || k.running > k.e.cfg.MaxNumSeqs:
@@ -156,7 +156,8 @@ func (k *checker) checkBatch() error {
 	return nil
 }
 
-// checkOwed asserts that blocks owed to the cohort, and charged for windowed layers, are those of the sequences.
+// checkOwed asserts that the blocks owed to the cohort, and those charged for windowed layers, are the sums over the
+// sequences.
 func (k *checker) checkOwed() error {
 	switch {
 	case k.owed != int64(k.c.debt):
@@ -168,8 +169,8 @@ func (k *checker) checkOwed() error {
 	return nil
 }
 
-// checkRemaining asserts that the tokens to come are those of the sequences, and that each member of the cohort is in a
-// group of members whose last tokens came from the same iteration.
+// checkRemaining asserts that the remaining output tokens are the sum over the sequences, and that each member of the
+// cohort is in a group of members whose last tokens came from the same iteration.
 func (k *checker) checkRemaining() error {
 	if k.remaining != k.e.running.remaining || k.e.ahead.N == 0 && k.e.groups.size() != 0 &&
 		k.e.groups.size() != k.c.size-k.e.lagging {
@@ -179,7 +180,8 @@ func (k *checker) checkRemaining() error {
 	return nil
 }
 
-// checkPool asserts that every block is either free or held.
+// checkPool asserts that every block of the pool is either free or held, and that empty, booked and host blocks are
+// counted right.
 func (k *checker) checkPool() error {
 	switch {
 	case k.e.space.hosted < 0 || k.e.space.hosted > k.e.cfg.HostBlocks:
@@ -197,7 +199,7 @@ func (k *checker) checkPool() error {
 	return nil
 }
 
-// checkSchedules asserts that the cohort takes its blocks at the steps at which its members do.
+// checkSchedules asserts that the block schedules of the cohort are the sums over its members.
 func (k *checker) checkSchedules() error {
 	for i := range k.takes {
 		if k.takes[i] != k.c.takes.need[i] || k.booked[i] != k.c.booked.need[i] {
@@ -208,7 +210,7 @@ func (k *checker) checkSchedules() error {
 	return nil
 }
 
-// checkBudget asserts that no more tokens are scheduled than an iteration may have.
+// checkBudget asserts that an iteration has no more tokens than its budget allows.
 func (k *checker) checkBudget() error {
 	tokens := int64(k.e.it.decodes + k.e.it.drafts)
 	for _, chunk := range k.e.it.chunks {
@@ -220,7 +222,7 @@ func (k *checker) checkBudget() error {
 	return nil
 }
 
-// checkLevels asserts that the reported levels are those of the queue and the batch.
+// checkLevels asserts that the reported levels are the sizes of the queue and of the batch.
 func (k *checker) checkLevels() error {
 	if l := &k.e.levels; l.Waiting < k.e.queue.len() || l.Running != k.e.running.size {
 		return k.e.Broken("levels %+v with %d waiting and %d running", *l, k.e.queue.len(), k.e.running.size)
@@ -249,7 +251,7 @@ func (k *checker) checkInFlight() error {
 	return nil
 }
 
-// checkGPUTime asserts that the sequences alive and those that have ended took what was shared out to them.
+// checkGPUTime asserts that the GPU time of all requests, those that have ended included, is the time shared out.
 func (k *checker) checkGPUTime() error {
 	took := k.e.gpu.took
 	for i, s := range k.e.seqs.items {
@@ -270,7 +272,7 @@ func (k *checker) checkGPUTime() error {
 	return nil
 }
 
-// checkEmpty asserts that an engine that has failed has nothing left.
+// checkEmpty asserts that an engine that has failed has no requests and no blocks in use.
 func (k *checker) checkEmpty() error {
 	if (k.e.levels != event.Levels{Blocked: k.e.levels.Blocked}) || k.e.space.Used() != 0 || k.e.running.size != 0 {
 		return k.e.Broken("replica %d has failed, but %+v and %d blocks are in use", k.e.index, k.e.levels, k.e.space.Used())

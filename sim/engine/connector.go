@@ -10,107 +10,111 @@ import (
 	"clifftop/workload"
 )
 
-// Connector connects the KV pool of a replica with KV elsewhere: with tiers of memory that keep what requests have
-// computed, and with other replicas that compute prompts for this one. The policy has a waiting request loaded before
-// it admits it: blocks for all its known tokens are taken, and the KV is on its way while others run. It is found to be
-// there at the end of the iteration during which it came or, when none runs, at once.
+// Connector loads KV into the pool of an engine and stores KV outside the pool: in tiers, which keep the KV that
+// requests have computed, and on other replicas, which compute prompts for this one.
+//
+// The policy starts the load of a waiting request before it admits the request. The engine then allocates blocks for
+// all known tokens of the request, and transfers the KV while other requests run. The request is admissible after the
+// end of the iteration during which its KV has arrived or, if no iteration runs, at once.
 type Connector struct {
 	// BlockBytes is the size of a KV block, over all GPUs of the replica, in bytes.
 	BlockBytes int64
-	// Tiers keep KV, by the content of the tokens. They are looked up in order, for what is not in the prefix cache,
-	// which has to be on.
+	// Tiers store KV, found by the content of its tokens. They are looked up in order, for tokens that are not in the
+	// prefix cache. They need prefix caching.
 	Tiers []Tier
-	// ChunkBlocks is the number of blocks that the tiers keep as one; 0 is 1.
+	// ChunkBlocks is the number of blocks in a chunk, the unit that tiers store; 0 means 1.
 	ChunkBlocks int32
-	// Fetch says when tokens that the tiers have are loaded, which are at least MinTokens.
+	// Fetch decides whether tokens in the tiers are loaded. Fewer than MinTokens tokens are never loaded.
 	Fetch     Fetch
 	MinTokens int32
 
-	// Handoff says which part of a request the engine serves; nil means all of it, for every request.
+	// Handoff returns which part of a request the engine serves; nil means that it serves every request as a whole.
 	Handoff func(r *workload.Request) Handoff
 	// Links are the bandwidths, in bytes per second, of the links over which KV comes from other replicas.
 	Links []int64
-	// FailLost ends requests whose KV could not be loaded as [event.Failed]; otherwise what is lost is computed.
-	// Clients see that the server failed, and may send the request once more.
+	// FailLost ends requests whose KV could not be loaded as [event.Failed]; otherwise the engine computes the lost KV.
+	// To the clients, the server has failed; they may send the request again.
 	FailLost bool
-	// PullPercent holds KV of other replicas back while the requests that are loaded, or are being loaded, but do not
-	// run have as many percent of the pool; 0 is no limit. DistServe has 5.
+	// PullPercent delays loads from other replicas while the requests that are loading, or loaded and not yet running,
+	// hold at least this percentage of the usable blocks; 0 means no limit. DistServe uses 5.
 	PullPercent int
 }
 
-// Tier is memory that KV goes to and comes back from.
+// Tier is a store of KV outside the pool, such as host memory or a disk.
 type Tier struct {
 	Name string
-	// Chunks is the number of chunks that it has room for, and Eviction the rule by which they go.
+	// Chunks is the capacity in chunks, and Eviction the order in which a full tier evicts them.
 	Chunks   int
 	Eviction kv.Eviction
-	// BytesPerSecond is the bandwidth of its link. Loads and copies to the tier share it; copies go one after the
-	// other, so that all of them together have one share. A load takes Latency longer.
+	// BytesPerSecond is the bandwidth of the link to the tier. Loads and copies to the tier share it. Copies are sent
+	// one after another, so that all copies together have one share. A load takes Latency longer.
 	BytesPerSecond int64
 	Latency        clock.Duration
-	// Persistent says that what is in the tier outlives the engine, whose next life finds it; otherwise it is gone with
-	// it. What was being copied when the engine crashed has not come.
+	// Persistent keeps the content of the tier when the engine stops, for the engine that takes its place; otherwise
+	// the content is lost. Chunks that are still being copied when the engine crashes are lost too.
 	Persistent bool
-	// WriteBack copies to the tier what the level before it evicts, the pool or another tier. Otherwise what
-	// requests compute is written through: the tokens of a prefill when it is complete, all others when the
-	// request leaves the running batch.
+	// WriteBack copies to the tier what the level above it evicts: the pool or another tier. Otherwise what requests
+	// compute is written through: the tokens of a prefill when the prefill is complete, all others when the request
+	// leaves the running batch.
 	WriteBack bool
 }
 
-// Fetch is a rule of when to load what could be computed.
+// Fetch is the rule that decides whether to load KV that could also be computed.
 type Fetch uint8
 
 // The rules.
 const (
-	// FetchFaster loads tokens if that takes less time, over idle links, than an iteration that does nothing but
-	// compute them. Where the slower tiers make it last longer, what they have is left.
+	// FetchFaster loads tokens if that takes less time, over idle links, than an iteration that only computes them. If
+	// the load takes longer, the last tier is left out, and the rule is applied again to the others.
 	FetchFaster Fetch = iota
-	// FetchAlways loads all that there is.
+	// FetchAlways loads all tokens that the tiers hold.
 	FetchAlways
 )
 
-// String is the rule as scenarios name it.
+// String returns the name of the rule in scenario files.
 func (f Fetch) String() string { return [...]string{"faster", "always"}[f] }
 
-// Handoff is what a replica does of a request whose prompt one replica computes and whose answer another one. The first
-// is sent a request of one token.
+// Handoff is the part of a request that a replica serves with disaggregated prefill/decode: one replica computes the
+// prompt and another one the output. The prefill replica is sent a request with an output of one token.
 type Handoff struct {
 	// Lease is how long the blocks of the request are kept after its last token for the engine that loads them, if they
-	// are not released before; 0 keeps none.
+	// are not released before; 0 keeps no blocks.
 	Lease clock.Duration
-	// Ended, where it is not nil, takes the record of the request at its end in the place of client, source and
-	// observer, which are not told of it: the one token is not delivered.
+	// Ended, if it is not nil, receives the record of the request at its end. Client, source and observer are then not
+	// told of the end, because the one token is not delivered.
 	Ended func(rec *event.Record, at clock.Time)
-	// Remote is KV of the prompt that another replica has.
+	// Remote is the KV of the prompt on another replica.
 	Remote Remote
 }
 
-// Remote is KV on another replica.
+// Remote describes KV on another replica.
 type Remote struct {
-	// Tokens is the number of leading tokens whose KV is there; 0 is none.
+	// Tokens is the number of leading tokens whose KV is there; 0 means none.
 	Tokens int32
-	// Layers divides what is to be transferred once the request can be loaded: where the other replica sends each
-	// layer's KV while it computes the next one, only the last of so many layers is left. 0 and 1 send everything then.
+	// Layers divides the bytes that are still to be transferred when the request can be loaded. If the other replica
+	// sends the KV of each layer while it computes the next one, only one part in Layers is left then. 0 and 1 mean
+	// that everything is sent then.
 	Layers int64
-	// Latency is how long it takes before a byte sent has come, and Path the links on the way, as numbers in the
-	// Links of the connector.
+	// Latency is the time from sending a byte to its arrival. Path is the links on the way, as indices of Links in the
+	// connector.
 	Latency clock.Duration
 	Path    []int32
-	// Fails means that it is not there any more, which comes out at the end of the transfer.
+	// Fails means that the KV is no longer there. The engine detects this at the end of the transfer.
 	Fails bool
-	// Read, where it is not nil, is told when the KV has come, so that it need not be kept any more; Gone tells
-	// whether it is not there any more, when the transfer begins and when it ends.
+	// Read, if it is not nil, is called when the KV has arrived, and need not be kept any longer. Lost, if it is not
+	// nil, reports whether the KV is no longer there. It is called when the transfer begins and when it ends.
 	Read func(at clock.Time)
 	Lost func() bool
-	From *Engine // which has it, where that is an engine of the same simulation
-	Via  []int32 // links on the way, beside Path, as numbers of the network of [Transfers]
-	// Renew says that the tokens were computed for this very request, so that computing them is computing them again.
+	From *Engine // the engine that has the KV, if it is in the same simulation
+	Via  []int32 // links on the way, in addition to Path, as numbers of the network of [Transfers]
+	// Again means that the tokens were computed for this very request. If they are computed here, they count as
+	// recomputed.
 	Again bool
 }
 
 func (c *Connector) chunkBlocks() int32 { return max(c.ChunkBlocks, 1) }
 
-// validate reports faults of the connector, and what it does not go with.
+// validate reports errors in the settings of the connector, and features of the engine that it does not support.
 func (c *Connector) validate(cfg *Config) error {
 	found := faults.List{Prefix: "connector: "}
 	want := found.Check
@@ -133,26 +137,27 @@ func (c *Connector) validate(cfg *Config) error {
 	return found.Err()
 }
 
-// connector is what a replica knows of KV elsewhere.
+// connector is the state of the [Connector] of an engine.
 type connector struct {
 	Connector
 	e     *Engine
 	tiers []tier
-	links []int32 // of the engine's network, by their numbers here
-	epoch uint64  // changes when one of the tiers does
+	links []int32 // numbers in the engine's network, by index of Links
+	epoch uint64  // changes with the content of the tiers
 	plan  plan
 
-	handoffs map[int64]Handoff // of requests that are here
-	loads    []*load           // on their way or not yet found to be there, in order of their start
+	handoffs map[int64]Handoff // of requests in the engine, by request ID
+	loads    []*load           // in transfer, or arrived and not yet received; in order of their start
 	serials  int64
-	parked   []int32 // sequences that are loading or loaded, in that order
+	parked   []int32 // sequences that are loading or loaded, in order of their loads
 	leases   []*lease
-	due      bool // something is to be seen at the next boundary
-	ended    bool // the engine has crashed: nothing more is stored
+	due      bool // receive has work at the next boundary
+	ended    bool // the engine has crashed: it stores no more KV
 }
 
-// newConnector returns the connector of an engine that takes the place of another one, or of none; nil without
-// [Config.Connector]. All that the engine calls of it at admissions, iterations and releases does nothing then.
+// newConnector returns the connector of an engine, or nil without [Config.Connector]. before is the engine whose place
+// it takes, or nil. The methods that the engine calls at admissions, iterations and releases do nothing if the
+// connector is nil.
 func newConnector(e, before *Engine) *connector {
 	if e.cfg.Connector == nil {
 		return nil
@@ -170,7 +175,7 @@ func newConnector(e, before *Engine) *connector {
 	return c
 }
 
-// connect gives the connector links, and empty tiers.
+// connect adds the links to the network, and makes empty tiers.
 func (c *connector) connect() {
 	for _, b := range c.Links {
 		c.links = append(c.links, c.e.transfers.AddLink(b))
@@ -181,7 +186,7 @@ func (c *connector) connect() {
 	}
 }
 
-// noteHandoff notes which part of a request that reaches the queue the engine serves.
+// noteHandoff records which part of a request that reaches the queue the engine serves.
 func (c *connector) noteHandoff(req *workload.Request) {
 	if c != nil && c.Handoff != nil {
 		c.recordHandoff(req)
@@ -194,14 +199,14 @@ func (c *connector) recordHandoff(req *workload.Request) {
 	}
 }
 
-// forgetHandoff forgets which part of a request the engine serves, which has ended.
+// forgetHandoff removes the handoff of a request that has ended.
 func (c *connector) forgetHandoff(id int64) {
 	if c != nil {
 		delete(c.handoffs, id)
 	}
 }
 
-// leaseOf is how long the blocks of a request are kept after its end.
+// leaseOf returns how long the blocks of a request are kept after its end.
 func (c *connector) leaseOf(id int64) clock.Duration {
 	if c == nil {
 		return 0
@@ -209,7 +214,7 @@ func (c *connector) leaseOf(id int64) clock.Duration {
 	return c.handoffs[id].Lease
 }
 
-// computedFor is the number of tokens that another replica has computed for this very request.
+// computedFor returns the number of tokens that another replica has computed for this very request.
 func (c *connector) computedFor(id int64) int32 {
 	if c == nil {
 		return 0
@@ -228,19 +233,19 @@ func (c *connector) halt() {
 	}
 }
 
-// awaits reports whether KV is on its way here, or kept for another engine.
+// awaits reports whether loads or leases are left.
 func (c *connector) awaits() bool { return c != nil && len(c.loads)+len(c.leases) > 0 }
 
-// Requests whose prompt one replica computes and whose answer another one. What is here is the side of the first: it
-// produces one token that is not delivered, keeps the blocks under a lease and hands the record on. The second one is
-// sent the request as it came, with a leg that says where its KV is.
+// Disaggregated prefill/decode. The code here is the prefill side: it produces one token that is not delivered, keeps
+// the blocks under a lease and hands the record on. The decode side is sent the original request, with a Handoff that
+// says where its KV is.
 
-// handsOff reports whether the record of s goes to another engine, and not to the client.
+// handsOff reports whether the record of s is passed to Handoff.Ended and not to the client.
 func (c *connector) handsOff(s *sequence) bool {
 	return c != nil && c.handoffs[s.rec.Request.ID].Ended != nil
 }
 
-// handOff hands the record of s on, which has ended.
+// handOff passes the record of s, which has ended, to Handoff.Ended.
 func (c *connector) handOff(s *sequence) {
 	s.rec.Tokens, s.rec.FirstToken, s.rec.LastToken = 0, clock.Never, clock.Never
 	if p := c.e.host.Client(s.rec.Request.ID); p != nil {
@@ -251,10 +256,10 @@ func (c *connector) handOff(s *sequence) {
 	end(&s.rec, c.e.now)
 }
 
-// SetLeg sets what the engine does of a request. It needs a [Connector].
+// SetLeg sets [Connector.Handoff]. The engine must have a [Connector].
 func (c *connector) SetLeg(handoff func(r *workload.Request) Handoff) { c.Handoff = handoff }
 
-// Keeps reports whether the replica keeps the KV of a request for another one.
+// Keeps reports whether the engine keeps blocks of a request under a lease.
 func (c *connector) Keeps(id int64) bool {
 	for _, l := range c.leases {
 		if l.request == id && !l.over {
@@ -267,14 +272,14 @@ func (c *connector) Keeps(id int64) bool {
 // KV cleanup after an engine stops: transfers are cancelled, leases are dropped, and only persistent tiers keep their
 // KV.
 
-// drained reports whether no other engine will load KV that is kept here, and tiers that outlive the engine have all
-// that was copied there.
+// drained reports whether no lease is left, and all copies to persistent tiers are complete.
 func (c *connector) drained() bool {
 	return c == nil || !slices.ContainsFunc(c.leases, func(l *lease) bool { return !l.over }) &&
 		!slices.ContainsFunc(c.tiers, func(t tier) bool { return t.Persistent && t.flow != none })
 }
 
-// Abandon gives up what is on its way at the instant at, when no request is left, and frees the blocks that are kept.
+// Abandon cancels all transfers of the engine at the instant at, and frees the blocks of its loads and leases. No
+// request may be left in the engine.
 func (c *connector) Abandon(at clock.Time) {
 	if c == nil {
 		return
@@ -293,7 +298,7 @@ func (c *connector) Abandon(at clock.Time) {
 	c.loads, c.leases, c.due = nil, nil, false
 }
 
-// inherit takes over the links of the engine that was here before, and what it has left in tiers that persist.
+// inherit takes over the links of the engine that had this place before, and the content of its persistent tiers.
 func (c *connector) inherit(before *connector) {
 	c.links = before.links
 	for _, t := range before.tiers {
@@ -305,7 +310,7 @@ func (c *connector) inherit(before *connector) {
 	}
 }
 
-// cutOff ends a load from a replica that has ended.
+// cutOff makes load l fail at the instant at, because the replica that it reads from has stopped.
 func (c *connector) cutOff(at clock.Time, l *load) {
 	l.fails, l.read, l.parts = true, nil, 0
 	c.due = true
@@ -313,7 +318,7 @@ func (c *connector) cutOff(at clock.Time, l *load) {
 	c.e.host.Changed(c.e.index)
 }
 
-// tear makes chunks useless, as far as they are in the tier.
+// tear marks the chunks that are in the tier as torn: they were not copied completely.
 func (t *tier) tear(keys []uint64) {
 	for _, key := range keys {
 		if t.chunks.Has(key) {
@@ -326,7 +331,7 @@ func (t *tier) tear(keys []uint64) {
 	t.copied = nil
 }
 
-// transferred notes that a transfer has been sent or, if it is done, has come.
+// transferred handles a transfer that has been sent or, if done is true, has arrived.
 func (c *connector) transferred(at clock.Time, p payload, done bool) {
 	if p.tier != none {
 		if p.load == nil {

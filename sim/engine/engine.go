@@ -24,7 +24,7 @@ type Engine struct {
 	running runningBatch
 	decoders
 	space
-	*connector // to KV beyond the pool; nil where there is none
+	*connector // for KV outside the pool, or nil
 	drafter    drafter
 
 	it batchBuilder
@@ -33,7 +33,7 @@ type Engine struct {
 	env
 }
 
-// New makes an engine of a valid configuration.
+// New returns an engine. Its configuration must be valid.
 func New(cfg Config, in Setup) *Engine {
 	r := &Engine{
 		env: env{cfg: cfg, host: in.Host, obs: in.Observers, transfers: in.Transfers, index: in.Index},
@@ -73,7 +73,7 @@ func New(cfg Config, in Setup) *Engine {
 // Blocked returns why the head of the queue was not admitted at the last composition.
 func (r *Engine) Blocked() sched.Cause { return r.it.blocked }
 
-// Group is the engines with which this one iterates in lock step, itself included; nil if it iterates alone.
+// Group returns the engines that iterate in lock step with this one, itself included; nil if it iterates alone.
 func (r *Engine) Group() []*Engine {
 	if r.lock == nil {
 		return nil
@@ -122,7 +122,7 @@ func (r *Engine) Boundary() error {
 // flight.
 func (r *Engine) again() bool { return r.inFlight.n == 0 && r.it.preempted > 0 }
 
-// plan finds the next boundary.
+// plan sets the next boundary, and returns the fault of the engine, if it has one.
 func (r *Engine) plan() error {
 	switch {
 	case r.ahead.N > 0:
@@ -185,7 +185,7 @@ func (r *Engine) decide() bool {
 	return it.decodes > 0 || len(it.chunks) > 0
 }
 
-// alike is how many iterations, of at most n, will be like the one composed.
+// alike returns for how many iterations, at most n, the composed iteration repeats.
 func (it *batchBuilder) alike(n int) int {
 	if n > 1 && it.repeatable() {
 		return it.horizon(n)

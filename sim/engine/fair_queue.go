@@ -7,27 +7,27 @@ import (
 	"clifftop/workload"
 )
 
-// fairQueue is the waiting queue of an order that shares service among clients, with what each client was
-// charged. Decoding sequences are charged for a token in every step of the cohort, so that a counter is a
-// line in the number of steps, and is computed on demand. A nil fairQueue is that of any other order: it charges
+// fairQueue is the waiting queue of an order that shares service among clients, with the service that each client was
+// charged for. Decoding sequences are charged for a token in every step of the cohort, so that the counter of a client
+// is linear in the number of steps, and is computed on demand. A nil fairQueue is that of any other order, and charges
 // nothing.
 type fairQueue struct {
 	order   sched.Fair
-	number  map[int64]int32 // of a client, in list
+	number  map[int64]int32 // index in list, by client
 	list    []fairClient
-	removed map[int64]struct{} // requests that left and are still in a heap
+	removed map[int64]struct{} // requests that have left and are still in a heap
 
 	waiting []int32 // clients with requests in the queue
-	joining []int32 // clients that have some since the last composition, in order
-	steps   int64   // the cohort's before the iteration that is being composed
-	next    int32   // the client whose request is the head; none if that is not known
+	joining []int32 // clients that began to wait since the last composition, in order
+	steps   int64   // steps of the cohort before the iteration that is being composed
+	next    int32   // the client of the head; none if it is not known
 }
 
-// fairClient is a client.
+// fairClient is the state of a client.
 type fairClient struct {
-	charged  int64 // but for the tokens of sequences since they decode
-	decoding int64 // number of decoding sequences, and
-	joined   int64 // the sum of the steps at which they joined the cohort
+	charged  int64 // without the tokens of decoding sequences since they joined the cohort
+	decoding int64 // number of decoding sequences
+	joined   int64 // Σ steps at which the decoding sequences joined the cohort
 
 	queued   int // requests in the queue
 	joining  bool
@@ -38,7 +38,7 @@ func newFairQueue(order sched.Fair) *fairQueue {
 	return &fairQueue{order: order, number: make(map[int64]int32), removed: make(map[int64]struct{}), next: none}
 }
 
-// of is the number of the client that sent r.
+// of returns the index of the client that sent r. A new client is added to the list.
 func (a *fairQueue) of(r *workload.Request) int32 {
 	p := progress(r)
 	client := a.order.Client(&p)
@@ -51,14 +51,14 @@ func (a *fairQueue) of(r *workload.Request) int32 {
 	return i
 }
 
-// counter is what client i was charged before the iteration that is being composed, and in it for
-// admissions.
+// counter returns the service that client i was charged for before the iteration that is being composed, and for
+// admissions in it.
 func (a *fairQueue) counter(i int32) int64 {
 	c := &a.list[i]
 	return c.charged + a.order.Token()*(c.decoding*a.steps-c.joined)
 }
 
-// top is the most urgent request of client i.
+// top returns the most urgent request of client i, or nil.
 func (a *fairQueue) top(i int32) *waiting {
 	c := &a.list[i]
 	for len(c.requests) > 0 {
@@ -72,7 +72,7 @@ func (a *fairQueue) top(i int32) *waiting {
 	return nil
 }
 
-// head is the request that goes next, or nil.
+// head returns the first request of the queue, or nil.
 func (a *fairQueue) head() *waiting {
 	if a.next == none {
 		for _, i := range a.waiting {
@@ -87,7 +87,7 @@ func (a *fairQueue) head() *waiting {
 	return a.top(a.next)
 }
 
-// before reports whether the next request of client i goes before that of client j.
+// before reports whether the next request of client i is ahead of that of client j.
 func (a *fairQueue) before(i, j int32) bool {
 	if x, y := a.counter(i), a.counter(j); x != y {
 		return x < y
@@ -95,7 +95,7 @@ func (a *fairQueue) before(i, j int32) bool {
 	return a.top(i).urgency().Less(a.top(j).urgency())
 }
 
-// join takes in a request that has just come, and reports whether it may be the head.
+// join adds a request that has just arrived, and reports whether it may be the head.
 func (a *fairQueue) join(w waiting) bool {
 	i := a.of(&w.req)
 	c := &a.list[i]
@@ -111,7 +111,7 @@ func (a *fairQueue) join(w waiting) bool {
 	return first || c.joining
 }
 
-// returns takes in a sequence that was preempted.
+// returns adds a sequence that was preempted.
 func (a *fairQueue) returns(w waiting) {
 	i := a.of(&w.req)
 	c := &a.list[i]
@@ -123,20 +123,20 @@ func (a *fairQueue) returns(w waiting) {
 	a.next = none
 }
 
-// take removes the head, which was asked for.
+// take removes the head, which must have been returned by head.
 func (a *fairQueue) take() {
 	c := &a.list[a.next]
 	c.requests.pop()
 	a.leave(a.next)
 }
 
-// remove takes request r out wherever it stands.
+// remove removes request r from anywhere in the queue.
 func (a *fairQueue) remove(r *workload.Request) {
 	a.removed[r.ID] = struct{}{}
 	a.leave(a.of(r))
 }
 
-// leave counts a request of client i less.
+// leave subtracts one from the queued requests of client i. A client without any is no longer waiting.
 func (a *fairQueue) leave(i int32) {
 	c := &a.list[i]
 	c.queued--
@@ -144,14 +144,14 @@ func (a *fairQueue) leave(i int32) {
 	if c.queued > 0 {
 		return
 	}
-	a.top(i) // drops those that are gone
+	a.top(i) // drops removed requests
 	if k := slices.Index(a.waiting, i); k >= 0 {
 		a.waiting = slices.Delete(a.waiting, k, k+1)
 	}
 }
 
-// begin begins a composition, before which the cohort has made so many steps. It raises the counters of clients that
-// begin to wait to the lowest counter of the waiting clients or, if there are none, of the running ones.
+// begin begins a composition after this many steps of the cohort. It raises the counters of clients that begin to wait
+// to the lowest counter of the waiting clients or, if there are none, of the running ones.
 func (a *fairQueue) begin(steps int64, running *runningBatch) {
 	if a != nil {
 		a.beginWith(steps, running)
@@ -198,8 +198,7 @@ func (a *fairQueue) chargeAdmission(s *sequence) {
 	a.next = none
 }
 
-// produced charges the client of s for tokens that it did not produce as a member of the cohort; for fewer than none
-// where tokens are taken back.
+// produced charges the client of s for tokens that s produced outside the cohort. A negative number takes tokens back.
 func (a *fairQueue) produced(s *sequence, tokens int32) {
 	if a == nil {
 		return
@@ -207,7 +206,7 @@ func (a *fairQueue) produced(s *sequence, tokens int32) {
 	a.list[s.client].charged += a.order.Token() * int64(tokens)
 }
 
-// joins notes that s has joined the cohort, and leaves that it has left it after so many more tokens.
+// joins notes that s has joined the cohort.
 func (a *fairQueue) joins(s *sequence) {
 	if a == nil {
 		return
@@ -217,6 +216,7 @@ func (a *fairQueue) joins(s *sequence) {
 	c.joined += s.joined
 }
 
+// leaves notes that s has left the cohort, in which it got grown tokens.
 func (a *fairQueue) leaves(s *sequence, grown int32) {
 	if a != nil {
 		a.chargeGrown(s, grown)
@@ -230,15 +230,15 @@ func (a *fairQueue) chargeGrown(s *sequence, grown int32) {
 	a.produced(s, grown)
 }
 
-// missed notes that s was not given the cohort's last step.
+// missed notes that s got no token in the last step of the cohort.
 func (a *fairQueue) missed(s *sequence) {
 	if a != nil {
 		a.list[s.client].joined++
 	}
 }
 
-// sameHead is the number of iterations, this one included and at most n, that begin with the same head if all are
-// like this one: each decoding sequence has a token in each.
+// sameHead returns the number of iterations, this one included and at most n, that begin with the same head if each of
+// them gives every decoding sequence one token.
 func (a *fairQueue) sameHead(n int) int {
 	if len(a.waiting) < 2 || a.head() == nil {
 		return n
@@ -250,7 +250,7 @@ func (a *fairQueue) sameHead(n int) int {
 			continue
 		}
 		lead := a.counter(i) - a.counter(h)
-		k := lead / gains // iterations after which the counters are equal, or almost
+		k := lead / gains // iterations after which the counters are equal, rounded down
 		if k*gains < lead || !a.top(i).urgency().Less(a.top(h).urgency()) {
 			k++
 		}

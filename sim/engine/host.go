@@ -14,34 +14,35 @@ type Host interface {
 	Began(r *workload.Request, replica int32)
 	// Answered is called when the last token has been delivered to the client, as the record tells.
 	Answered(rec *event.Record)
-	// Done is called when a request ends otherwise for its client. It reports whether the client sends it once more.
+	// Done is called when a request ends for its client without being answered. It reports whether the client sends it
+	// again.
 	Done(r *workload.Request, end workload.End) bool
-	// Ended is called when the engine has finished with a request. It follows Answered, Done, or the client's
-	// departure.
+	// Ended is called when the engine has finished with a request, after Answered, Done or the client's departure.
 	Ended(rec *event.Record)
-	// Unserved is called when the request of a client that left is taken out of the queue, before it was admitted.
+	// Unserved is called when a request whose client has left is removed from the queue before its admission.
 	Unserved(c *Client, at clock.Time)
 	// ArrivalDue reports whether a request arrives, or reaches a queue, at the current instant.
 	ArrivalDue() bool
-	// Passed reports whether a replica's turn at the instant at has passed: boundaries of one instant come in the order
-	// of the replicas.
+	// Passed reports whether the turn of a replica at the instant at is over: at one instant, boundaries are handled in
+	// the order of the replicas.
 	Passed(replica int, at clock.Time) bool
-	// Changed is called when the engine of a replica changes at an event of another one.
+	// Changed is called when an event of another engine changes the engine of a replica.
 	Changed(replica int)
 }
 
-// Setup is what an engine gets from its simulation.
+// Setup is the environment of a new engine.
 type Setup struct {
 	Index     int // the number of its replica
 	Host      Host
 	Observers *event.Fanout
 	Transfers *Transfers
-	// Before is the engine that had the place before, or nil. It ends: the new one inherits its links, what is in tiers
-	// that persist, the numbers of requests, and the iterations that the GPU still has to do.
+	// Before is the engine that had this place before, or nil. The new engine takes its place, and inherits its links,
+	// the content of persistent tiers, the numbers of requests by state, and the iterations that the GPU has not
+	// finished.
 	Before *Engine
 }
 
-// env is the surroundings of an engine: its simulation and its place in the fleet.
+// env is the environment of an engine: its simulation and its place in the fleet.
 type env struct {
 	cfg       Config
 	host      Host
@@ -59,14 +60,14 @@ func (v *env) Config() *Config { return &v.cfg }
 // Observers returns the observers of the engine.
 func (v *env) Observers() *event.Fanout { return v.obs }
 
-// What a fleet asks its engines.
+// Methods for the fleet.
 
-// Warm puts what an earlier request left into the prefix cache, and into the tiers. See [sim.Simulation.Warm].
+// Warm adds the KV of an earlier request to the prefix cache and the tiers. See [sim.Simulation.Warm].
 func (r *Engine) Warm(q *workload.Request) {
 	r.connector.warm(q, r.space.warm(q))
 }
 
-// UsedAt is the number of blocks referenced just before an instant that is not past the next boundary.
+// UsedAt returns the number of blocks referenced just before an instant that is not past the next boundary.
 func (r *Engine) UsedAt(at clock.Time) int {
 	used := r.space.Used()
 	if p := &r.ahead; p.N > 1 {

@@ -8,22 +8,22 @@ import (
 
 // Requests whose KV is loaded before they are admitted.
 
-// load is the KV of a request on its way.
+// load is the transfer of the KV of a request into the pool.
 type load struct {
 	serial  int64
 	seq     int32 // none if its client has left
 	started clock.Time
-	parts   int // transfers that have not come
+	parts   int // transfers that have not arrived
 	fails   bool
 	remote  bool    // from another replica
-	from    *Engine // that one, if it is of the same engine
+	from    *Engine // its engine, if that is in the same simulation
 	read    func(at clock.Time)
-	lost    func() bool // whether what was to be read is not there any more
+	lost    func() bool // reports whether the KV to be read is no longer there
 
 	heldBlocks // of a request whose client has left: kept until the KV has arrived
 }
 
-// lease is the blocks of a request that has ended, which are kept for another engine that loads them.
+// lease keeps the blocks of a request that has ended for another engine, which loads them.
 type lease struct {
 	request int64
 	serial  int64
@@ -65,7 +65,7 @@ func (it *batchBuilder) Load(place int) bool {
 	return true
 }
 
-// holdsBack reports whether loading from another replica has to wait until loaded requests run.
+// holdsBack reports whether the load of the plan must wait because of [Connector.PullPercent].
 func (c *connector) holdsBack() bool {
 	if !c.plan.remote || c.PullPercent == 0 {
 		return false
@@ -77,7 +77,7 @@ func (c *connector) holdsBack() bool {
 	return 100*int64(blocks) >= int64(c.PullPercent)*int64(c.e.cfg.UsableBlocks())
 }
 
-// fetchRemote begins to transfer the KV of s from another replica.
+// fetchRemote begins the transfer of the KV of s from another replica.
 func (p *plan) fetchRemote(c *connector, s *sequence, l *load) {
 	handoff := c.handoffs[s.rec.Request.ID]
 	remote := &handoff.Remote
@@ -97,7 +97,7 @@ func (p *plan) fetchRemote(c *connector, s *sequence, l *load) {
 	c.handoffs[s.rec.Request.ID] = handoff
 }
 
-// receive sees what has come, at a boundary, and which blocks need not be kept any more.
+// receive handles loads that have arrived and leases that have ended, at a boundary.
 func (c *connector) receive() {
 	if c != nil && c.due {
 		c.receiveDue()
@@ -130,7 +130,8 @@ func (c *connector) receiveDue() {
 	})
 }
 
-// come puts the sequence of a load, whose KV is there, back into the queue.
+// come returns the sequence of a load that has arrived to the queue. If the load has failed, the loaded tokens remain
+// to be computed.
 func (c *connector) come(l *load) {
 	s := c.e.seqs.at(l.seq)
 	s.phase = loaded
@@ -151,11 +152,11 @@ func (c *connector) come(l *load) {
 	c.e.queue.pushLoaded(place, req, l.seq, c.e.keyOf(req, l.seq))
 }
 
-// unpark notes that a sequence that was loaded is none of those any more.
+// unpark removes sequence i from the loading and loaded ones.
 func (c *connector) unpark(i int32) { c.parked = without(c.parked, i) }
 
-// leaveParked ends the wait of sequence i, whose client has left: where its KV is still on its way, its blocks are
-// kept.
+// leaveParked removes sequence i, which is loading or loaded, because its client has left. If its KV has not arrived,
+// its blocks are kept until it has.
 func (c *connector) leaveParked(i int32) {
 	s := c.e.seqs.at(i)
 	c.e.levels.Waiting--
@@ -181,7 +182,7 @@ func (c *connector) keepUnderLease(s *sequence) {
 	}
 }
 
-// ReleaseHeld ends the lease of a request at the instant at, if it has one: the blocks are free from the next boundary
+// ReleaseHeld ends the lease of a request at the instant at, if it has one. The blocks are free from the next boundary
 // on.
 func (c *connector) ReleaseHeld(at clock.Time, request int64) {
 	for _, l := range c.leases {
@@ -191,7 +192,7 @@ func (c *connector) ReleaseHeld(at clock.Time, request int64) {
 	}
 }
 
-// expire ends a lease.
+// expire ends lease l at the instant at, if it has not ended.
 func (c *connector) expire(at clock.Time, l *lease) {
 	if !l.over {
 		l.over, c.due = true, true
@@ -199,7 +200,8 @@ func (c *connector) expire(at clock.Time, l *lease) {
 	}
 }
 
-// holds is the number of blocks that are held by no running sequence, and what is charged for their windowed layers.
+// holds returns the number of blocks of loading and loaded sequences, of loads without a client and of leases, and the
+// blocks that are charged for their windowed layers.
 func (c *connector) holds() (blocks, windowed int) {
 	if c == nil {
 		return 0, 0

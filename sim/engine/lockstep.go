@@ -8,22 +8,23 @@ import (
 	"clifftop/sim/clock"
 )
 
-// Data-parallel ranks of a model with experts iterate in lock step, since all of them take part in each exchange
-// between the experts. An iteration lasts as long as the slowest rank's. All ranks are padded to the tokens of the
-// largest one's where a CUDA graph runs it, and a rank with nothing to do runs a batch of one token. That somebody has
-// work left is agreed on once in so many steps only, so that dummy batches follow the last real one of a wave until
-// then; after that all sleep until a request comes.
+// Data-parallel ranks of a mixture-of-experts model iterate in lock step, because all ranks take part in each exchange
+// between the experts. An iteration lasts as long as that of the slowest rank. If a CUDA graph runs it, all ranks are
+// padded to the number of tokens of the largest rank. A rank with no work runs a dummy batch of one token. The ranks
+// agree on whether any of them has work left only once in agreeEvery steps. Until then dummy batches follow the last
+// real batch of a wave. After the agreement all ranks sleep until a request arrives.
 
 // agreeEvery is the number of steps from one agreement to the next, as in vLLM.
 const agreeEvery = 32
 
-// lockstep is a group of replicas that iterate together: promises, flights and boundaries of all are the same.
+// lockstep is a group of engines that iterate together: spans, iterations in flight and boundaries are the same for
+// all.
 type lockstep struct {
 	ranks    []*Engine
-	steps    int          // of the wave: since all slept
-	answered bool         // as in Replica
+	steps    int          // of the current wave, which began when all ranks slept
+	answered bool         // as in timeline
 	lines    []line       // scratch
-	padder   model.Padder // the timer, if it can tell what padding costs
+	padder   model.Padder // the timer, if it is a [model.Padder]; else nil
 }
 
 // NewGroup makes engines iterate in lock step from now on.
@@ -45,7 +46,7 @@ func (g *lockstep) cut(t clock.Time) {
 	}
 }
 
-// boundary is [Engine.boundary] for all ranks.
+// boundary is [Engine.Boundary] for all ranks.
 func (g *lockstep) boundary() error {
 	first := g.ranks[0]
 	for _, r := range g.ranks {
@@ -75,7 +76,8 @@ func (g *lockstep) boundary() error {
 	return nil
 }
 
-// compose lets all policies compose an iteration, and launches it on all ranks. It reports whether any runs.
+// compose lets all policies compose an iteration, and launches it on all ranks. It reports whether an iteration, which
+// may be a dummy on all ranks, was launched.
 func (g *lockstep) compose() bool {
 	alive, any := false, false
 	for _, r := range g.ranks {
@@ -90,7 +92,7 @@ func (g *lockstep) compose() bool {
 		alive = alive || r.running.size > 0 || r.queue.len() > 0
 	}
 	switch {
-	case !any && g.ranks[0].inFlight.n > 0: // its results may bring more to do
+	case !any && g.ranks[0].inFlight.n > 0: // the results in flight may allow more work
 		return false
 	case !alive && g.steps%agreeEvery == 0:
 		g.steps = 0
@@ -113,7 +115,7 @@ func (g *lockstep) compose() bool {
 	return true
 }
 
-// inLockstep is how many iterations, of at most n, will be like the one composed, which may be a dummy.
+// inLockstep returns for how many iterations, at most n, rank r repeats the composed iteration, which may be a dummy.
 func (g *lockstep) inLockstep(r *Engine, n int) int {
 	if r.it.decodes > 0 || len(r.it.chunks) > 0 {
 		return r.it.alike(n)
@@ -124,7 +126,7 @@ func (g *lockstep) inLockstep(r *Engine, n int) int {
 	return min(n, r.maxSpan)
 }
 
-// tokens is the number of tokens of the iteration composed.
+// tokens returns the number of tokens of the composed iteration, padding included.
 func (it *batchBuilder) tokens() int {
 	n := it.decodes + it.drafts + it.padRows + it.padTokens
 	for _, c := range it.chunks {
@@ -133,7 +135,8 @@ func (it *batchBuilder) tokens() int {
 	return n
 }
 
-// pace is [Engine.pace] for the slowest rank, as long as it stays that. Each rank is padded.
+// pace is gpu.pace for the slowest rank: n is limited to the iterations in which that rank stays the slowest. It pads
+// all ranks.
 func (g *lockstep) pace() (first, slope int64, n int) {
 	most := 1
 	for _, r := range g.ranks {
@@ -154,17 +157,18 @@ func (g *lockstep) pace() (first, slope int64, n int) {
 	}
 	g.lines = lines
 	for _, l := range lines {
-		if l.slope > slope { // it overtakes
+		if l.slope > slope { // this rank becomes the slowest later
 			n = int(min(int64(n), (first-l.first)/(l.slope-slope)+1))
 		}
 	}
 	return first, slope, n
 }
 
-// line is lengths of iterations, the first and their growth, in femtoseconds.
+// line is the length of the first iteration, and the growth from each iteration to the next, in femtoseconds.
 type line struct{ first, slope int64 }
 
-// paddedPace is how long the composed iteration takes on a rank that is padded to so many tokens, or that runs a dummy.
+// paddedPace returns the lengths of n iterations like the composed one on a rank that is padded to most tokens, or that
+// runs a dummy batch.
 func (g *lockstep) paddedPace(r *Engine, most int) (l line, n int) {
 	it := &r.it
 	tokens := it.tokens()

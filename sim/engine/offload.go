@@ -11,21 +11,21 @@ import (
 	"clifftop/workload"
 )
 
-// Tiers of KV beyond the pool: what goes there, and what is found there.
+// KV offloading to tiers: storing chunks, finding them and planning their loads.
 //
-// A chunk can be loaded from the moment on at which its copy begins.
+// A chunk can be loaded as soon as its copy begins.
 
-// tier is a tier of a replica.
+// tier is the state of a [Tier] of an engine.
 type tier struct {
 	Tier
 	chunks  *kv.Tier
 	link    int32
-	flow    int32 // the transfer that carries the copies; none if there is nothing to carry
-	pending int   // blocks that are to be added to it
-	busy    bool  // what the observer knows of the link
+	flow    int32 // the transfer that carries the copies; none if there is no such transfer
+	pending int   // blocks to be added to that transfer
+	busy    bool  // last reported state of the link
 
-	// Of one that outlives the engine: the chunks that the transfer carries, in order, and those that keep a place
-	// though not all of them has come. They are of no use until they are copied again.
+	// Only for a persistent tier: copied is the chunks that the transfer carries, in order. torn is the chunks that
+	// have a place in the tier, but were not copied completely. They cannot be loaded until they are copied again.
 	copied []uint64
 	torn   map[uint64]bool
 }
@@ -33,27 +33,27 @@ type tier struct {
 // has reports whether a chunk can be loaded from the tier.
 func (t *tier) has(key uint64) bool { return t.chunks.Has(key) && !t.torn[key] }
 
-// plan is how a waiting request would be loaded.
+// plan is what can be loaded for a waiting request. It stays valid until the request, the pool or the tiers change.
 type plan struct {
 	valid   bool
 	request int64
 	known   int32
-	pool    uint64 // epochs at which it was made
+	pool    uint64 // epochs of the pool and of the tiers at which the plan was made
 	tiers   uint64
 
-	tokens int32  // how many, 0 for none
-	remote bool   // from another replica, and not from the tiers
-	chunks []part // from the first on
-	blocks []int  // of each tier
+	tokens int32  // number of tokens to load; 0 for none
+	remote bool   // the tokens are loaded from another replica, not from the tiers
+	chunks []part // in order of their tokens
+	blocks []int  // number of blocks to load from each tier
 }
 
-// part is a chunk that a tier has.
+// part is a chunk, and the tier that it is loaded from.
 type part struct {
 	key  uint64
 	tier int
 }
 
-// loadable is the number of tokens of a waiting request that can be loaded, behind those that the prefix cache has.
+// loadable returns the number of tokens of a waiting request that can be loaded, after those in the prefix cache.
 func (c *connector) loadable(w *waiting, d *sched.Waiting) int32 {
 	c.evictions()
 	p := &c.plan
@@ -74,7 +74,7 @@ func (c *connector) loadable(w *waiting, d *sched.Waiting) int32 {
 	return p.tokens
 }
 
-// findChunks plans to load the longest run of chunks that the tiers have and that is worth it.
+// findChunks plans the load of the longest run of chunks that the tiers hold and that is worth loading.
 func (p *plan) findChunks(c *connector, w *waiting, d *sched.Waiting) {
 	keys := &c.e.space.look.fresh
 	if w.seq != none {
@@ -108,7 +108,8 @@ func (p *plan) findChunks(c *connector, w *waiting, d *sched.Waiting) {
 	}
 }
 
-// worthLoading reports whether the tokens of the plan, behind so many cached ones, are to be loaded and not computed.
+// worthLoading reports whether to load the tokens of the plan rather than compute them. cached is the number of tokens
+// before them.
 func (p *plan) worthLoading(c *connector, tokens, cached int32) bool {
 	if c.Fetch == FetchAlways {
 		return true
@@ -125,7 +126,7 @@ func (p *plan) worthLoading(c *connector, tokens, cached int32) bool {
 
 // start begins the transfers of the plan for load l.
 func (p *plan) start(c *connector, l *load) {
-	for k := len(p.chunks) - 1; k >= 0; k-- { // so that the ends of texts go before their beginnings
+	for k := len(p.chunks) - 1; k >= 0; k-- { // in reverse, so that the last chunks of a text are evicted first
 		c.tiers[p.chunks[k].tier].chunks.Use(p.chunks[k].key)
 	}
 	for k, n := range p.blocks {
@@ -139,7 +140,7 @@ func (p *plan) start(c *connector, l *load) {
 	}
 }
 
-// computed copies what flight f has completed the prefill of to the tiers that are written through.
+// computed copies the blocks of prefills that iteration f has completed to the write-through tiers.
 func (c *connector) computed(f *iteration) {
 	if c != nil {
 		c.storePrefills(f)
@@ -154,14 +155,14 @@ func (c *connector) storePrefills(f *iteration) {
 	}
 }
 
-// leaves copies what s, which leaves the running batch, has computed.
+// leaves copies the computed blocks of s, which leaves the running batch, to the write-through tiers.
 func (c *connector) leaves(s *sequence) {
 	if c != nil {
 		c.store(s, min(s.registered, s.computed/c.e.cfg.BlockSize))
 	}
 }
 
-// store copies the first blocks of s to the tiers that are written through.
+// store copies the first blocks of s to the write-through tiers.
 func (c *connector) store(s *sequence, blocks int32) {
 	if blocks > 0 && c.e.space.caching && len(c.tiers) > 0 && !c.ended {
 		s.make(blocks)
@@ -170,8 +171,9 @@ func (c *connector) store(s *sequence, blocks int32) {
 	c.flush()
 }
 
-// enter puts the chunks of a text, whose blocks have the keys, into the tiers that are written through: from the last
-// chunk on, so that the ends of texts go before their beginnings. They are copied from the first one on.
+// enter puts the chunks in the first blocks of a text into the write-through tiers. keys are the keys of the blocks.
+// The last chunk is entered first, so that the last chunks of a text are evicted first. The chunks are copied in order,
+// beginning with the first.
 func (c *connector) enter(keys *kv.Keys, blocks int32) {
 	chunk := c.chunkBlocks()
 	for k := range c.tiers {
@@ -183,7 +185,7 @@ func (c *connector) enter(keys *kv.Keys, blocks int32) {
 	}
 }
 
-// warm enters the first blocks of a request of before the run into the tiers.
+// warm puts the first blocks of a request from before the run into the tiers.
 func (c *connector) warm(q *workload.Request, blocks int32) {
 	if c == nil || !c.e.space.caching {
 		return
@@ -198,7 +200,7 @@ func (c *connector) warm(q *workload.Request, blocks int32) {
 	}
 }
 
-// put enters a chunk into tier k.
+// put adds a chunk to tier k. If the tier has the chunk, put notes a use of it.
 func (c *connector) put(k int, key uint64) {
 	t := &c.tiers[k]
 	if t.has(key) {
@@ -223,7 +225,7 @@ func (c *connector) put(k int, key uint64) {
 	}
 }
 
-// evictions enters into the tiers what the pool has evicted.
+// evictions writes the blocks that the pool has evicted back to the first tier.
 func (c *connector) evictions() {
 	if c.e.space.writesBack {
 		for _, key := range c.e.space.pool.Evicted() {
@@ -232,7 +234,7 @@ func (c *connector) evictions() {
 	}
 }
 
-// flush begins to copy what has been entered into the tiers.
+// flush begins to copy the chunks that have been put into the tiers.
 func (c *connector) flush() {
 	if c != nil && !c.ended {
 		c.copyPending()
@@ -257,14 +259,14 @@ func (c *connector) copyPending() {
 	}
 }
 
-// told tells the observer what begins to move, and that its link is busy.
+// reportMove reports the start of a load or of a copy to the observers, and that its link is busy.
 func (c *connector) reportMove(m event.Move) {
 	m.Replica, m.Bytes = c.e.index, int64(m.Blocks)*c.BlockBytes
 	c.e.obs.Moved(c.e.now, m)
 	c.reportBusy(c.e.now, m.Tier)
 }
 
-// reportBusy tells the observer whether the link of a tier is busy, if that has changed.
+// reportBusy reports to the observers whether the link of tier k is busy, if that has changed.
 func (c *connector) reportBusy(at clock.Time, k int) {
 	t := &c.tiers[k]
 	busy := c.e.transfers.Carries(t.link)

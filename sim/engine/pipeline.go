@@ -10,36 +10,39 @@ import (
 	"clifftop/sim/sched"
 )
 
-// A pipeline keeps as many iterations in flight as it has stages. A sequence with a token in flight misses nothing, so
-// that the decoding sequences fall into cohorts: one for each iteration in flight, and an open one, of those whose
-// tokens are all there. Each is a [cohort] with its own count of steps, in a berth of its own. The open one is that of
-// the replica, and all that is said of a cohort elsewhere holds for it; for one in flight the replica sits down in its
-// berth for a while.
+// pipeline is the state of pipeline parallelism. It keeps as many iterations in flight as it has stages. A sequence
+// with a token in flight lacks no token, so that the decoding sequences are divided into cohorts: one for each
+// iteration in flight, and the open cohort of the sequences without a token in flight. Each is a [cohort] with its own
+// count of steps, and has a berth, which stores it. The engine has the cohort of one berth at a time. This is normally
+// the open one, and comments in other files refer to it. To change a cohort in flight, sit exchanges it for the
+// engine's cohort for a while.
 //
-// An iteration that is launched takes the members of the open cohort with it that it gives a token, and those who
-// complete their prefill in it. Those that it left out are the open cohort from then on. They join that of the
-// iteration that lands next, one by one, and remember their last token themselves, as lagging ones.
+// A launched iteration takes with it the members of the open cohort that it gives a token, and the sequences that
+// complete their prefill in it. The members that it leaves out are the open cohort from then on. They join the cohort
+// of the next iteration that is processed, one by one, as lagging members: each of them keeps the iteration of its last
+// token in its own fields.
 //
-// A nil pipeline is that of an engine without one. The calls of a composition, a launch and a result do nothing then.
+// A nil pipeline means no pipeline parallelism. The methods called at a composition, a launch and a result do nothing
+// then.
 type pipeline struct {
 	r      *Engine
 	berths []berth
 	spare  []int32 // empty berths
-	seat   int32   // the berth whose cohort the replica has
-	open   int32   // that of the open cohort, or of the iteration that is being launched,
-	rest   int32   // and then that of the members that were left out
+	seat   int32   // the berth whose cohort the engine has
+	open   int32   // berth of the open cohort or, during a launch, of the iteration that is being launched
+	rest   int32   // during a launch: berth of the members that were left out
 	landed int64   // number of the last iteration that was processed
 
-	host  moment   // when the host has done the last iteration
-	left  []moment // when it leaves each stage
+	host  moment   // when the host has finished the last iteration
+	left  []moment // when the last iteration leaves each stage
 	times []int64  // scratch: femtoseconds in each stage
 }
 
-// berth is where a cohort is.
+// berth stores a cohort.
 type berth struct {
-	cohort  cohort // not while the replica has it; lagging neither
+	cohort  cohort // cohort and lagging are stale while the engine has the cohort
 	lagging int
-	// The last iteration that gave tokens to those that do not lag.
+	// The last iteration that gave tokens to the members that do not lag.
 	number int64
 	end    clock.Time
 }
@@ -47,7 +50,7 @@ type berth struct {
 func newPipeline(r *Engine) *pipeline {
 	n := r.cfg.Stages
 	r.most, r.maxSpan = n, 1
-	// Beside those in flight there are the open one and that of an iteration being launched.
+	// One for each iteration in flight, one for the open cohort and one for an iteration that is being launched.
 	p := &pipeline{r: r, berths: make([]berth, n+2), left: make([]moment, n), times: make([]int64, n)}
 	for i := range p.berths[1:] {
 		p.berths[i+1].cohort.init(&r.seqs, r.cfg.BlockSize, r.cohort.first != nil)
@@ -56,7 +59,7 @@ func newPipeline(r *Engine) *pipeline {
 	return p
 }
 
-// sit gives the replica the cohort in a berth.
+// sit stores the engine's cohort in its berth, and gives the engine the cohort of berth k.
 func (p *pipeline) sit(k int32) {
 	if k == p.seat {
 		return
@@ -68,7 +71,7 @@ func (p *pipeline) sit(k int32) {
 	r.cohort, r.lagging, p.seat = b.cohort, b.lagging, k
 }
 
-// part lets the members of the open cohort that the composition gave no token stay behind, before others join it.
+// part separates the members of the open cohort that the composition gave no token, before other sequences join it.
 func (p *pipeline) part(it *batchBuilder) {
 	if p != nil {
 		p.leaveBehind(it)
@@ -94,7 +97,8 @@ func (p *pipeline) leaveBehind(it *batchBuilder) {
 	it.missed = it.missed[:0]
 }
 
-// depart ends the launch of f: its cohort is out of reach, and the open one is that of those left out.
+// depart ends the launch of iteration f: its cohort is stored in its berth, and the members that were left out are the
+// open cohort.
 func (p *pipeline) depart(f *iteration) {
 	if p != nil {
 		p.launched(f)
@@ -110,7 +114,7 @@ func (p *pipeline) launched(f *iteration) {
 	p.sit(p.open)
 }
 
-// land opens the cohort of f, whose tokens are there, to the waiting members.
+// land makes the cohort of f, whose tokens have arrived, the open one, and moves the members that waited into it.
 func (p *pipeline) land(f *iteration) {
 	if p != nil {
 		p.openCohort(f)
@@ -131,7 +135,7 @@ func (p *pipeline) openCohort(f *iteration) {
 	p.spare = append(p.spare, waits)
 }
 
-// move puts sequence i of the replica's cohort into that of a berth, where it lags.
+// move puts sequence i of the engine's cohort into the cohort of berth to, as a lagging member.
 func (p *pipeline) move(i, to int32) {
 	r, from := p.r, p.seat
 	s := r.seqs.at(i)
@@ -145,8 +149,8 @@ func (p *pipeline) move(i, to int32) {
 	p.sit(from)
 }
 
-// leaveOtherCohort takes sequence i, which decodes, out of its cohort, if that is not the replica's, and reports
-// whether it was so.
+// leaveOtherCohort takes sequence i, which decodes, out of its cohort, if that is not the engine's, and reports whether
+// it did.
 func (p *pipeline) leaveOtherCohort(i int32) bool { return p != nil && p.leaveInFlight(i) }
 
 func (p *pipeline) leaveInFlight(i int32) bool {
@@ -160,13 +164,13 @@ func (p *pipeline) leaveInFlight(i int32) bool {
 	return true
 }
 
-// lastToken is the iteration that gave the last tokens of the replica's cohort, and its end.
+// lastToken returns the iteration that gave the last tokens of the engine's cohort, and its end.
 func (p *pipeline) lastToken() (number int64, end clock.Time) {
 	b := &p.berths[p.seat]
 	return b.number, b.end
 }
 
-// emits is [Engine.emits].
+// emits reports whether iteration f issues a token of s.
 func (p *pipeline) emits(f *iteration, s *sequence) bool {
 	if s.phase == decoding {
 		return p.berths[s.berth].number == f.number && !s.lagging
@@ -174,12 +178,12 @@ func (p *pipeline) emits(f *iteration, s *sequence) bool {
 	return s.lastBatch == f.number
 }
 
-// holds reports whether a request in the queue waits for a token that was in flight when it was preempted.
+// holds reports whether w, in the queue, waits for a token that was in flight when its sequence was preempted.
 func (p *pipeline) holds(w *waiting) bool {
 	return p != nil && w != nil && w.seq != none && p.r.seqs.at(w.seq).lastBatch > p.landed
 }
 
-// ending reports whether some member of the open cohort may issue its last token in the iteration being composed.
+// ending reports whether a member of the open cohort may issue its last token in the iteration being composed.
 func (p *pipeline) ending() bool {
 	if p == nil {
 		return false
@@ -188,11 +192,11 @@ func (p *pipeline) ending() bool {
 	return c.ends.Len() > 0 && c.ends.Top().Key <= c.steps
 }
 
-// inOtherCohort reports whether s, which decodes, has a token in flight, or was left out of the iteration that is being
-// launched.
+// inOtherCohort reports whether s, which decodes, is not in the open cohort: it has a token in flight, or was left out
+// of the iteration that is being launched.
 func (d *decoders) inOtherCohort(s *sequence) bool { return d.pipe != nil && s.berth != d.pipe.open }
 
-// cohortOf is the cohort of s, which decodes.
+// cohortOf returns the cohort of s, which decodes.
 func (d *decoders) cohortOf(s *sequence) *cohort {
 	if d.pipe == nil || s.berth == d.pipe.seat {
 		return &d.cohort
@@ -200,10 +204,10 @@ func (d *decoders) cohortOf(s *sequence) *cohort {
 	return &d.pipe.berths[s.berth].cohort
 }
 
-// steps is those of the cohort of s, which decodes.
+// steps returns the number of steps of the cohort of s, which decodes.
 func (d *decoders) steps(s *sequence) int64 { return d.cohortOf(s).steps }
 
-// whole is all cohorts as one, for checks.
+// whole returns the sums over all cohorts as one cohort, for checks.
 func (p *pipeline) whole() *cohort {
 	all := new(cohort)
 	all.init(&p.r.seqs, p.r.cfg.BlockSize, false)
@@ -225,19 +229,19 @@ func (p *pipeline) whole() *cohort {
 	return all
 }
 
-// moment is an instant and a remainder of femtoseconds, below a picosecond.
+// moment is an instant and a remainder in femtoseconds, less than a picosecond.
 type moment struct {
 	at     clock.Time
 	femtos int64
 }
 
-// plus is the moment so many femtoseconds later.
+// plus returns the moment this many femtoseconds later.
 func (m moment) plus(femtos int64) moment {
 	femtos += m.femtos
 	return moment{m.at + clock.Time(femtos/clock.FemtosPerPico), femtos % clock.FemtosPerPico}
 }
 
-// orLater is the later of two moments.
+// orLater returns the later of two moments.
 func (m moment) orLater(o moment) moment {
 	if o.at > m.at || o.at == m.at && o.femtos > m.femtos {
 		return o
@@ -245,9 +249,10 @@ func (m moment) orLater(o moment) moment {
 	return m
 }
 
-// pass sends the iteration composed, which takes so many femtoseconds by itself, through the stages: it enters each
-// when it has left the one before, and the iteration before it has left this one. The host comes before the first. What
-// is returned is the time from when the iteration before ended, or from now, to its end.
+// pass sends the composed iteration, which alone takes this many femtoseconds, through the host and then the stages. It
+// enters a stage when it has left the stage before and the iteration before it has left this stage. pass returns the
+// time in femtoseconds from the end of the iteration before, or from now if that is later, to its end. Without a
+// pipeline it returns alone.
 func (p *pipeline) pass(alone int64) int64 {
 	if p == nil {
 		return alone
@@ -281,10 +286,10 @@ func (p *pipeline) passStages(alone int64) int64 {
 	return int64(end.at-start.at)*clock.FemtosPerPico + end.femtos - start.femtos
 }
 
-// maxStages limits the stages of a pipeline.
+// maxStages is the maximum number of pipeline stages.
 const maxStages = 1 << 10
 
-// validatePipeline reports what does not go with the stages of a pipeline.
+// validatePipeline returns errors for the features that pipeline stages do not support.
 func (c *Config) validatePipeline() (faults []error) {
 	if c.Stages < 1 || c.Stages > maxStages {
 		return []error{fmt.Errorf("pipeline stages: %d is not allowed (want 1 to %d)", c.Stages, maxStages)}

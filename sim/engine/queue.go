@@ -7,30 +7,30 @@ import (
 	"clifftop/workload"
 )
 
-// waiting is a request in the engine's queue: one that was never admitted, or, with seq ≥ 0, a
-// preempted sequence.
+// waiting is a request in the engine's queue: one that was never admitted or, with seq ≥ 0, a sequence that was
+// preempted or loaded.
 type waiting struct {
 	req workload.Request
 	seq int32
-	key int64 // the order's
+	key int64 // key given by the order
 }
 
 func (w *waiting) urgency() sched.Urgency {
 	return sched.Urgency{Key: w.key, Arrival: int64(w.req.Arrival), Request: w.req.ID}
 }
 
-// queue holds the waiting requests: first come, first served with preempted sequences ahead, or
-// by urgency, or such that clients share service.
+// queue holds the waiting requests: first come, first served with preempted sequences ahead; by urgency; or such that
+// clients share service.
 type queue struct {
 	byUrgency bool
 	length    int
-	loaded    []waiting // sequences whose KV was loaded, which go before all others
-	resumed   []waiting // first come, first served: sequences that go first; the last one is the head
+	loaded    []waiting // sequences whose KV was loaded, ahead of all others
+	resumed   []waiting // first come, first served: preempted sequences, ahead of fresh; the last one is the head
 	fresh     fifo
 	ordered   priorityQueue // by urgency
 	fair      *fairQueue
-	removed   map[int64]struct{} // those that left and are still in resumed, fresh or ordered
-	clean     int                // first come, first served: leading entries known not to be gone
+	removed   map[int64]struct{} // requests that have left and are still in resumed, fresh or ordered
+	clean     int                // first come, first served: leading entries known not to be removed
 }
 
 func newQueue(order sched.Order) queue {
@@ -46,8 +46,7 @@ func (q *queue) len() int { return q.length }
 // head returns the first request, or nil.
 func (q *queue) head() *waiting { return q.at(0) }
 
-// at returns the i-th request in order, or nil. Only a queue that is first come, first served has
-// more to show than its head.
+// at returns the i-th request in order, or nil. Only a first-come-first-served queue shows more than its head.
 func (q *queue) at(i int) *waiting {
 	if n := len(q.loaded); n > 0 {
 		if i < n {
@@ -78,7 +77,7 @@ func (q *queue) at(i int) *waiting {
 	return q.entry(i)
 }
 
-// entry is the i-th entry, gone ones included, or nil.
+// entry returns the i-th entry, removed ones included, or nil.
 func (q *queue) entry(i int) *waiting {
 	n := len(q.resumed)
 	switch {
@@ -94,7 +93,7 @@ func (q *queue) entry(i int) *waiting {
 	return nil
 }
 
-// push adds a request that has just come, and reports whether it may be the head now.
+// push adds a request that has just arrived, and reports whether it may be the head now.
 func (q *queue) push(r *workload.Request, key int64) bool {
 	if q.fair != nil {
 		q.length++
@@ -104,7 +103,7 @@ func (q *queue) push(r *workload.Request, key int64) bool {
 	return q.byUrgency && q.head().req.ID == r.ID || q.length == 1
 }
 
-// pushTail puts a request behind all others, or where its key says. seq is its sequence.
+// pushTail adds a request behind all others or, by urgency, at the place of its key. seq is its sequence or none.
 func (q *queue) pushTail(r *workload.Request, seq int32, key int64) {
 	q.length++
 	if q.byUrgency {
@@ -122,7 +121,7 @@ func (q *queue) pushOrdered(w waiting) {
 	q.ordered.push(w)
 }
 
-// pushHead returns a sequence to the head of the queue, or where its key says.
+// pushHead returns a sequence to the head of the queue or, by urgency, to the place of its key.
 func (q *queue) pushHead(r *workload.Request, seq int32, key int64) {
 	q.length++
 	q.clean = 0
@@ -133,18 +132,18 @@ func (q *queue) pushHead(r *workload.Request, seq int32, key int64) {
 	q.resumed = append(q.resumed, waiting{req: *r, seq: seq})
 }
 
-// pushLoaded puts a sequence that was loaded at the i-th place.
+// pushLoaded inserts a loaded sequence at place i among the loaded ones.
 func (q *queue) pushLoaded(i int, r *workload.Request, seq int32, key int64) {
 	q.length++
 	q.loaded = slices.Insert(q.loaded, i, waiting{req: *r, seq: seq, key: key})
 }
 
-// takeLoaded removes a sequence that was loaded.
+// takeLoaded removes a loaded sequence.
 func (q *queue) takeLoaded(seq int32) {
 	q.take(slices.IndexFunc(q.loaded, func(w waiting) bool { return w.seq == seq }))
 }
 
-// take removes the i-th request, which at has returned.
+// take removes the i-th request, which must have been returned by at.
 func (q *queue) take(i int) {
 	q.length--
 	if n := len(q.loaded); n > 0 {
@@ -175,7 +174,7 @@ func (q *queue) drop(i int) {
 	}
 }
 
-// remove takes a request out wherever it stands.
+// remove removes a request from anywhere in the queue.
 func (q *queue) remove(r *workload.Request) {
 	q.length--
 	if q.fair != nil {
@@ -189,7 +188,7 @@ func (q *queue) remove(r *workload.Request) {
 	q.removed[r.ID] = struct{}{}
 }
 
-// each goes through the requests that were never admitted, in no particular order.
+// each calls do for the requests that were never admitted, in no particular order.
 func (q *queue) each(do func(r *workload.Request)) {
 	visit := func(w *waiting, removed map[int64]struct{}) {
 		if _, left := removed[w.req.ID]; !left && w.seq == none {
@@ -212,11 +211,11 @@ func (q *queue) each(do func(r *workload.Request)) {
 	}
 }
 
-// fifo is a queue in chunks, so that it neither copies when it grows nor keeps memory when it
-// shrinks: an overload may leave millions waiting.
+// fifo is a queue in chunks. It does not copy its entries when it grows, and frees memory when it shrinks: in an
+// overload, millions of requests may wait.
 type fifo struct {
 	chunks [][]waiting
-	first  int // place of the front in chunks[0]
+	first  int // index of the front in chunks[0]
 	length int
 }
 
@@ -237,8 +236,7 @@ func (f *fifo) push(r *workload.Request, seq int32) {
 	f.length++
 }
 
-// remove takes the i-th entry out. Those before it move up by one place, because entries near the
-// front are what is removed.
+// remove removes the i-th entry. The entries before it move back by one place: most removals are near the front.
 func (f *fifo) remove(i int) {
 	for ; i > 0; i-- {
 		*f.at(i) = *f.at(i - 1)
@@ -262,10 +260,10 @@ func (f *fifo) pop() {
 	}
 }
 
-// priorityQueue is the waiting requests of an ordered queue: a binary heap, the most urgent on top.
+// priorityQueue is a binary heap of waiting requests, with the most urgent one on top.
 type priorityQueue []waiting
 
-// top is the most urgent request, or nil.
+// top returns the most urgent request, or nil.
 func (h priorityQueue) top() *waiting {
 	if len(h) == 0 {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"clifftop/sim/clock"
 )
 
-// What an iteration's end brings: tokens delivered, requests completed, clients found gone.
+// The end of an iteration: tokens are delivered, requests complete, and requests whose clients have left end.
 
 // process delivers the tokens of the oldest iteration in flight and frees what it has finished.
 func (r *Engine) process(f *iteration) {
@@ -44,7 +44,7 @@ func (r *Engine) process(f *iteration) {
 	r.space.insertChunks(f, math.MaxInt64)
 }
 
-// deliverAwaited notes the token of sequence i that was in flight when it was admitted again.
+// deliverAwaited delivers the token of sequence i that was in flight when the sequence was admitted again.
 func (r *Engine) deliverAwaited(i int32) {
 	s := r.seqs.at(i)
 	s.awaited = 0
@@ -58,7 +58,7 @@ func (r *Engine) deliverAwaited(i int32) {
 		computed = r.cohort.computed(s)
 	}
 	if s.joinBatch != math.MaxInt64 {
-		computed-- // that of the token that it was given since is not known
+		computed-- // the token that it was given since is not known
 	}
 	r.space.register(s, computed)
 }
@@ -72,7 +72,7 @@ func (r *Engine) keepsSeat(i int32, f *iteration) bool {
 		return false
 	}
 	r.answer(s, f.end)
-	if s.phase == prefilling { // it was preempted and admitted again
+	if s.phase == prefilling { // the sequence was preempted and admitted again
 		s.phase = finishing
 		r.running.prefills = without(r.running.prefills, i)
 	}
@@ -130,7 +130,7 @@ func (r *Engine) complete(i int32, f *iteration) {
 	r.end(i)
 }
 
-// remember adds what s, which is complete, has computed to the prefix cache: all but the last token, unless s was
+// remember adds the computed tokens of s, which is complete, to the prefix cache: all but the last token, unless s was
 // preempted and admitted again while that token was in flight.
 func (k *space) remember(s *sequence) {
 	computed := s.computed
@@ -162,7 +162,7 @@ func (r *Engine) applyAborts() {
 	for _, id := range r.aborts {
 		p := r.host.Client(id)
 		switch {
-		case p == nil: // it ended meanwhile
+		case p == nil: // the request has ended
 		case p.Seq == none:
 			r.levels.Waiting--
 			r.queue.remove(&p.Request)

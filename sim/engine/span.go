@@ -7,16 +7,16 @@ import (
 	"clifftop/sim/clock"
 )
 
-// A planned span is a run of like iterations that can be cut: how long it lasts, where it ends, and what cuts it.
+// A span is a planned run of like iterations: how long it lasts, where it ends, and what cuts it.
 
 // timeline is the position of an engine in time: the current instant, the next boundary, the planned span and the
 // iterations in flight.
 type timeline struct {
 	*env
-	lock    *lockstep // the engines that it iterates in lock step with, or nil
-	depth   int       // iterations in flight of which a sequence may have a part
-	most    int       // iterations in flight
-	maxSpan int       // iterations that are taken at once
+	lock    *lockstep // the group that iterates in lock step, or nil
+	depth   int       // maximum number of iterations in flight that compute for the same sequence
+	most    int       // maximum number of iterations in flight
+	maxSpan int       // maximum number of iterations in a span
 
 	now      clock.Time
 	next     clock.Time        // next boundary
@@ -36,7 +36,7 @@ func (t *timeline) Fault() error { return t.fault }
 // Fail sets the error of the engine, unless it has one.
 func (t *timeline) Fail(fault error) { t.fault = cmp.Or(t.fault, fault) }
 
-// cut makes the first boundary at or after an instant the next one.
+// cut makes the first boundary at or after the instant at the next one.
 func (t *timeline) cut(at clock.Time) {
 	if t.lock != nil {
 		t.lock.cut(at)
@@ -55,7 +55,7 @@ func (t *timeline) Until(at clock.Time) clock.Time {
 	return at
 }
 
-// cutOwn is cut for this engine alone.
+// cutOwn is cut for this engine alone, without its lock-step group.
 func (t *timeline) cutOwn(at clock.Time) {
 	switch {
 	case t.answered:
@@ -103,7 +103,7 @@ func (r *Engine) Stop(at clock.Time) {
 	}
 }
 
-// repeatable reports whether the iteration just composed would be composed again and again.
+// repeatable reports whether the composed iteration may be the first of several like ones.
 func (it *batchBuilder) repeatable() bool {
 	r := it.r
 	if !it.plain() || r.inFlight.n < r.depth-1 || r.maxSpan == 1 || r.cohort.growing > 0 {
@@ -115,22 +115,22 @@ func (it *batchBuilder) repeatable() bool {
 	if r.lock != nil && r.inFlight.at(0).eventful() {
 		return false // the span would be interrupted, but not those of the other ranks
 	}
-	// Results of the iteration ahead change nothing for the cohort, unless a request waits for the
-	// room that they leave, or reads blocks that they share.
+	// The results of the iteration in flight change nothing for the cohort, unless its finished requests free blocks
+	// that a waiting request needs, or release shared blocks.
 	f := r.inFlight.at(0)
 	return !f.partial && len(f.lasts) == 0 &&
 		(len(f.finishes) == 0 || r.queue.len() == 0 && r.space.Shared() == 0) &&
-		len(f.computed) == 0 && // or they enter the tree meanwhile
-		(len(f.firsts) == 0 || r.connector == nil || r.queue.len() == 0) // or become loadable
+		len(f.computed) == 0 && // or the chunks enter the radix tree during the span
+		(len(f.firsts) == 0 || r.connector == nil || r.queue.len() == 0) // or the prefills become loadable
 }
 
-// horizon is the number of iterations, at most n, that will be like the one just composed.
+// horizon returns the number of iterations, at most n, that will be like the one just composed.
 func (it *batchBuilder) horizon(n int) int {
 	r := it.r
 	c := &r.cohort
 	n = min(n, r.maxSpan, r.cfg.Scheduler.Repeats(it))
 	if it.asked && r.inFlight.n > 0 && len(r.inFlight.at(0).finishes) > 0 {
-		return 1 // the policy may do otherwise when they have left
+		return 1 // the policy may decide differently after they have left
 	}
 	n = int(min(int64(n), c.nextFinish()-c.steps+1, c.nextRefile()-c.steps+1))
 	if n > 1 {

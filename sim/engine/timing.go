@@ -9,23 +9,25 @@ import (
 	"clifftop/sim/event"
 )
 
-// gpu is the time of the GPU, and to which tokens it went.
+// gpu is the time of the GPU, and its shares for tokens and requests.
 type gpu struct {
 	free      clock.Time  // end of the last iteration
-	remainder int64       // femtoseconds past it
+	remainder int64       // of that instant, in femtoseconds
 	batch     model.Batch // scratch: the iteration composed
-	slowdown  int64       // thousandths of the usual step time; 0 as usual
-	// lastComposed is when the last iteration that was launched was composed, and composing when the one to come is.
+	slowdown  int64       // step time in thousandths of the usual one; 0 means the usual one
+	// lastComposed is the instant at which the last launched iteration was composed, composing that of the iteration
+	// that is being launched.
 	lastComposed, composing clock.Time
-	batches                 int64 // iterations launched, or planned and committed
-	decodeSteps             int64 // those of them in which a sequence decoded
-	// tokens among which the last iteration's time was shared out, and femtoseconds left over
+	batches                 int64 // iterations committed
+	decodeSteps             int64 // committed iterations in which a sequence decoded
+	// sharers is the number of tokens among which the time of the last iteration was shared out, and carry the
+	// femtoseconds left over.
 	sharers, carry int64
-	given, took    int64 // time of requests, and of those that have ended, modulo 2⁶⁴; for checks
+	given, took    int64 // femtoseconds shared out, and those of ended requests, modulo 2⁶⁴; for checks
 }
 
-// pace returns how long the composed iteration takes, and by how much each of the next ones like it takes longer than
-// the one before, in femtoseconds. This holds for n iterations.
+// pace returns the time of the composed iteration, and by how much each of the next iterations like it takes longer
+// than the one before, in femtoseconds. Both hold for n iterations.
 func (g *gpu) pace(e *Engine) (first, slope int64, n int) {
 	it, b := &e.it, &g.batch // field by field: whole-struct stores stall the loads that follow
 	b.Decodes, b.Context, b.Chunks = it.decodes+it.padRows, it.context+it.padContext, it.chunks
@@ -79,7 +81,7 @@ func (g *gpu) withHost(e *Engine, first, slope int64, n int) (int64, int64, int)
 	return first, slope, n
 }
 
-// padding is the rows and tokens that an iteration computes for nothing, because the engine pads its batch.
+// padding is the rows and tokens that an iteration computes without using them, because the engine pads its batch.
 type padding struct {
 	padRows, padTokens int
 	padContext         int64         // KV length of the rows
@@ -134,8 +136,8 @@ func (g *gpu) slowed(first, slope int64, n int) (int64, int64, int, error) {
 	return int64(slow), int64(lo / 1000), n, nil
 }
 
-// shareOut shares out the time of the iterations that are committed, and returns that of one token of each. s is the
-// span of theirs that observers are told of.
+// shareOut shares out the time of the committed iterations p, and returns the sum over them of the time of one token,
+// in femtoseconds. s is their span, as observers receive it.
 func (g *gpu) shareOut(p *clock.Progression, it *batchBuilder, s *event.Span) (each int64) {
 	tokens := int64(it.decodes + it.drafts + it.prefill + it.recomputed + it.padRows + it.padTokens)
 	if tokens != g.sharers {
@@ -151,8 +153,9 @@ func (g *gpu) shareOut(p *clock.Progression, it *batchBuilder, s *event.Span) (e
 	return each
 }
 
-// charge charges the sequences of the iterations just committed, by the time of a token of each. The
-// cohort's members are charged as one; of those who joined it, or were left out, it is taken back.
+// charge charges the sequences of the iterations just committed; each is the time of one token in femtoseconds. The
+// members of the cohort are charged together, through its share. The amount is taken back for sequences that joined in
+// these iterations, or got no token.
 func (g *gpu) charge(each int64, it *batchBuilder, c *cohort) {
 	seqs := &it.r.seqs
 	if it.stepped {
@@ -171,7 +174,7 @@ func (g *gpu) charge(each int64, it *batchBuilder, c *cohort) {
 	for _, i := range it.current.firsts {
 		s := seqs.at(i)
 		s.shared = c.share
-		if s.swapped { // it decodes on where it was swapped out
+		if s.swapped { // it continues to decode after a swap
 			s.rec.GPU.Decode += each
 		}
 	}
@@ -185,7 +188,7 @@ func (g *gpu) charge(each int64, it *batchBuilder, c *cohort) {
 	}
 }
 
-// IdleFrom is when the GPU has nothing more to do, if it is given nothing.
+// IdleFrom returns the instant from which the GPU is idle if no further iteration is launched.
 func (g *gpu) IdleFrom() clock.Time {
 	if g.remainder > 0 {
 		return g.free + 1

@@ -9,21 +9,22 @@ import (
 	"clifftop/sim/network"
 )
 
-// Transfers is the network of a simulation, with what its transfers carry and to which engines.
+// Transfers is the network of a simulation, with the engine and the payload of each transfer.
 type Transfers struct {
 	network.Network
 	payloads  []payload       // by transfer
-	leaseEnds pq.Queue[int32] // by instant and order
+	leaseEnds pq.Queue[int32] // indices of ending, by instant and order
 	ending    []leaseEnd
 	vacancies []int32
-	// of links, by instant and order; refs are links that go down, or minus one less one that is back
+	// outages is the starts and ends of link outages, by instant and order: l ≥ 0 for link l that goes down, -1-l for
+	// link l that is restored.
 	outages pq.Queue[int32]
 	serial  int64
-	uses    []LinkUse // by link, of those that anything went over
-	awaited int       // loads on their way, and leases: the run does not end before them
+	uses    []LinkUse // by link; may be shorter than the list of links
+	awaited int       // transfers of loads, and leases: the run does not end before them
 }
 
-// payload is what a transfer carries to or from a replica: a part of a load or, without one, copies for a tier.
+// payload is what a transfer carries to or from an engine: a part of a load or, if load is nil, copies to a tier.
 type payload struct {
 	engine *Engine
 	load   *load
@@ -31,13 +32,13 @@ type payload struct {
 	bytes  int64
 }
 
-// leaseEnd is of a lease that ends.
+// leaseEnd is the planned end of a lease.
 type leaseEnd struct {
 	engine *Engine
 	lease  *lease
 }
 
-// begin starts a transfer at an instant.
+// begin starts a transfer at the instant at, and returns its number.
 func (w *Transfers) begin(at clock.Time, c payload, bytes int64, latency clock.Duration, path ...int32) int32 {
 	i := w.Start(at, bytes, latency, path...)
 	for int(i) >= len(w.payloads) {
@@ -52,7 +53,7 @@ func (w *Transfers) begin(at clock.Time, c payload, bytes int64, latency clock.D
 	return i
 }
 
-// endLease plans the end of a lease.
+// endLease plans the end of a lease at the instant at.
 func (w *Transfers) endLease(at clock.Time, x leaseEnd) {
 	i := int32(len(w.ending))
 	if n := len(w.vacancies); n > 0 {
@@ -66,7 +67,7 @@ func (w *Transfers) endLease(at clock.Time, x leaseEnd) {
 	w.leaseEnds.Push(pq.Item[int32]{Key: int64(at), Tie: w.serial, Value: i})
 }
 
-// Next is the instant of the next event, or [clock.Never].
+// Next returns the instant of the next event, or [clock.Never].
 func (w *Transfers) Next() clock.Time {
 	at := w.Network.Next()
 	if w.leaseEnds.Len() > 0 {
@@ -78,17 +79,17 @@ func (w *Transfers) Next() clock.Time {
 	return at
 }
 
-// Awaited is the number of loads underway and of leases. The run does not end before them.
+// Awaited returns the number of transfers of loads in progress, and of leases. The run does not end before them.
 func (w *Transfers) Awaited() int { return w.awaited }
 
-// BreakLink plans an outage of a link.
+// BreakLink plans an outage of link l from the instant at.
 func (w *Transfers) BreakLink(l int32, at clock.Time, duration clock.Duration) {
 	w.serial += 2
 	w.outages.Push(pq.Item[int32]{Key: int64(at), Tie: w.serial - 1, Value: l})
 	w.outages.Push(pq.Item[int32]{Key: int64(at.Add(duration)), Tie: w.serial, Value: -1 - l})
 }
 
-// Happens handles the event at Next. It returns the engine that it changes, if any.
+// Happens handles the event at Next. It returns the engine that the event changes, or nil.
 func (w *Transfers) Happens(at clock.Time) *Engine {
 	if w.outages.Len() > 0 && clock.Time(w.outages.Top().Key) == at {
 		if l := w.outages.Pop().Value; l >= 0 {
@@ -122,7 +123,7 @@ func (w *Transfers) Happens(at clock.Time) *Engine {
 	return c.engine
 }
 
-// abandon stops the transfers and forgets the leases of a replica.
+// abandon stops the transfers of engine r and the loads from it, and removes the ends of its leases.
 func (w *Transfers) abandon(at clock.Time, r *Engine) {
 	for i := range int32(w.Transfers()) {
 		c := &w.payloads[i]
@@ -150,7 +151,8 @@ func (w *Transfers) abandon(at clock.Time, r *Engine) {
 	})
 }
 
-// stopped counts what transfer i, which was stopped, has brought: of copies, the chunks that are whole.
+// stopped counts the bytes of transfer i, which was stopped. Of copies, the complete chunks are received and the other
+// bytes dropped. All bytes of a load are dropped.
 func (w *Transfers) stopped(i int32, c *payload) {
 	came := int64(0)
 	if c.load != nil {
@@ -171,23 +173,22 @@ func (w *Transfers) stopped(i int32, c *payload) {
 	})
 }
 
-// What links have carried. Bytes are neither lost nor made: whatever was sent over a link is received, dropped or on
-// its way.
+// Link statistics. Invariant: all bytes that were sent over a link are received, dropped or underway.
 
-// LinkUse is what a link has carried up to an instant. Sent is Received, Dropped and Underway together.
+// LinkUse is the traffic of a link up to an instant, in bytes. Sent is the sum of Received, Dropped and Underway.
 type LinkUse struct {
 	BytesPerSecond int64
 	// Sent is the bytes of all transfers that have begun.
 	Sent int64
-	// Received is the bytes that were used, and Dropped those that were not: they arrived for a request whose client
-	// had left, or whose KV had gone where it was read.
+	// Received is the bytes that were used. Dropped is those that were not: the client of the request had left, the KV
+	// was lost where it was read, or the transfer was stopped.
 	Received, Dropped int64
 	Underway          int64
-	// Busy is how long the link had something to carry.
+	// Busy is the time during which the link had something to carry.
 	Busy clock.Duration
 }
 
-// count adds what a transfer carries, or has brought, to the links of its path.
+// count applies add to each link on the path of transfer i.
 func (w *Transfers) count(i int32, add func(u *LinkUse)) {
 	for len(w.uses) < w.Links() {
 		w.uses = append(w.uses, LinkUse{})
@@ -197,7 +198,7 @@ func (w *Transfers) count(i int32, add func(u *LinkUse)) {
 	}
 }
 
-// arrived counts what a transfer has brought.
+// arrived counts the bytes of transfer i, which has arrived, as received or dropped.
 func (w *Transfers) arrived(i int32, c *payload) {
 	lost := c.load != nil && (c.load.seq == none || c.load.fails)
 	w.count(i, func(u *LinkUse) {
@@ -209,14 +210,14 @@ func (w *Transfers) arrived(i int32, c *payload) {
 	})
 }
 
-// extend adds bytes to the copies that a transfer carries.
+// extend adds bytes to transfer i, which carries copies.
 func (w *Transfers) extend(at clock.Time, i int32, bytes int64) {
 	w.Extend(at, i, bytes)
 	w.payloads[i].bytes += bytes
 	w.count(i, func(u *LinkUse) { u.Sent += bytes })
 }
 
-// Use is what each link has carried up to the instant at.
+// Use returns the traffic of each link up to the instant at.
 func (w *Transfers) Use(at clock.Time) []LinkUse {
 	list := append(slices.Clone(w.uses), make([]LinkUse, w.Links()-len(w.uses))...)
 	for l := range list {
@@ -232,7 +233,8 @@ func (w *Transfers) Use(at clock.Time) []LinkUse {
 	return list
 }
 
-// Check asserts that nothing was lost or made on the way, and that no link carried more than it can.
+// Check returns an error if a link has sent bytes that are neither received, dropped nor underway, or carried more than
+// its bandwidth allows.
 func (w *Transfers) Check(at clock.Time) error {
 	if err := w.Network.Check(at); err != nil {
 		return err
