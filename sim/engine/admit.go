@@ -8,7 +8,7 @@ import (
 	"clifftop/workload"
 )
 
-// How a request comes into the running batch.
+// Admission of requests to the running batch.
 
 // Admit implements [sched.Admitter].
 func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
@@ -19,7 +19,7 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 		return sched.None
 	}
 	if r.space.mayHit(w) {
-		r.space.lookUp(w, r.seqs.known(w)) // or the cache's answer to an earlier question is used
+		r.space.lookUp(w, r.seqs.known(w)) // otherwise the cached result of the last lookup is used
 	}
 	i := r.take(place, w)
 	s := r.seqs.at(i)
@@ -65,7 +65,7 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 	return sched.Seq(i)
 }
 
-// take takes w, the request at a place of the queue, out of it, and returns its sequence.
+// take removes w, the request at a place of the queue, and returns its sequence.
 func (r *Engine) take(place int, w *waiting) int32 {
 	i := w.seq
 	if i == none {
@@ -87,7 +87,7 @@ func (r *Engine) take(place int, w *waiting) int32 {
 	return i
 }
 
-// expectTokens notes how many tokens of s, which is being admitted, are in flight.
+// expectTokens records that a token of s, which is being admitted, is in flight, if one is.
 func (it *batchBuilder) expectTokens(i int32, s *sequence) {
 	r := it.r
 	if r.inFlight.n == 0 || s.issued == 0 || !r.inFlight.emits(r.inFlight.at(0), i) {
@@ -98,7 +98,7 @@ func (it *batchBuilder) expectTokens(i int32, s *sequence) {
 	f.returns = append(f.returns, i)
 }
 
-// start makes s the sequence of request req, which reached the queue.
+// start initializes s as the sequence of request req, which has reached the queue.
 func (r *Engine) start(s *sequence, req *workload.Request) {
 	s.rec.Request, s.rec.Replica = *req, r.index
 	s.rec.Queued = r.Queued(req)

@@ -97,11 +97,7 @@ func (it *batchBuilder) Give(i sched.Seq, n int32) {
 	}
 }
 
-// composition is the iteration that is being composed: what it gives in all, and how the cohort takes part in it.
-//
-// The cohort makes its step in one of two ways. DecodeAll and DecodeFirst count the step for all members at once. If
-// the policy visits decoding sequences one by one, the slow way, the step is counted before the first of them, and the
-// members that get no token are put back by one step at the end. If it does neither, the cohort is held.
+// composition is the iteration that is being composed: its sums, and how the cohort takes part in it.
 type composition struct {
 	r       *Engine
 	current *iteration
@@ -137,7 +133,7 @@ func (c *composition) begin(number int64) {
 // hasToken reports whether s, which decodes, gets a token in this iteration.
 func (c *composition) hasToken(s *sequence) bool { return c.stepped && (s.given > 0 || !c.slow) }
 
-// computed is the number of computed tokens of s before this iteration.
+// computed returns the number of computed tokens of s before this iteration.
 func (c *composition) computed(s *sequence) int32 {
 	if s.phase != decoding {
 		return s.computed - s.given
@@ -149,7 +145,7 @@ func (c *composition) computed(s *sequence) int32 {
 	return n
 }
 
-// generated is the number of output tokens of s before this iteration.
+// generated returns the number of output tokens of s before this iteration.
 func (c *composition) generated(s *sequence) int32 {
 	n := s.issued
 	switch {

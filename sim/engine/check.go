@@ -85,7 +85,7 @@ func (k *checker) add(s *sequence) error {
 	return k.addBlocks(s, computed)
 }
 
-// addMember counts s, which has computed so many tokens, as a member of the cohort.
+// addMember counts s, which has computed this many tokens, as a member of the cohort.
 func (k *checker) addMember(s *sequence, computed int32) error {
 	k.members++
 	k.context += int64(computed)
@@ -107,7 +107,7 @@ func (k *checker) addMember(s *sequence, computed int32) error {
 	return nil
 }
 
-// addBlocks counts the blocks of s, which has computed so many tokens.
+// addBlocks counts the blocks of s, which has computed this many tokens.
 func (k *checker) addBlocks(s *sequence, computed int32) error {
 	blocks := max(s.reserved, k.e.cfg.blocksFor(computed))
 	if k.e.cfg.Speculative.On() {

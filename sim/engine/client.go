@@ -20,10 +20,10 @@ type Client struct {
 type Departure struct {
 	Left   clock.Time // [clock.Never] if it has not left
 	Ending workload.Ending
-	Again  bool // the client sends the request once more
+	Again  bool // the client sends the request again
 }
 
-// Note enters the departure into the record of the attempt.
+// Note writes the departure to the record of the attempt.
 func (d *Departure) Note(rec *event.Record) {
 	if d.Left == clock.Never {
 		return
@@ -56,7 +56,7 @@ func Deadline(c *workload.Client, started bool) (after clock.Duration, how workl
 	return after, how
 }
 
-// clientSide is what an engine knows of the clients of its requests: what was sent to them, which of them have left,
+// clientSide is the state of an engine that concerns its clients: the tokens sent to them, the clients that have left,
 // and whether the link to them is lost.
 type clientSide struct {
 	e *Engine
@@ -91,7 +91,7 @@ func (c *clientSide) delivered(i int32, at clock.Time) int32 {
 	n := s.issued
 	if s.phase == decoding {
 		n += int32(c.e.steps(s) - s.joined)
-		if c.e.ahead.N > 0 { // the first step is counted, others may have been made since
+		if c.e.ahead.N > 0 { // the first step is counted; others may have been made since
 			n += int32(max(c.e.ahead.FirstEndAtOrAfter(at)-1, 0)) - 1
 		}
 	}
@@ -103,7 +103,7 @@ func (c *clientSide) delivered(i int32, at clock.Time) int32 {
 	return n
 }
 
-// tokensOf is the number of tokens that an iteration issues of s, if it issues any.
+// tokensOf returns the number of tokens of s that an iteration issues, if it issues any.
 func (q *iterationRing) tokensOf(s *sequence) int32 {
 	if q.cfg.Speculative.On() {
 		return s.fresh
@@ -162,7 +162,7 @@ func (c *clientSide) leaveDuringLinkLoss(s *sequence) {
 	rec.ClientLast = clock.Never
 }
 
-// deliverFirst notes the first token after an admission.
+// deliverFirst delivers the first token after an admission.
 func (c *clientSide) deliverFirst(s *sequence, end clock.Time) {
 	if c.e.connector.handsOff(s) {
 		c.e.obs.Dropped(end, 1)
@@ -180,7 +180,8 @@ func (c *clientSide) deliverFirst(s *sequence, end clock.Time) {
 	}
 }
 
-// seen is when a client sees the token that is the rank-th of those of an iteration that ends at an instant.
+// seen returns the instant at which a client receives a token. rank is its place in the stream of the iteration that
+// ends at end.
 func (c *clientSide) seen(end clock.Time, rank int32) clock.Time {
 	return c.link.OverLink(end).Add(c.e.cfg.NetworkOut + clock.Duration(rank)*c.e.cfg.StreamPerSequence)
 }

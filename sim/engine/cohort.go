@@ -27,9 +27,9 @@ type cohort struct {
 	context int64           // Σ computed tokens over the members, at steps
 	ends    pq.Queue[int32] // steps at which members issue their last token; entries may be stale
 
-	takes    blockSchedule   // members that take new blocks as they grow: all but those that have a reservation left
+	takes    blockSchedule   // members that take new blocks from the pool: all but those in fills
 	fills    blockSchedule   // members that grow into blocks that they have reserved
-	empty    int             // how many of these hold nothing, at steps
+	empty    int             // number of reserved blocks that hold nothing, at steps
 	booked   blockSchedule   // members that have booked the next block
 	refiling pq.Queue[int32] // steps at which a reservation or a booking is used up; entries may be stale
 
@@ -46,12 +46,13 @@ type cohort struct {
 	seqs    *slab
 }
 
-// decoders is the sequences that decode: a cohort or, on a pipeline, several, of which one at a time is at hand.
+// decoders is the sequences that decode: a cohort or, with pipeline parallelism, several. The engine has one of them at
+// a time.
 type decoders struct {
 	cohort  cohort
-	lagging int       // members that missed the last step of the others
-	groups  groups    // the last tokens of the others
-	pipe    *pipeline // the other cohorts, or nil
+	lagging int       // members of the cohort that missed its last step
+	groups  groups    // the iterations of the last tokens of the other members
+	pipe    *pipeline // stores the other cohorts; nil without pipeline parallelism
 
 	seqs    *slab
 	running *runningBatch
@@ -65,7 +66,7 @@ func (d *decoders) init(r *Engine) {
 	d.seqs, d.running, d.space, d.gpu, d.fair = &r.seqs, &r.running, &r.space, &r.gpu, r.queue.fair
 }
 
-// init makes an empty cohort of sequences of a slab. listed says that members of one residue are listed.
+// init makes an empty cohort of sequences of a slab. If listed is true, the members of each residue are listed.
 func (c *cohort) init(seqs *slab, blockSize int32, listed bool) {
 	c.seqs = seqs
 	c.takes.need = make([]int32, blockSize)
@@ -80,7 +81,7 @@ func (c *cohort) init(seqs *slab, blockSize int32, listed bool) {
 	}
 }
 
-// computed is the number of tokens that member s has computed.
+// computed returns the number of tokens that member s has computed.
 func (c *cohort) computed(s *sequence) int32 { return s.target + int32(c.steps-s.joined) }
 
 // step gives every member a token.
@@ -101,13 +102,13 @@ func (c *cohort) advance(n int) {
 	c.context += int64(n) * int64(c.size)
 }
 
-// link enters member i into the list of its residue, if there are lists.
+// link adds member i to the list of its residue, if there are lists.
 func (c *cohort) link(i int32) {
 	s := c.seqs.at(i)
 	if c.first == nil {
 		return
 	}
-	// Members stand in running order; a new one nearly always goes last.
+	// Members are in running order; a new one nearly always goes last.
 	after := c.last[s.residue]
 	for after != none && c.seqs.at(after).serial > s.serial {
 		after = c.seqs.at(after).prevSame
@@ -144,7 +145,7 @@ func (c *cohort) unlink(s *sequence) {
 	}
 }
 
-// nextFinish is the step at which the next member of the cohort issues its last token.
+// nextFinish returns the step at which the next member of the cohort issues its last token.
 func (c *cohort) nextFinish() int64 {
 	h := &c.ends
 	for {
@@ -156,7 +157,7 @@ func (c *cohort) nextFinish() int64 {
 	}
 }
 
-// nextRefile is the next step at which a reservation or a booking is used up.
+// nextRefile returns the next step at which a reservation or a booking is used up.
 func (c *cohort) nextRefile() int64 {
 	h := &c.refiling
 	for h.Len() > 0 {

@@ -9,8 +9,8 @@ import (
 	"clifftop/internal/pq"
 )
 
-// members makes a cohort of sequences with so many computed tokens each, which joined at step 0, with blocks of 4
-// tokens.
+// members returns a cohort of one sequence for each number of computed tokens. The sequences joined at step 0, and a
+// block has 4 tokens.
 func members(computed []int32) (*cohort, *slab) {
 	seqs, c := new(slab), new(cohort)
 	c.init(seqs, 4, true)
@@ -28,7 +28,7 @@ func members(computed []int32) (*cohort, *slab) {
 	return c, seqs
 }
 
-// Many steps at once are the same as single steps, and both are the sum over the members.
+// Advancing by many steps gives the same sums as single steps, and both are the sums over the members.
 func TestCohortAdvances(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		computed := rapid.SliceOfN(rapid.Int32Range(1, 40), 1, 10).Draw(t, "computed")
@@ -49,7 +49,7 @@ func TestCohortAdvances(t *testing.T) {
 	})
 }
 
-// The blocks that members take in a number of steps are those that they need one by one.
+// The number of blocks that the members take in several steps is the sum over single steps.
 func TestCohortTakesBlocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		computed := rapid.SliceOfN(rapid.Int32Range(1, 40), 1, 10).Draw(t, "computed")
@@ -66,7 +66,7 @@ func TestCohortTakesBlocks(t *testing.T) {
 	})
 }
 
-// Members of one residue are listed in running order, whatever the order in which they come and go.
+// The members of a residue are listed in running order, in whatever order they join and leave.
 func TestCohortLists(t *testing.T) {
 	c, seqs := members([]int32{4, 8, 12})
 	list := func() (serials []int64) {
@@ -85,7 +85,7 @@ func TestCohortLists(t *testing.T) {
 	}
 }
 
-// The next end is that of a member: stale entries are dropped.
+// nextFinish drops stale entries and returns the step of a member.
 func TestCohortNextFinish(t *testing.T) {
 	c, seqs := members([]int32{5, 6})
 	seqs.at(0).ends = 7

@@ -6,7 +6,7 @@ import (
 	"clifftop/sim/event"
 )
 
-// The planned iterations take place: the cohort advances, the last iterations are in flight, and sequences with their
+// The commit of planned iterations: the cohort advances, the last iterations are in flight, and sequences with their
 // last token leave the cohort.
 
 // commit commits the iterations of the planned span: it advances the cohort, reports to the observers and puts the
@@ -41,7 +41,7 @@ func (r *Engine) commit() {
 		r.gpu.decodeSteps += int64(p.N)
 	}
 	r.gpu.lastComposed = r.gpu.composing
-	if p.N > 1 { // the others when the iteration that many before them ended
+	if p.N > 1 { // the last of a span is composed when the iteration depth before it ends
 		r.gpu.lastComposed = p.End(p.N - r.depth)
 	}
 	r.gpu.free, r.gpu.remainder = p.End(p.N), p.EndRemainder(p.N)
@@ -109,8 +109,8 @@ func (d *decoders) retire(f *iteration, it *batchBuilder) {
 	}
 }
 
-// endsUnpredicted reports whether s, sequence i, which has issued so many tokens, ends in iteration f on an EOS that
-// the engine cannot predict. It adds such a sequence to the lasts of f.
+// endsUnpredicted reports whether s, sequence i, ends in iteration f on an EOS that the engine cannot predict. issued
+// is its number of issued tokens. It adds such a sequence to the lasts of f.
 func (f *iteration) endsUnpredicted(s *sequence, i, issued int32) bool {
 	if s.slots == s.output || issued != s.output {
 		return false
@@ -121,7 +121,7 @@ func (f *iteration) endsUnpredicted(s *sequence, i, issued int32) bool {
 
 // reporter reports committed iterations to the observers.
 type reporter struct {
-	detailed bool // some observer wants every iteration sequence by sequence
+	detailed bool // an observer wants every iteration sequence by sequence
 	span     event.Span
 	step     event.Step // scratch, as span
 }

@@ -10,96 +10,96 @@ import (
 
 // Config describes one serving engine. Knobs carry vLLM's names.
 type Config struct {
-	// Scheduler composes the iterations. Each replica needs its own.
+	// Scheduler composes the iterations. Each engine needs its own.
 	Scheduler sched.Scheduler
 	// Order ranks the waiting queue; nil is first come, first served.
 	Order sched.Order
-	// Timer gives the length of iterations.
+	// Timer returns the length of iterations.
 	Timer model.StepTimer
 
 	// MaxNumSeqs limits the running batch; MaxNumBatchedTokens the tokens of one iteration, and
 	// is at least MaxNumSeqs.
 	MaxNumSeqs, MaxNumBatchedTokens int
-	// MaxModelLen is the longest sequence, prompt and answer, in tokens. A prompt that reaches
-	// it is rejected; an answer that reaches it is cut.
+	// MaxModelLen is the longest sequence, prompt and output, in tokens. A prompt that reaches it is rejected; an
+	// output that reaches it is cut.
 	MaxModelLen int32
 
 	// BlockSize is the number of tokens in a KV block.
 	BlockSize int32
-	// NumGPUBlocks is the number of KV blocks that vLLM logs; it includes the null block, so that
-	// NumGPUBlocks-1 are usable. 0 means an unlimited pool.
+	// NumGPUBlocks is the number of KV blocks that vLLM logs. It includes the null block, so that NumGPUBlocks-1 blocks
+	// are usable. 0 means an unlimited pool.
 	NumGPUBlocks int
-	// PrefixCaching lets requests reuse the blocks of others that lead with the same tokens. It needs a
+	// PrefixCaching lets requests reuse the blocks of other requests that begin with the same tokens. It needs a
 	// limited pool.
 	PrefixCaching bool
-	// AppendUnkeyed puts freed blocks that hold no cached prefix at the back of the free list,
-	// as vLLM did before 0.28, and not at the front.
+	// AppendUnkeyed puts freed blocks that hold no cached prefix at the back of the free list, as vLLM did before 0.28.
+	// Otherwise they go to the front.
 	AppendUnkeyed bool
 
 	// Groups are the KV cache groups that share the pool; nil is one group that keeps every token.
 	Groups model.KVGroups
 
-	// AsyncScheduling keeps two iterations in flight: the next is scheduled while one runs.
+	// AsyncScheduling keeps two iterations in flight: the next one is scheduled while one runs.
 	AsyncScheduling bool
-	// Stages is the number of stages of a pipeline, each of which may work on a batch of its own: so many iterations
-	// are in flight, with or without asynchronous scheduling. 0 and 1 are no pipeline. It needs a scheduler that is
+	// Stages is the number of pipeline stages. Each stage may work on a batch of its own: this many iterations are in
+	// flight, with or without asynchronous scheduling. 0 and 1 mean no pipeline. It needs a scheduler that is
 	// [sched.Pipelined].
 	Stages int
-	// Frontend and FrontendPerToken delay a request on its way to the engine's queue:
-	// a constant, and a part for each token of the prompt.
+	// Frontend and FrontendPerToken are the delay of a request on its way to the engine's queue: a constant, and a part
+	// for each token of the prompt.
 	Frontend, FrontendPerToken clock.Duration
-	// NetworkIn is the way from a client to the front end, NetworkOut that of tokens back.
+	// NetworkIn is the latency from a client to the front end, NetworkOut that of tokens back to the client.
 	NetworkIn, NetworkOut clock.Duration
 	// StreamPerSequence delays the k-th sequence of a batch by k times this on the way to the client.
 	StreamPerSequence clock.Duration
 
-	// MaxTokens is the longest answer that clients ask for. The engine does not know that an answer
-	// will be shorter: it ends by an end-of-sequence token, unpredictably, and under asynchronous
-	// scheduling takes part in one more iteration, for nothing. 0 means that clients ask for exactly
-	// what they get.
+	// MaxTokens is the longest output that clients ask for, in tokens. The engine does not know that an output will be
+	// shorter: it ends with an unpredictable end-of-sequence token. Under asynchronous scheduling the sequence then
+	// takes part in one more iteration without effect. 0 means that clients ask for exactly the output that they get.
 	MaxTokens int32
 
-	// CPUStep and CPUPerSequence are the host's time for an iteration: a constant, and a part
-	// for each sequence in it. It adds to the GPU's time, or hides behind it under asynchronous
-	// scheduling, where the longer of both counts.
+	// CPUStep and CPUPerSequence are the host's time for an iteration: a constant, and a part for each sequence in it.
+	// It is added to the GPU's time. Under asynchronous scheduling both overlap, and the longer one counts.
 	CPUStep, CPUPerSequence clock.Duration
 
-	// MaxQueuedRequests and MaxQueuedTokens reject a request that finds so many requests in the
-	// engine, waiting or running, or so many prompt tokens still to be computed, when it comes to the
-	// queue; 0 is no limit.
+	// MaxQueuedRequests and MaxQueuedTokens limit admission. A request is rejected if, when it reaches the queue, the
+	// engine has this many requests, waiting or running, or this many prompt tokens still to be computed; 0 means no
+	// limit.
 	MaxQueuedRequests int
 	MaxQueuedTokens   int64
 
-	// HostBlocks is the number of KV blocks that host memory takes for sequences that are
-	// swapped out; 0 means that there is no swapping. An iteration lasts HostFemtosPerBlock longer for
-	// each block that is copied, either way.
+	// HostBlocks is the number of KV blocks of swapped-out sequences that fit into host memory; 0 means that there is
+	// no swapping. An iteration takes HostFemtosPerBlock femtoseconds longer for each block that is copied, in either
+	// direction.
 	HostBlocks         int
 	HostFemtosPerBlock int64
 
-	// Contiguous gives each sequence one hole of the pool, the first that is large enough, and not
-	// any blocks. The policy reserves what a sequence may ever need when it admits it.
+	// Contiguous allocates to each sequence one contiguous range of the pool, the first one that is large enough,
+	// instead of single blocks. The policy reserves the blocks that a sequence may ever need when it admits the
+	// sequence.
 	Contiguous bool
-	// Radix keeps the prefix cache as a radix tree of tokens, as SGLang does, and not as
-	// hashed blocks. It needs PrefixCaching.
+	// Radix keeps the prefix cache as a radix tree of tokens, as SGLang does, instead of hashed blocks. It needs
+	// PrefixCaching.
 	Radix bool
 
-	// Connector connects the KV pool with KV elsewhere; nil for none. It needs a policy that loads it.
+	// Connector loads and stores KV outside the pool; nil for none. It needs a policy that starts the loads.
 	Connector *Connector
 
-	// Speculative is speculative decoding, with policies that give sequences their tokens one by one.
+	// Speculative is the settings of speculative decoding. It needs a policy that gives sequences their tokens one by
+	// one.
 	Speculative Speculative
 
-	// MaxSpan limits how many iterations are taken at once; 0 is no limit, 1 steps singly. It
-	// changes no result.
+	// MaxSpan is the maximum number of iterations in a span; 0 means no limit, and 1 single steps. It does not change
+	// results.
 	MaxSpan int
-	// Check asserts the invariants after every change, at a cost. Floor, if it is known, is then a length
-	// in seconds that no iteration may beat.
+	// Check asserts the invariants after every change, which makes a run slower. Floor, if it is not nil, then returns
+	// a lower bound of the length of an iteration, in seconds.
 	Check bool
 	Floor func(b *model.Batch) float64
 }
 
-// Charge returns the blocks that a sequence that holds so many blocks is charged for KV cache groups that keep only some
-// of its tokens.
+// Charge returns the number of blocks that a sequence is charged for KV cache groups that keep only some of its tokens.
+// blocks is the number that it holds.
 func (c *Config) Charge(blocks int) int { return c.Groups.Charge(blocks, int(c.BlockSize)) }
 
 // mostCharged returns the number of blocks from which on the charge stays the same; 0 means that there is no charge.
@@ -108,7 +108,7 @@ func (c *Config) mostCharged() int { return c.Groups.MostCharged(int(c.BlockSize
 // UnlimitedBlocks is the size of an unlimited pool.
 const UnlimitedBlocks = 1 << 40
 
-// UsableBlocks is the number of KV blocks that sequences can hold.
+// UsableBlocks returns the number of KV blocks that sequences can hold.
 func (c *Config) UsableBlocks() int {
 	if c.NumGPUBlocks == 0 {
 		return UnlimitedBlocks
@@ -116,7 +116,7 @@ func (c *Config) UsableBlocks() int {
 	return c.NumGPUBlocks - 1
 }
 
-// limits is what a policy learns of the configuration.
+// limits returns the part of the configuration that a policy sees.
 func (c *Config) limits() sched.Limits {
 	return sched.Limits{
 		MaxNumSeqs: c.MaxNumSeqs, MaxNumBatchedTokens: c.MaxNumBatchedTokens, MaxModelLen: c.MaxModelLen,
@@ -127,10 +127,10 @@ func (c *Config) limits() sched.Limits {
 	}
 }
 
-// Limited reports whether the queue may refuse requests.
+// Limited reports whether the queue may reject requests.
 func (c *Config) Limited() bool { return c.MaxQueuedRequests > 0 || c.MaxQueuedTokens > 0 }
 
-// Validate reports every fault of the configuration.
+// Validate returns all errors of the configuration.
 func (c *Config) Validate() error {
 	var found faults.List
 	want := found.Check
@@ -176,35 +176,34 @@ func (c *Config) Validate() error {
 	return found.Err()
 }
 
-// blocksFor is the number of blocks that hold the given tokens.
+// blocksFor returns the number of blocks that hold this many tokens.
 func (c *Config) blocksFor(tokens int32) int {
 	return int((int64(tokens) + int64(c.BlockSize) - 1) / int64(c.BlockSize))
 }
 
-// pagesFor returns the number of blocks that a sequence of the given tokens takes from the pool, with the charge for
+// pagesFor returns the number of blocks that a sequence of this many tokens takes from the pool, with the charge for
 // groups that keep only some of them.
 func (c *Config) pagesFor(tokens int32) int {
 	blocks := c.blocksFor(tokens)
 	return blocks + c.Charge(blocks)
 }
 
-// visible is the instant at which a request reaches the engine's queue if no router holds it.
+// visible returns the instant at which a request reaches the engine's queue if no router holds it.
 func (c *Config) visible(req *workload.Request) clock.Time {
 	return req.Arrival.Add(c.NetworkIn + c.Handling(req))
 }
 
-// declaredOf is the longest answer that the engine has to expect.
+// declaredOf returns the longest output that the engine has to expect, in tokens.
 func (c *Config) declaredOf(req *workload.Request) int32 {
 	return min(max(req.OutputTokens, c.MaxTokens), c.MaxModelLen-req.InputTokens)
 }
 
-// Handling is how long the front end has a request that has come to it.
+// Handling returns how long the front end processes a request.
 func (c *Config) Handling(req *workload.Request) clock.Duration {
 	return c.Frontend + clock.Duration(req.InputTokens)*c.FrontendPerToken
 }
 
-// OutputOf is the number of tokens that the answer to a request will have: its length, cut at the longest
-// sequence that the model takes.
+// OutputOf returns the number of output tokens of a request: its length, cut at the maximum model length.
 func (c *Config) OutputOf(req *workload.Request) int32 {
 	return min(req.OutputTokens, c.MaxModelLen-req.InputTokens)
 }

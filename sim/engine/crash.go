@@ -6,18 +6,18 @@ import (
 	"clifftop/workload"
 )
 
-// Attempt is a request that an engine has.
+// Attempt is a request in an engine.
 type Attempt struct {
 	*workload.Request
 	Seq    int32 // its sequence, or -1 if it was never admitted
 	Queued bool  // it has reached the queue
 }
 
-// Attempts lists all requests that have reached the queue and have not ended.
+// Attempts returns all requests that have reached the queue and have not ended.
 func (r *Engine) Attempts() (all []Attempt) {
 	r.queue.each(func(q *workload.Request) { all = append(all, Attempt{q, none, true}) })
 	for k, s := range r.seqs.items {
-		if q := &s.rec.Request; q.OutputTokens > 0 { // the place is taken
+		if q := &s.rec.Request; q.OutputTokens > 0 { // the index is in use
 			all = append(all, Attempt{q, int32(k), true})
 		}
 	}
@@ -27,8 +27,8 @@ func (r *Engine) Attempts() (all []Attempt) {
 // Retired reports whether another engine has taken the place of this one.
 func (r *Engine) Retired() bool { return r.retired }
 
-// Drained reports whether an engine that drains has nothing left to do: it has no requests, no other engine will load
-// the KV that it keeps, and tiers that outlive it have all that was copied there.
+// Drained reports whether a draining engine has no work left: it has no requests, no other engine will load the KV that
+// it keeps, and all copies to persistent tiers are complete.
 func (r *Engine) Drained() bool { return r.levels.System == 0 && r.connector.drained() }
 
 // Halt commits the iterations that have begun by the instant at. After it the engine begins no iteration, and copies
@@ -40,7 +40,7 @@ func (r *Engine) Halt(at clock.Time) {
 	r.connector.halt()
 }
 
-// CheckEmpty asserts, where invariants are checked, that an engine that has failed has nothing left.
+// CheckEmpty asserts, if invariants are checked, that an engine that has failed has no requests and no blocks in use.
 func (r *Engine) CheckEmpty() {
 	if r.cfg.Check && r.fault == nil {
 		r.fault = (&checker{e: r}).checkEmpty()

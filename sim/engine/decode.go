@@ -8,7 +8,7 @@ import (
 // cohortDecoder gives tokens to the members of the cohort.
 type cohortDecoder struct {
 	*composition
-	mixed  bool    // the members got their step at once, and sequences in prefill may stand among them
+	mixed  bool    // the members got their step at once, and sequences in prefill may be between them
 	missed []int32 // members that got no token
 }
 
@@ -36,7 +36,7 @@ func (d *cohortDecoder) DecodeFirst() bool {
 	return d.r.cohort.size == 0 || d.step()
 }
 
-// step makes the step of the cohort, if the pool and the budget have room for all members, and reports whether it did.
+// step makes the step of the cohort if the pool and the budget have room for all members, and reports whether it did.
 func (d *cohortDecoder) step() bool {
 	r, c := d.r, &d.r.cohort
 	need := c.takes.at(c.steps)
@@ -70,7 +70,7 @@ func (d *cohortDecoder) firstPrefill() sched.Seq {
 	return sched.Seq(d.r.running.prefills[0])
 }
 
-// decoderBehind reports whether a sequence behind i decodes.
+// decoderBehind reports whether a sequence after i decodes.
 func (d *cohortDecoder) decoderBehind(i int32) bool {
 	for j := d.r.running.last; j != i; j = d.r.seqs.at(j).prev {
 		if d.r.seqs.at(j).phase == decoding {

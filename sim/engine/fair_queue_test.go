@@ -8,19 +8,18 @@ import (
 	"clifftop/workload"
 )
 
-// TestAccountsSpan holds the horizon of a head that clients' counters leave behind against asking again in every
-// step.
+// TestAccountsSpan compares sameHead with a search that determines the head in every step.
 func TestAccountsSpan(t *testing.T) {
 	for _, c := range []struct {
-		charged  []int64 // of the clients, who have one request each
+		charged  []int64 // of the clients, each of which has one request
 		decoding []int64
 		want     int // steps with the first head
 	}{
-		{[]int64{0, 10}, []int64{1, 0}, 6},        // 2 a step; equal after 5, when the first goes by its ID
-		{[]int64{0, 9}, []int64{1, 0}, 5},         // past 9 after 5
-		{[]int64{10, 0}, []int64{0, 1}, 5},        // the second leads; equal after 5, when the first goes
+		{[]int64{0, 10}, []int64{1, 0}, 6},        // 2 a step; equal after 5, and then the first goes because of its ID
+		{[]int64{0, 9}, []int64{1, 0}, 5},         // more than 9 after 5
+		{[]int64{10, 0}, []int64{0, 1}, 5},        // the second leads; equal after 5, and then the first goes
 		{[]int64{0, 10}, []int64{1, 1}, 100},      // never
-		{[]int64{0, 10}, []int64{0, 3}, 100},      // ever farther
+		{[]int64{0, 10}, []int64{0, 3}, 100},      // the difference grows
 		{[]int64{0, 12, 10}, []int64{3, 0, 1}, 3}, // 6 and 2 a step: 12 against 14, 12 after 2; 18 against 16, 12
 		{[]int64{0}, []int64{5}, 100},
 	} {
@@ -48,7 +47,7 @@ func TestAccountsSpan(t *testing.T) {
 	}
 }
 
-// TestAccountsGone lets requests leave the queue wherever they stand, and clients with them.
+// TestAccountsGone removes requests at any place of the queue, and clients with them.
 func TestAccountsGone(t *testing.T) {
 	q := newQueue(sched.VTC{})
 	request := func(id int64, user int32) *workload.Request { return &workload.Request{ID: id, User: user} }

@@ -5,7 +5,7 @@ import (
 	"clifftop/sim/event"
 )
 
-// group is members of the cohort whose last token came from the same iteration.
+// group is a set of members of the cohort whose last tokens came from the same iteration.
 type group struct {
 	number int64      // of the iteration
 	end    clock.Time // its end
@@ -28,7 +28,7 @@ func (g *groups) hold(f *iteration, members, joined int, number int64, end clock
 	}
 }
 
-// size is the number of members in the groups.
+// size returns the number of members in the groups.
 func (g groups) size() int {
 	n := 0
 	for k := range g {
@@ -77,7 +77,7 @@ type tokenGaps struct {
 	late []lateGap // all others
 }
 
-// noIteration is the number of no iteration. With pipeline parallelism every gap is late.
+// noIteration is a number that no iteration has. With pipeline parallelism every gap is late.
 const noIteration = -1
 
 // lateGap is n gaps that began at the same instant.

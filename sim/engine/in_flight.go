@@ -6,23 +6,23 @@ import "clifftop/sim/clock"
 type iteration struct {
 	end    clock.Time
 	number int64
-	// firsts are the sequences that completed a prefill in it, finishes those whose last token it
-	// issues, each in running order.
+	// firsts are the sequences that completed a prefill in the iteration, finishes those whose last token it issues,
+	// each in running order.
 	firsts, finishes []int32
-	// lasts are those whose answer it completes, without the engine knowing it before; returns those
-	// that were preempted and admitted again while it was in flight with a token of theirs.
+	// lasts are the sequences whose output it completes without the engine knowing in advance. returns are those that
+	// were preempted and admitted again while the iteration was in flight with a token of theirs.
 	lasts, returns []int32
-	// emitters lists the sequences that issue a token, where that does not follow from their life:
-	// when some decoding sequence was left out.
+	// emitters are the sequences that issue a token. The list is used only if partial is set, because a decoding
+	// sequence was left out; otherwise the state of the sequences tells.
 	emitters []int32
 	// verified are the sequences that decode with drafts.
 	verified []int32
-	// computed are the prefill chunks, where a radix cache waits for them.
+	// computed are the prefill chunks that enter the radix cache when the iteration has been processed.
 	computed []computedChunk
-	entered  int // how many of them have entered it
+	entered  int // number of computed chunks that have entered the radix cache
 	partial  bool
 	stepped  bool  // the cohort made its step
-	berth    int32 // on a pipeline, where its cohort is
+	berth    int32 // with pipeline parallelism: the berth of its cohort
 }
 
 // eventful reports whether the iteration does more than issue tokens of the cohort.
@@ -37,12 +37,12 @@ func (f *iteration) clear() {
 
 // iterationRing is the queue of iterations in flight, oldest first.
 type iterationRing struct {
-	ring []iteration // one more than can be in flight, so that a new one may be built beside them
+	ring []iteration // one more than can be in flight, so that a new one can be built
 	head int
 	n    int
 	cfg  *Config
 	seqs *slab
-	pipe *pipeline // nil where there is none
+	pipe *pipeline // nil without pipeline parallelism
 }
 
 func (q *iterationRing) at(i int) *iteration {
@@ -99,7 +99,7 @@ func (q *iterationRing) emits(f *iteration, i int32) bool {
 	return s.phase == decoding || f.number <= s.lastBatch
 }
 
-// tokensInFlight is the number of tokens of sequence i that are issued and not delivered.
+// tokensInFlight returns the number of tokens of sequence i that are issued and not delivered.
 func (q *iterationRing) tokensInFlight(i int32) int32 {
 	var n int32
 	for k := range q.n {

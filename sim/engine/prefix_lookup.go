@@ -100,8 +100,8 @@ func (v *queueView) unsupported(verb string) {
 	}
 }
 
-// lookup caches the result of the last lookup in the prefix cache. While the head of the queue stays blocked, it is
-// looked up again only after a change of the pool.
+// lookup caches the result of the last lookup in the prefix cache. While the head of the queue stays blocked, the
+// lookup is repeated only after a change of the pool.
 type lookup struct {
 	valid   bool
 	request int64
@@ -110,7 +110,7 @@ type lookup struct {
 	begun   bool               // fresh is in use
 	blocks  []int32            // cached leading blocks
 	found   int32              // their number, with the one that speculative decoding drops
-	held    int                // those of blocks that are referenced
+	held    int                // number of those blocks that are referenced
 	most    int32              // the maximum number of blocks that can be found
 	text    []workload.Segment // scratch
 }
@@ -253,7 +253,7 @@ func (k *blockHashes) walkOn(n int32) {
 	k.keys.Add(key, blocks)
 }
 
-// Peek is what an admission would reuse now where blocks are not found by hashes.
+// Peek returns the number of tokens that an admission would reuse from the radix cache now; 0 without one.
 func (c *prefixCache) Peek(q *workload.Request) int32 {
 	if c.radix == nil {
 		return 0
@@ -262,7 +262,7 @@ func (c *prefixCache) Peek(q *workload.Request) int32 {
 	return int32(c.radix.Peek(c.look.text, q.InputTokens-1)) * c.cfg.BlockSize
 }
 
-// HashedBlocks is the size of the blocks if they are found by hashes, else 0.
+// HashedBlocks returns the block size in tokens if blocks are found by hashes, else 0.
 func (c *prefixCache) HashedBlocks() int32 {
 	if c.caching {
 		return c.cfg.BlockSize
@@ -270,5 +270,6 @@ func (c *prefixCache) HashedBlocks() int32 {
 	return 0
 }
 
-// TellBlocks makes the prefix cache call tell for each block hash that can be found from now on, and no more.
+// TellBlocks makes the prefix cache call tell, from now on, for each block hash that can be found or can no longer be
+// found.
 func (c *prefixCache) TellBlocks(tell func(key uint64, held bool)) { c.pool.Tell(tell) }

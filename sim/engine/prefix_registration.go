@@ -4,7 +4,7 @@ import (
 	"clifftop/workload"
 )
 
-// What the prefix cache learns of the running batch.
+// Registration of the running batch's blocks in the prefix cache.
 
 // Settle takes the blocks that the members of the cohort owe from the pool, in the order in which single steps would
 // have, and registers the blocks that have become full.
@@ -28,14 +28,14 @@ func (k *space) Settle() {
 				k.registerBlocks(s, full)
 			}
 			if int(full) < len(s.blocks) {
-				continue // reserved before
+				continue // the block was reserved before
 			}
 			s.blocks = k.pool.Pop(s.blocks, 1)
 			c.debt--
 		}
 		if !k.async {
-			// The token computed in this step is known, and fills the block of those who take a
-			// new one in the next.
+			// The token computed in this step is known. It fills the blocks of the members that take a new one in the
+			// next step.
 			for i := c.first[following]; i != none; i = k.seqs.at(i).nextSame {
 				s := k.seqs.at(i)
 				k.register(s, s.target+int32(c.settled-s.joined)+1)
@@ -68,7 +68,7 @@ func (c *prefixCache) registerBlocks(s *sequence, full int32) {
 func (r *Engine) registerHeld(f *iteration) {
 	c := &r.cohort
 	for _, i := range f.firsts {
-		// One that was admitted again with a token in flight has not registered all of its blocks.
+		// A sequence that was admitted again with a token in flight has not registered all of its blocks.
 		if s := r.seqs.at(i); s.phase == decoding && s.beforeJoin > 0 && r.inFlight.tokensInFlight(i) == 1 {
 			r.space.Settle()
 			r.space.register(s, c.computed(s))
@@ -86,7 +86,7 @@ func (r *Engine) registerHeld(f *iteration) {
 	if r.depth == 1 || !f.stepped || r.ahead.N > 0 || r.inFlight.n > 1 && r.inFlight.at(1).stepped {
 		return
 	}
-	// The cohort's blocks that f has filled.
+	// The blocks of the cohort that f has filled.
 	r.space.Settle()
 	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = r.seqs.at(i).nextSame {
 		if s := r.seqs.at(i); s.joinBatch <= f.number {
@@ -119,7 +119,7 @@ func (c *prefixCache) warm(q *workload.Request) int32 {
 	return full
 }
 
-// warmBlocks enters so many blocks of a request into the pool.
+// warmBlocks adds the first full blocks of a request to the pool.
 func (c *prefixCache) warmBlocks(q *workload.Request, full int32) {
 	var keys blockHashes
 	keys.begin(c, q)
@@ -136,7 +136,7 @@ func (c *prefixCache) warmBlocks(q *workload.Request, full int32) {
 	c.pool.Release(blocks, full)
 }
 
-// warmTree is the same with a radix cache.
+// warmTree is warmBlocks for a radix cache.
 func (c *prefixCache) warmTree(q *workload.Request, full int32) {
 	c.look.text = q.Text(c.look.text[:0])
 	tokens := full * c.cfg.BlockSize

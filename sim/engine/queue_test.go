@@ -9,7 +9,7 @@ import (
 	"clifftop/workload"
 )
 
-// A queue longer than many chunks keeps its order, and lets go of what it has given out.
+// A queue of many chunks keeps its order, and frees the entries that it has returned.
 func TestQueueChunks(t *testing.T) {
 	var q queue
 	pushed, popped := int64(0), int64(0)
@@ -40,7 +40,7 @@ func TestQueueChunks(t *testing.T) {
 	}
 }
 
-// Requests that left are passed over wherever they stand.
+// Requests that have left are skipped at any place.
 func TestQueueRemove(t *testing.T) {
 	for _, byUrgency := range []bool{false, true} {
 		q := queue{byUrgency: byUrgency}
@@ -67,7 +67,7 @@ func TestQueueRemove(t *testing.T) {
 	}
 }
 
-// A first-come queue answers like a list, whatever is pushed, taken from its middle or gone.
+// A first-come-first-served queue behaves like a list after pushes, takes from its middle and removals.
 func TestQueuePlaces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q queue

@@ -8,18 +8,18 @@ import (
 	"clifftop/workload"
 )
 
-// With a radix cache blocks are counted, as without a cache, and the tree counts with them. What a sequence has
-// computed enters it when a prefill chunk has been processed, and when the sequence is complete.
+// With a radix cache, blocks are counted as without a cache, and the tree counts the cached ones. The computed tokens
+// of a sequence enter the tree when a prefill chunk has been processed, and when the sequence is complete.
 
-// computedChunk is a prefill chunk of a flight: the sequence, its admission, and its computed tokens after it.
+// computedChunk is a prefill chunk of an iteration: the sequence, the number of its admission, and its computed tokens
+// after the chunk.
 type computedChunk struct {
 	seq    int32
 	upTo   int32
 	serial int64
 }
 
-// radixMatch is the last match, of so many tokens of a request. As long as the tree is in the same epoch it need not be
-// repeated.
+// radixMatch is the last match of the first limit tokens of a request. It is valid while the tree is in the same epoch.
 type radixMatch struct {
 	request int64
 	limit   int32
@@ -27,7 +27,8 @@ type radixMatch struct {
 	prefix  kv.Prefix
 }
 
-// match finds what the tree holds of a waiting request, all but at least one of its known tokens.
+// match returns the longest prefix of the known tokens of a waiting request in the tree, without at least the last
+// token.
 func (c *prefixCache) match(w *waiting, known int32) kv.Prefix {
 	if w.seq != none {
 		return c.matchText(w.req.ID, c.seqs.at(w.seq).text, known)
@@ -36,7 +37,7 @@ func (c *prefixCache) match(w *waiting, known int32) kv.Prefix {
 	return c.matchText(w.req.ID, c.look.text, known)
 }
 
-// matchText is the same of the text of a request.
+// matchText is match for the text of a request.
 func (c *prefixCache) matchText(request int64, text []workload.Segment, known int32) kv.Prefix {
 	m := &c.matched
 	if m.request != request || m.limit != known-1 || m.epoch != c.radix.Epoch() {
@@ -46,7 +47,7 @@ func (c *prefixCache) matchText(request int64, text []workload.Segment, known in
 	return m.prefix
 }
 
-// cached completes the description of a waiting request.
+// cached sets the fields of d that depend on the radix cache.
 func (c *prefixCache) cached(w *waiting, d *sched.Waiting, shared bool) {
 	if d.Computed > 0 || !w.req.SharesPrompt() && w.seq == none {
 		return
@@ -56,7 +57,7 @@ func (c *prefixCache) cached(w *waiting, d *sched.Waiting, shared bool) {
 	d.Live = int32(p.Blocks) < (d.Known-1)/c.cfg.BlockSize && shared && w.req.SharesPrompt()
 }
 
-// lockPrefix gives s, which is being admitted, what the tree holds of its known tokens, and returns how many these are.
+// lockPrefix references the cached prefix of s, which is being admitted, and returns its number of tokens.
 func (c *prefixCache) lockPrefix(s *sequence) int32 {
 	known := s.rec.Request.InputTokens + s.issued
 	s.prefix = c.matchText(s.rec.Request.ID, s.text, known)
@@ -68,8 +69,8 @@ func (c *prefixCache) lockPrefix(s *sequence) int32 {
 	return tokens
 }
 
-// common is how many of the first tokens of a request others may begin with: all, where there may be more attempts; the
-// content of its prompt, and, if that is the whole of it, an answer in a session.
+// common returns how many of the first tokens of a request other requests may begin with: all, if there may be more
+// attempts; otherwise the content of its prompt and, if that is the whole prompt, its output in a session.
 func common(q *workload.Request) int32 {
 	if c := q.Client; c != nil && (c.Attempt > 0 || c.MayRetry) {
 		return q.InputTokens + q.OutputTokens
@@ -81,21 +82,22 @@ func common(q *workload.Request) int32 {
 	return tokens
 }
 
-// unlockPrefix takes from s, which leaves the running batch, what it holds.
+// unlockPrefix frees the blocks of s, which leaves the running batch.
 func (c *prefixCache) unlockPrefix(s *sequence) {
 	c.radix.Put(s.blockCount - s.prefix.Blocks)
 	c.radix.Unlock(s.prefix)
 	s.prefix, s.blockCount = kv.Prefix{}, 0
 }
 
-// insert enters the first tokens of s, which runs, into the tree.
+// insert adds the first tokens of s, which runs, to the tree.
 func (c *prefixCache) insert(s *sequence, tokens int32) {
 	if c.radix != nil {
 		s.prefix = c.radix.Insert(s.prefix, s.text, tokens, s.common)
 	}
 }
 
-// insertChunks enters the chunks of flight f that belong to admissions up to a serial number, in running order.
+// insertChunks adds the chunks of iteration f that belong to admissions up to a serial number to the tree, in running
+// order.
 func (c *prefixCache) insertChunks(f *iteration, serial int64) {
 	for ; f.entered < len(f.computed) && f.computed[f.entered].serial <= serial; f.entered++ {
 		part := f.computed[f.entered]
@@ -105,7 +107,7 @@ func (c *prefixCache) insertChunks(f *iteration, serial int64) {
 	}
 }
 
-// sortChunks brings the chunks of f, which stand in the order of giving, into running order.
+// sortChunks sorts the chunks of f, which are in the order in which they were given, into running order.
 func (f *iteration) sortChunks() {
 	slices.SortStableFunc(f.computed, func(a, b computedChunk) int { return int(a.serial - b.serial) })
 }

@@ -13,7 +13,7 @@ type requests struct {
 	seqs       *slab
 	space      *space
 	queue      queue
-	levels     event.Levels             // in the system are the requests that were sent here, which the fleet counts
+	levels     event.Levels             // the fleet counts the requests in the system, which were sent to this engine
 	uncomputed int64                    // prompt tokens of waiting and running requests that no iteration was given
 	late       map[int64]clock.Duration // how long requests that have not been admitted were held at the router
 	described  sched.Waiting            // scratch: the argument of [sched.Order.Key]

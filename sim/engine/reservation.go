@@ -11,7 +11,7 @@ import (
 type kvAllocator struct {
 	*composition
 	empty   int // reserved blocks that are empty in the iterations that are being committed
-	leaving int // those of them whose sequences leave before the second iteration
+	leaving int // empty blocks of sequences that leave before the second iteration
 }
 
 // Blocks implements [sched.KVSpace].
@@ -57,8 +57,8 @@ func (a *kvAllocator) Reserve(i sched.Seq, tokens int32) bool {
 	return true
 }
 
-// holdAll allocates blocks for s up to so many in all, more than it holds, and reports whether there were enough. In a
-// contiguous pool s first frees its range. If there is no range that is large enough, it takes the old one again.
+// holdAll allocates blocks for s up to this total, which is more than it holds, and reports whether there were enough.
+// In a contiguous pool s first frees its range. If no range is large enough, it takes the old one again.
 func (a *kvAllocator) holdAll(i int32, s *sequence, blocks int) bool {
 	r := a.r
 	if r.space.contiguous == nil {
@@ -95,7 +95,7 @@ func (a *kvAllocator) Booked() int {
 	return a.r.space.booked
 }
 
-// grow allocates blocks for s up to so many in all, and reports whether there were enough.
+// grow allocates blocks for s up to this total, and reports whether there were enough.
 func (a *kvAllocator) grow(i int32, s *sequence, blocks int) bool {
 	r := a.r
 	held := r.space.held(s)
@@ -183,11 +183,11 @@ func (a *kvAllocator) reportEmpty(s *event.Span, step int64) {
 	s.EmptyBlocks = a.empty
 }
 
-// bookedLeft is the number of booked blocks that s, which holds so many blocks, has not taken.
+// bookedLeft returns the number of booked blocks that s has not taken. blocks is the number that it holds.
 func (s *sequence) bookedLeft(held int) int { return max(0, s.booking-held-s.windowed) }
 
-// updateBooking updates the sum of booked blocks after a change of s, which holds so many blocks now. before is the
-// value of bookedLeft before the change.
+// updateBooking updates the sum of booked blocks after a change of s, which now holds this number of blocks. before is
+// the value of bookedLeft before the change.
 func (k *space) updateBooking(s *sequence, held, before int) {
 	left := s.bookedLeft(held)
 	k.booked += left - before
@@ -198,7 +198,7 @@ func (k *space) updateBooking(s *sequence, held, before int) {
 
 // The charge for the KV of sliding-window layers.
 
-// windowNeed is the number of blocks that windowed layers of the members take in the next step. take charges them.
+// windowNeed returns the number of blocks that windowed layers of the members take in the next step. take charges them.
 func (k *space) windowNeed(take bool) int {
 	c, sum := k.members, 0
 	if c.growing == 0 {
@@ -218,7 +218,7 @@ func (k *space) windowNeed(take bool) int {
 	return sum
 }
 
-// chargeWindow charges s for the windowed layers of so many blocks.
+// chargeWindow charges s for the windowed layers of this many blocks.
 func (k *space) chargeWindow(s *sequence, blocks int) {
 	charge := k.charge(blocks)
 	k.windowed += charge - s.windowed
@@ -229,7 +229,8 @@ func (k *space) chargeWindow(s *sequence, blocks int) {
 	}
 }
 
-// growWindow charges member s, which takes the last of so many blocks, for its windowed layers.
+// growWindow charges member s for its windowed layers. blocks is its number of blocks, of which it takes the last one
+// now.
 func (k *space) growWindow(i int32, s *sequence, blocks int) {
 	before := s.bookedLeft(blocks - 1)
 	k.chargeWindow(s, blocks)

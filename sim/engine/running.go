@@ -5,7 +5,7 @@ import (
 	"clifftop/sim/sched"
 )
 
-// The running batch: which sequences are in it, which decode, and which blocks they hold.
+// The running batch: its sequences, those that decode, and the blocks that they hold.
 
 const none = int32(sched.None)
 
@@ -17,12 +17,12 @@ type runningBatch struct {
 	serials     int64 // admissions so far
 	departures  int64 // times that a sequence left
 	order       streamOrder
-	slots       int32   // places in order that were given out
+	slots       int32   // number of slots given out
 	prefills    []int32 // sequences in prefill, in running order
 	speculating int     // sequences that decode with drafts
-	answers     int     // sequences whose output others may come to share
-	remaining   int64   // output tokens that the sequences may still be given, by what clients declared
-	longest     int32   // at least the most that one of them may
+	answers     int     // sequences whose output later requests may share
+	remaining   int64   // output tokens that the sequences may still be given, up to the declared maxima
+	longest     int32   // upper bound of the tokens that one of them may still be given
 }
 
 // join appends sequence i to the running batch.
@@ -163,8 +163,8 @@ func (d *decoders) leaveCohort(i int32) {
 	}
 }
 
-// ranks counts the decoding sequences up to a place in the running batch: a Fenwick tree over slots.
-// Slots are given out in order of admission.
+// streamOrder counts the decoding sequences up to a slot of the running batch: a Fenwick tree over slots. Slots are
+// given out in order of admission.
 type streamOrder struct{ tree []int32 }
 
 func (r *streamOrder) reset(slots int) {
@@ -182,7 +182,7 @@ func (r *streamOrder) add(slot int32, n int32) {
 	}
 }
 
-// upTo is the number of decoding sequences in slots 0…slot.
+// upTo returns the number of decoding sequences in slots 0…slot.
 func (r *streamOrder) upTo(slot int32) int32 {
 	var n int32
 	for i := int(slot) + 1; i > 0; i -= i & -i {

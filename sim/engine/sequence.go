@@ -102,13 +102,13 @@ func (h *heldBlocks) detach() heldBlocks {
 	return held
 }
 
-// delivery is what the client of a sequence sees of its tokens.
+// delivery is the progress of the stream to the client of a sequence.
 type delivery struct {
 	firstPlace, lastPlace int32 // positions of the first and last token in the streams of their iterations
 	received              int32 // tokens that the client had received when the link was lost
 }
 
-// iterationNumbers are the iterations that mattered to a sequence.
+// iterationNumbers are the numbers of the iterations that computed or issued tokens of a sequence.
 type iterationNumbers struct {
 	joinBatch  int64      // iteration that completed its prefill
 	beforeJoin int64      // iteration that issued its last token before the last admission
@@ -135,7 +135,7 @@ type reservation struct {
 	growing    bool  // it decodes, and the charge for sliding-window layers can still grow
 }
 
-// prefixMatch is what the last admission of a sequence found in the prefix cache.
+// prefixMatch is the result of the prefix cache lookup at the last admission of a sequence.
 type prefixMatch struct {
 	reused           int32 // cached tokens
 	lostFrom, lostTo int32 // range of tokens that would have been cached too but for evictions
@@ -159,21 +159,21 @@ type externalKV struct {
 	swapped bool           // it was swapped out while it decoded
 }
 
-// radixText is the text of a sequence, and how much of it is in the radix cache.
+// radixText is the text of a sequence, and the part of it in the radix cache.
 type radixText struct {
 	text   []workload.Segment // its tokens
 	prefix kv.Prefix          // the part in the tree
 	common int32              // leading tokens that other requests may begin with
 }
 
-// promptLeft is the number of prompt tokens of s, which runs, that were not given since its last admission.
+// promptLeft returns the number of prompt tokens of s, which runs, that it was not given since its last admission.
 func (s *sequence) promptLeft() int64 { return int64(max(0, s.rec.Request.InputTokens-s.computed)) }
 
 // running reports whether s is in the running batch.
 func (s *sequence) running() bool { return s.phase < preempted }
 
-// known returns how many of n tokens from the given one on were computed before, and how many of the others were
-// evicted from the prefix cache.
+// known returns how many of n tokens, beginning with token from, were computed before, and how many of the other ones
+// were evicted from the prefix cache.
 func (s *sequence) known(from, n int32) (again, lost int32) {
 	again = min(max(s.reached-from, 0), n)
 	if s.lostTo > 0 {
@@ -230,7 +230,7 @@ func (s *slab) sortBySerial(list []int32) {
 	}
 }
 
-// known is the number of known tokens of a request in the queue: its prompt and the output so far.
+// known returns the number of known tokens of a request in the queue: its prompt and the output so far.
 func (s *slab) known(w *waiting) int32 {
 	if w.seq == none {
 		return w.req.InputTokens

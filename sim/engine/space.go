@@ -4,9 +4,9 @@ import (
 	"clifftop/sim/kv"
 )
 
-// space is the KV cache of an engine: a pool of blocks, the prefix cache over it, and which blocks sequences hold, have
-// booked and are charged for. Blocks that the members of the cohort take while they decode are counted in closed form:
-// space takes them from the pool later, in order (see Settle).
+// space is the KV cache of an engine: a pool of blocks, the prefix cache over it, and the blocks that sequences hold,
+// have booked and are charged for. Blocks that the members of the cohort take while they decode are counted in closed
+// form: space takes them from the pool later, in order (see Settle).
 type space struct {
 	prefixCache
 	members    *cohort        // the decoding sequences
@@ -16,7 +16,7 @@ type space struct {
 	// mostCharged is the number of blocks of a sequence from which on its charge stays the same; 0 if there is no charge.
 	mostCharged int
 	booked      int  // blocks booked and not taken
-	writesBack  bool // what the pool evicts goes to a tier
+	writesBack  bool // evicted blocks are written back to a tier
 	reserves    bool // sequences have reserved blocks
 	hosted      int  // blocks in host memory
 	moved       int  // blocks copied to and from there since the last launch
@@ -28,11 +28,11 @@ type prefixCache struct {
 	cfg      *Config
 	seqs     *slab
 	pool     *kv.Pool
-	radix    *kv.Radix  // counts blocks in the place of the pool, or is nil
+	radix    *kv.Radix  // counts blocks instead of the pool; nil without a radix cache
 	caching  bool       // blocks are found by hashes of their tokens
-	offloads bool       // tiers keep evicted blocks, so that those of one request alone are hashed too
-	look     lookup     // what the cache holds of the head of the queue,
-	matched  radixMatch // and what the radix tree holds
+	offloads bool       // tiers keep evicted blocks, so that private blocks of a request are hashed too
+	look     lookup     // result of the last lookup by hashes
+	matched  radixMatch // result of the last match in the radix tree
 }
 
 // init makes the space of an engine, with all blocks free.
@@ -58,11 +58,11 @@ func (k *space) init(r *Engine) {
 // Usable returns the number of KV blocks in the pool.
 func (k *space) Usable() int { return k.pool.Usable() }
 
-// free is the number of KV blocks that are neither referenced, nor owed by the cohort, nor charged for
-// windowed layers.
+// free returns the number of KV blocks that are neither referenced, nor owed to the cohort, nor charged for windowed
+// layers.
 func (k *space) free() int { return k.poolFree() - k.members.debt - k.windowed }
 
-// Used is the number of KV blocks that are referenced, owed or charged.
+// Used returns the number of KV blocks that are referenced, owed or charged.
 func (k *space) Used() int { return k.pool.Usable() - k.free() }
 
 // poolFree returns the number of blocks that are not referenced.
@@ -73,7 +73,7 @@ func (k *space) poolFree() int {
 	return k.pool.Free()
 }
 
-// Shared is the number of blocks referenced more than once, each counted as often as that, less one.
+// Shared returns the sum over all blocks referenced more than once of their references less one.
 func (k *space) Shared() int64 {
 	if k.radix != nil {
 		return k.radix.Shared()
@@ -99,7 +99,7 @@ func (k *space) putCount(n int) {
 	}
 }
 
-// takeForCohort takes n blocks for members of the cohort: at once where blocks are only counted, else when Settle is
+// takeForCohort takes n blocks for members of the cohort: at once if blocks are only counted, otherwise when Settle is
 // called.
 func (k *space) takeForCohort(n int) {
 	if k.caching {
@@ -109,7 +109,8 @@ func (k *space) takeForCohort(n int) {
 	}
 }
 
-// charge returns the blocks that a sequence that holds so many blocks is charged for windowed layers.
+// charge returns the number of blocks that a sequence is charged for windowed layers. blocks is the number that it
+// holds.
 func (k *space) charge(blocks int) int {
 	if k.mostCharged == 0 {
 		return 0
@@ -117,10 +118,10 @@ func (k *space) charge(blocks int) int {
 	return k.cfg.Charge(blocks)
 }
 
-// emptyOf is the number of empty reserved blocks of s, which runs outside the cohort.
+// emptyOf returns the number of empty reserved blocks of s, which runs outside the cohort.
 func (k *space) emptyOf(s *sequence) int { return max(0, s.reserved-k.cfg.blocksFor(s.computed)) }
 
-// held is the number of blocks that s holds. The blocks of the cohort are settled.
+// held returns the number of blocks that s holds. The blocks of the cohort must be settled.
 func (k *space) held(s *sequence) int {
 	if k.caching {
 		return len(s.blocks)
@@ -156,7 +157,7 @@ func (k *space) freeBlocks(s *sequence) {
 	s.blockCount = 0
 }
 
-// release frees blocks that were kept.
+// release frees kept blocks.
 func (k *space) release(h *heldBlocks) {
 	k.windowed -= h.windowed
 	if k.caching {
@@ -166,5 +167,5 @@ func (k *space) release(h *heldBlocks) {
 	}
 }
 
-// Unsettled reports whether decoding sequences owe blocks: see Settle.
+// Unsettled reports whether blocks are owed to decoding sequences: see Settle.
 func (k *space) Unsettled() bool { return k.members.settled < k.members.steps }

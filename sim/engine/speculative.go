@@ -5,35 +5,34 @@ import (
 	"clifftop/workload"
 )
 
-// Speculative describes speculative decoding: a sequence that decodes is given drafts of the tokens to come beside
-// the token that it lacks, and one forward pass verifies them all. It produces one token, and another for each draft
-// that is accepted. The zero Speculative is none.
+// Speculative is the settings of speculative decoding. A decoding sequence is given drafts of the next tokens in
+// addition to the token that it lacks, and one forward pass verifies all of them. It produces one token, and another
+// one for each accepted draft. The zero value is no speculative decoding.
 type Speculative struct {
 	// Tokens is the number of drafts of a sequence in an iteration (num_speculative_tokens), K.
 	Tokens int32
-	// Method proposes them.
+	// Method is the method that proposes drafts.
 	Method DraftMethod
-	// Acceptance is, for each place, the probability that the draft there is accepted if all before it
-	// were; the last one stands for the places beyond. With one probability a for all, an iteration brings
+	// Acceptance is, for each position, the probability that the draft is accepted if all drafts before it were. The
+	// last value holds for all further positions. With the same probability a everywhere, an iteration yields
 	// (1-a^(K+1))/(1-a) tokens on average.
 	Acceptance []float64
-	// Match is the probability that an n-gram lookup finds drafts for an iteration, K or none.
-	// Other methods always have some.
+	// Match is the probability that an n-gram lookup finds K drafts for an iteration; otherwise it finds none. Other
+	// methods always propose drafts.
 	Match float64
-	// Script, if it is not nil, says how many drafts are accepted in the successive iterations of any
-	// request, instead of Acceptance; none beyond its end.
+	// Script, if it is not nil, is the number of accepted drafts in the successive iterations of every request, instead
+	// of Acceptance. No drafts are accepted after its end.
 	Script []int32
-	// Seed is that of the draws. The k-th of them for a request do not depend on anything but Seed, the
-	// request's ID and k.
+	// Seed is the seed of the draws. The k-th draw of a request depends only on Seed, the request's ID and k.
 	Seed uint64
 }
 
-// DraftMethod is where drafts come from.
+// DraftMethod is the source of drafts.
 type DraftMethod uint8
 
 // The methods. NGram looks the last tokens up in the text so far. The others have a KV cache of their own, so that
-// every allocation of blocks takes as many more slots as there are drafts; EAGLE and MTP need the hidden states
-// of the last block of what a prefix cache holds, which is computed again.
+// every allocation of blocks includes as many additional slots as there are drafts. EAGLE and MTP need the hidden
+// states of the last block of a prefix hit, so that this block is computed again.
 const (
 	NGram DraftMethod = iota
 	EAGLE
@@ -41,7 +40,7 @@ const (
 	DraftModel
 )
 
-// String is the method as scenarios name it.
+// String returns the name of the method in scenario files.
 func (m DraftMethod) String() string {
 	return [...]string{"ngram", "eagle", "mtp", "draft"}[m]
 }
@@ -52,7 +51,7 @@ const purposeDrafts = "drafts"
 // On reports whether there is speculative decoding.
 func (p *Speculative) On() bool { return p.Tokens > 0 }
 
-// Lookahead is the number of token slots that each allocation takes beyond the tokens that are given.
+// Lookahead returns the number of token slots that each allocation includes in addition to the given tokens.
 func (p *Speculative) Lookahead() int32 {
 	if p.Method == NGram {
 		return 0
@@ -60,7 +59,7 @@ func (p *Speculative) Lookahead() int32 {
 	return p.Tokens
 }
 
-// DropsBlock says that a prefix hit goes without its last block.
+// DropsBlock reports whether the last block of a prefix hit is computed again.
 func (p *Speculative) DropsBlock() bool { return p.On() && (p.Method == EAGLE || p.Method == MTP) }
 
 func (p *Speculative) validate(c *Config) error {
@@ -83,7 +82,7 @@ func (p *Speculative) validate(c *Config) error {
 	return found.Err()
 }
 
-// drafter draws what becomes of drafts.
+// drafter draws how many drafts are proposed and accepted.
 type drafter struct {
 	Speculative
 	stream *workload.RNG
@@ -93,7 +92,7 @@ func newDrafter(p Speculative) drafter {
 	return drafter{p, workload.NewRNG(p.Seed, purposeDrafts)}
 }
 
-// proposed is the number of drafts that there are for an iteration of a request, counted from 0.
+// proposed returns the number of drafts that are proposed in an iteration of a request. Iterations count from 0.
 func (d *drafter) proposed(request int64, iteration int32) int32 {
 	if d.Method == NGram && d.Script == nil {
 		d.stream.Seek(uint64(request), uint64(iteration))
@@ -104,7 +103,7 @@ func (d *drafter) proposed(request int64, iteration int32) int32 {
 	return d.Tokens
 }
 
-// accepted is how many of so many drafts are.
+// accepted returns how many of the drafts are accepted.
 func (d *drafter) accepted(request int64, iteration, drafts int32) int32 {
 	if d.Script != nil {
 		if int(iteration) >= len(d.Script) {
@@ -127,7 +126,7 @@ func (d *drafter) happens(probability float64) bool {
 	return float64(d.stream.Uint64()>>11) < probability*(1<<53)
 }
 
-// slots is the number of tokens that a sequence takes room for which is given tokens up to so many in all.
+// slots returns the number of token slots allocated for a sequence that is given tokens up to this total.
 func (c *Config) slots(tokens int32) int32 {
 	if !c.Speculative.On() {
 		return tokens
@@ -135,7 +134,8 @@ func (c *Config) slots(tokens int32) int32 {
 	return max(tokens, min(tokens+c.Speculative.Lookahead(), c.MaxModelLen))
 }
 
-// most is the most tokens that a request takes room for. The last token of an answer is never computed.
+// most returns the largest number of tokens that a request needs slots for. The last token of an output is never
+// computed.
 func (c *Config) most(prompt, declared int32) int32 {
 	tokens := prompt + declared - 1
 	if c.Speculative.On() {

@@ -73,8 +73,8 @@ func (v *draftVerifier) propose(s *sequence) {
 	s.drafts = v.r.drafter.proposed(s.rec.Request.ID, s.verified)
 }
 
-// missingWithDrafts is the number of tokens that s, which decodes with drafts, can be given: its next token and the
-// drafts, within the maximum model length.
+// missingWithDrafts returns the number of tokens that s, which decodes with drafts, can be given: its next token and
+// the drafts, within the maximum model length.
 func (s *sequence) missingWithDrafts(maxModelLen int32) int32 {
 	if s.given > 0 {
 		return 0
