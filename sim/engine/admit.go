@@ -66,24 +66,24 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 }
 
 // take removes w, the request at a place of the queue, and returns its sequence.
-func (r *Engine) take(place int, w *waiting) int32 {
+func (e *Engine) take(place int, w *waiting) int32 {
 	i := w.seq
 	if i == none {
-		i = r.seqs.take()
-		r.start(r.seqs.at(i), &w.req)
-		if len(r.late) > 0 {
-			delete(r.late, w.req.ID)
+		i = e.seqs.take()
+		e.start(e.seqs.at(i), &w.req)
+		if len(e.late) > 0 {
+			delete(e.late, w.req.ID)
 		}
 		if MayLeave(&w.req) {
-			p := r.host.Client(w.req.ID)
+			p := e.host.Client(w.req.ID)
 			p.Seq = i
-			p.Note(&r.seqs.at(i).rec)
-			r.seqs.at(i).indexOwn = r.seqs.at(i).indexOwn || p.Again && r.space.caching
+			p.Note(&e.seqs.at(i).rec)
+			e.seqs.at(i).indexOwn = e.seqs.at(i).indexOwn || p.Again && e.space.caching
 		}
 	}
-	r.space.Settle()
-	r.queue.take(place)
-	r.levels.Waiting--
+	e.space.Settle()
+	e.queue.take(place)
+	e.levels.Waiting--
 	return i
 }
 
@@ -99,27 +99,27 @@ func (it *batchBuilder) expectTokens(i int32, s *sequence) {
 }
 
 // start initializes s as the sequence of request req, which has reached the queue.
-func (r *Engine) start(s *sequence, req *workload.Request) {
-	s.rec.Request, s.rec.Replica = *req, r.index
-	s.rec.Queued = r.Queued(req)
+func (e *Engine) start(s *sequence, req *workload.Request) {
+	s.rec.Request, s.rec.Replica = *req, e.index
+	s.rec.Queued = e.Queued(req)
 	s.rec.Scheduled = clock.Never
 	s.rec.FirstToken, s.rec.LastToken = clock.Never, clock.Never
 	s.rec.ClientFirst, s.rec.ClientLast, s.rec.Left = clock.Never, clock.Never, clock.Never
-	s.output, s.declared = r.cfg.OutputOf(req), r.cfg.declaredOf(req)
+	s.output, s.declared = e.cfg.OutputOf(req), e.cfg.declaredOf(req)
 	s.slots = s.output
-	s.reached = r.connector.computedFor(req.ID)
-	if r.depth > 1 && s.declared > s.output {
+	s.reached = e.connector.computedFor(req.ID)
+	if e.depth > 1 && s.declared > s.output {
 		s.slots++
 	}
-	if r.space.radix != nil {
+	if e.space.radix != nil {
 		s.text, s.common = req.Text(s.text[:0]), common(req)
 	}
-	if !r.space.caching {
+	if !e.space.caching {
 		return
 	}
-	if l := &r.space.look; l.begun && l.request == req.ID {
+	if l := &e.space.look; l.begun && l.request == req.ID {
 		s.blockHashes, l.fresh, l.begun = l.fresh, s.blockHashes, false
 	} else {
-		s.blockHashes.begin(&r.space.prefixCache, req)
+		s.blockHashes.begin(&e.space.prefixCache, req)
 	}
 }

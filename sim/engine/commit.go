@@ -11,64 +11,64 @@ import (
 
 // commit commits the iterations of the planned span: it advances the cohort, reports to the observers and puts the
 // last iterations in flight.
-func (r *Engine) commit() {
-	p, c, it := r.ahead, &r.cohort, &r.it
-	r.ahead.N = 0
+func (e *Engine) commit() {
+	p, c, it := e.ahead, &e.cohort, &e.it
+	e.ahead.N = 0
 	wait := clock.Duration(0)
-	if r.gpu.batches > 0 {
-		wait = p.Start.Sub(r.gpu.free)
+	if e.gpu.batches > 0 {
+		wait = p.Start.Sub(e.gpu.free)
 	}
-	each := r.gpu.shareOut(&p, it, &r.span)
-	r.reporter.report(r, p, r.space.Used()+r.released, wait)
-	r.released = 0
+	each := e.gpu.shareOut(&p, it, &e.span)
+	e.reporter.report(e, p, e.space.Used()+e.released, wait)
+	e.released = 0
 	if p.N > 1 {
-		r.advance(&p)
+		e.advance(&p)
 	}
-	r.gpu.charge(each, it, c)
+	e.gpu.charge(each, it, c)
 	f := it.current
-	f.end, f.number = p.End(p.N), r.gpu.batches+int64(p.N)
+	f.end, f.number = p.End(p.N), e.gpu.batches+int64(p.N)
 	if it.stepped {
-		r.groups = r.groups[:0]
-	} else if r.pipe == nil {
-		r.groups.hold(f, c.size-r.lagging, it.joined, r.gpu.batches, r.gpu.free)
+		e.groups = e.groups[:0]
+	} else if e.pipe == nil {
+		e.groups.hold(f, c.size-e.lagging, it.joined, e.gpu.batches, e.gpu.free)
 	}
-	r.running.remaining -= int64(it.decodes)*int64(p.N) + int64(len(f.firsts)-it.resumed)
-	r.gpu.batches += int64(p.N)
-	if r.lock != nil && r == r.lock.ranks[0] {
-		r.lock.steps += p.N
+	e.running.remaining -= int64(it.decodes)*int64(p.N) + int64(len(f.firsts)-it.resumed)
+	e.gpu.batches += int64(p.N)
+	if e.lock != nil && e == e.lock.ranks[0] {
+		e.lock.steps += p.N
 	}
 	if it.decodes > 0 {
-		r.gpu.decodeSteps += int64(p.N)
+		e.gpu.decodeSteps += int64(p.N)
 	}
-	r.gpu.lastComposed = r.gpu.composing
+	e.gpu.lastComposed = e.gpu.composing
 	if p.N > 1 { // the last of a span is composed when the iteration depth before it ends
-		r.gpu.lastComposed = p.End(p.N - r.depth)
+		e.gpu.lastComposed = p.End(p.N - e.depth)
 	}
-	r.gpu.free, r.gpu.remainder = p.End(p.N), p.EndRemainder(p.N)
-	r.inFlight.n++
-	it.reportGaps(r.obs, p.End(1))
-	if r.cfg.Speculative.On() {
+	e.gpu.free, e.gpu.remainder = p.End(p.N), p.EndRemainder(p.N)
+	e.inFlight.n++
+	it.reportGaps(e.obs, p.End(1))
+	if e.cfg.Speculative.On() {
 		it.launched(f)
 	}
-	r.retire(f, it)
-	if r.detailed {
+	e.retire(f, it)
+	if e.detailed {
 		it.reportStep()
 	}
-	r.pipe.depart(f)
+	e.pipe.depart(f)
 }
 
 // advance makes the steps of the cohort for all iterations of p but the first, which the composition has made.
-func (r *Engine) advance(p *clock.Progression) {
-	c, more := &r.cohort, p.N-1
+func (e *Engine) advance(p *clock.Progression) {
+	c, more := &e.cohort, p.N-1
 	blocks := c.takes.over(c.steps, more)
-	r.space.takeForCohort(blocks)
+	e.space.takeForCohort(blocks)
 	if c.booked.members > 0 {
-		r.space.booked -= c.booked.over(c.steps, more)
+		e.space.booked -= c.booked.over(c.steps, more)
 	}
 	c.advance(more)
-	if r.inFlight.n > 0 {
-		older := r.inFlight.at(0)
-		older.end, older.number, older.stepped = p.End(p.N-1), r.gpu.batches+int64(more), true
+	if e.inFlight.n > 0 {
+		older := e.inFlight.at(0)
+		older.end, older.number, older.stepped = p.End(p.N-1), e.gpu.batches+int64(more), true
 	}
 }
 

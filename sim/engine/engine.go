@@ -71,114 +71,114 @@ func New(cfg Config, in Setup) *Engine {
 }
 
 // Blocked returns why the head of the queue was not admitted at the last composition.
-func (r *Engine) Blocked() sched.Cause { return r.it.blocked }
+func (e *Engine) Blocked() sched.Cause { return e.it.blocked }
 
 // Group returns the engines that iterate in lock step with this one, itself included; nil if it iterates alone.
-func (r *Engine) Group() []*Engine {
-	if r.lock == nil {
+func (e *Engine) Group() []*Engine {
+	if e.lock == nil {
 		return nil
 	}
-	return r.lock.ranks
+	return e.lock.ranks
 }
 
 // Enqueue adds a request to the waiting queue at the instant at, which is not later than the next boundary.
-func (r *Engine) Enqueue(at clock.Time, req *workload.Request) {
-	r.connector.noteHandoff(req)
-	if r.queue.push(req, r.keyOf(req, none)) || r.it.looked {
-		r.cut(at)
+func (e *Engine) Enqueue(at clock.Time, req *workload.Request) {
+	e.connector.noteHandoff(req)
+	if e.queue.push(req, e.keyOf(req, none)) || e.it.looked {
+		e.cut(at)
 	}
-	r.levels.Waiting++
-	r.uncomputed += int64(req.InputTokens)
+	e.levels.Waiting++
+	e.uncomputed += int64(req.InputTokens)
 }
 
 // Boundary handles the events that are due at the next boundary. When requests have ended and their clients send the
 // next ones at once, the next iteration is composed in a second call at the same instant, so that the new requests
 // can be part of it.
-func (r *Engine) Boundary() error {
-	if r.lock != nil {
-		return r.lock.boundary()
+func (e *Engine) Boundary() error {
+	if e.lock != nil {
+		return e.lock.boundary()
 	}
-	r.now = r.next
-	if r.interrupted() {
-		r.processAhead()
+	e.now = e.next
+	if e.interrupted() {
+		e.processAhead()
 		return nil
 	}
-	if !r.answered {
-		r.results()
-		if r.answered && r.host.ArrivalDue() {
+	if !e.answered {
+		e.results()
+		if e.answered && e.host.ArrivalDue() {
 			return nil
 		}
 	}
-	r.answered = false
-	for r.inFlight.n < r.most && r.ahead.N == 0 {
-		if !r.compose() && !r.again() {
+	e.answered = false
+	for e.inFlight.n < e.most && e.ahead.N == 0 {
+		if !e.compose() && !e.again() {
 			break
 		}
 	}
-	return r.plan()
+	return e.plan()
 }
 
 // again reports whether to compose again after an empty composition: sequences were preempted, and no iteration is in
 // flight.
-func (r *Engine) again() bool { return r.inFlight.n == 0 && r.it.preempted > 0 }
+func (e *Engine) again() bool { return e.inFlight.n == 0 && e.it.preempted > 0 }
 
 // plan sets the next boundary, and returns the fault of the engine, if it has one.
-func (r *Engine) plan() error {
+func (e *Engine) plan() error {
 	switch {
-	case r.ahead.N > 0:
-		r.next = r.spanEnd()
-	case r.inFlight.n > 0:
-		r.next = r.inFlight.at(0).end
+	case e.ahead.N > 0:
+		e.next = e.spanEnd()
+	case e.inFlight.n > 0:
+		e.next = e.inFlight.at(0).end
 	default:
-		r.next = clock.Never
+		e.next = clock.Never
 	}
-	if r.fault == nil && r.cfg.Check {
-		return check(r)
+	if e.fault == nil && e.cfg.Check {
+		return check(e)
 	}
-	return r.fault
+	return e.fault
 }
 
 // results commits the planned span, and processes client departures, the oldest iteration in flight and KV that has
 // arrived.
-func (r *Engine) results() {
-	if r.ahead.N > 0 {
-		r.commit()
+func (e *Engine) results() {
+	if e.ahead.N > 0 {
+		e.commit()
 	}
-	if len(r.aborts) > 0 {
-		r.applyAborts()
+	if len(e.aborts) > 0 {
+		e.applyAborts()
 	}
-	if r.inFlight.n > 0 && r.inFlight.at(0).end == r.now {
-		r.process(r.inFlight.at(0))
-		r.inFlight.pop()
+	if e.inFlight.n > 0 && e.inFlight.at(0).end == e.now {
+		e.process(e.inFlight.at(0))
+		e.inFlight.pop()
 	}
-	r.connector.receive()
+	e.connector.receive()
 }
 
 // compose lets the policy compose an iteration and launches it. It reports whether the iteration has any tokens.
-func (r *Engine) compose() bool {
-	if !r.decide() {
+func (e *Engine) compose() bool {
+	if !e.decide() {
 		return false
 	}
-	first, slope, n := r.gpu.pace(r)
-	first = r.pipe.pass(first)
-	if r.fault != nil {
+	first, slope, n := e.gpu.pace(e)
+	first = e.pipe.pass(first)
+	if e.fault != nil {
 		return false
 	}
-	r.launch(first, slope, r.it.alike(n))
+	e.launch(first, slope, e.it.alike(n))
 	return true
 }
 
 // decide lets the policy compose an iteration, and reports whether it has any tokens.
-func (r *Engine) decide() bool {
-	it := &r.it
-	it.begin(r.gpu.batches + 1)
-	if r.cfg.Check {
+func (e *Engine) decide() bool {
+	it := &e.it
+	it.begin(e.gpu.batches + 1)
+	if e.cfg.Check {
 		policyCheck{it}.schedule()
 	} else {
-		r.cfg.Scheduler.Schedule(it)
+		e.cfg.Scheduler.Schedule(it)
 	}
-	r.connector.flush()
-	if r.fault != nil {
+	e.connector.flush()
+	if e.fault != nil {
 		return false
 	}
 	it.finish()
@@ -194,12 +194,12 @@ func (it *batchBuilder) alike(n int) int {
 }
 
 // launch plans a span of n iterations like the one composed. It commits a single iteration at once.
-func (r *Engine) launch(first, slope int64, n int) {
-	it, p := &r.it, &r.ahead
-	r.gpu.composing = r.now
-	p.Start, p.Remainder = r.now, 0
-	if r.gpu.free >= r.now {
-		p.Start, p.Remainder = r.gpu.free, r.gpu.remainder
+func (e *Engine) launch(first, slope int64, n int) {
+	it, p := &e.it, &e.ahead
+	e.gpu.composing = e.now
+	p.Start, p.Remainder = e.now, 0
+	if e.gpu.free >= e.now {
+		p.Start, p.Remainder = e.gpu.free, e.gpu.remainder
 	}
 	it.empty, it.leaving = it.emptyBlocks()
 	p.First, p.Slope, p.N = first, slope, 1
@@ -207,6 +207,6 @@ func (r *Engine) launch(first, slope int64, n int) {
 		p.N = clock.CapN(first, slope, n)
 	}
 	if p.N == 1 {
-		r.commit()
+		e.commit()
 	}
 }

@@ -63,16 +63,16 @@ func (v *env) Observers() *event.Fanout { return v.obs }
 // Methods for the fleet.
 
 // Warm adds the KV of an earlier request to the prefix cache and the tiers. See [sim.Simulation.Warm].
-func (r *Engine) Warm(q *workload.Request) {
-	r.connector.warm(q, r.space.warm(q))
+func (e *Engine) Warm(q *workload.Request) {
+	e.connector.warm(q, e.space.warm(q))
 }
 
 // UsedAt returns the number of blocks referenced just before an instant that is not past the next boundary.
-func (r *Engine) UsedAt(at clock.Time) int {
-	used := r.space.Used()
-	if p := &r.ahead; p.N > 1 {
-		composed := min(max(p.FirstEndAtOrAfter(at)+r.depth-1, 1), p.N)
-		used += r.cohort.takes.over(r.cohort.steps, composed-1)
+func (e *Engine) UsedAt(at clock.Time) int {
+	used := e.space.Used()
+	if p := &e.ahead; p.N > 1 {
+		composed := min(max(p.FirstEndAtOrAfter(at)+e.depth-1, 1), p.N)
+		used += e.cohort.takes.over(e.cohort.steps, composed-1)
 	}
 	return used
 }

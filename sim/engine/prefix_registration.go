@@ -65,32 +65,32 @@ func (c *prefixCache) registerBlocks(s *sequence, full int32) {
 
 // registerHeld registers the blocks that are known to be full at the end of iteration f, of sequences that are not
 // part of the next one. The others are registered when they are next visited.
-func (r *Engine) registerHeld(f *iteration) {
-	c := &r.cohort
+func (e *Engine) registerHeld(f *iteration) {
+	c := &e.cohort
 	for _, i := range f.firsts {
 		// A sequence that was admitted again with a token in flight has not registered all of its blocks.
-		if s := r.seqs.at(i); s.phase == decoding && s.beforeJoin > 0 && r.inFlight.tokensInFlight(i) == 1 {
-			r.space.Settle()
-			r.space.register(s, c.computed(s))
+		if s := e.seqs.at(i); s.phase == decoding && s.beforeJoin > 0 && e.inFlight.tokensInFlight(i) == 1 {
+			e.space.Settle()
+			e.space.register(s, c.computed(s))
 		}
 	}
-	if r.lagging > 0 {
-		for i := r.running.first; i != none; i = r.seqs.at(i).next {
-			s := r.seqs.at(i)
-			if s.lagging && r.inFlight.emits(f, i) {
-				delivered := c.computed(s) - (r.inFlight.tokensInFlight(i) - 1)
-				r.space.register(s, delivered)
+	if e.lagging > 0 {
+		for i := e.running.first; i != none; i = e.seqs.at(i).next {
+			s := e.seqs.at(i)
+			if s.lagging && e.inFlight.emits(f, i) {
+				delivered := c.computed(s) - (e.inFlight.tokensInFlight(i) - 1)
+				e.space.register(s, delivered)
 			}
 		}
 	}
-	if r.depth == 1 || !f.stepped || r.ahead.N > 0 || r.inFlight.n > 1 && r.inFlight.at(1).stepped {
+	if e.depth == 1 || !f.stepped || e.ahead.N > 0 || e.inFlight.n > 1 && e.inFlight.at(1).stepped {
 		return
 	}
 	// The blocks of the cohort that f has filled.
-	r.space.Settle()
-	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = r.seqs.at(i).nextSame {
-		if s := r.seqs.at(i); s.joinBatch <= f.number {
-			r.space.register(s, c.computed(s))
+	e.space.Settle()
+	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = e.seqs.at(i).nextSame {
+		if s := e.seqs.at(i); s.joinBatch <= f.number {
+			e.space.register(s, c.computed(s))
 		}
 	}
 }

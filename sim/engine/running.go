@@ -74,46 +74,46 @@ func (b *runningBatch) renumber() {
 }
 
 // leaveRunning takes sequence i out of the running batch and frees its blocks. The blocks of the cohort are settled.
-func (r *Engine) leaveRunning(i int32) {
-	s := r.seqs.at(i)
+func (e *Engine) leaveRunning(i int32) {
+	s := e.seqs.at(i)
 	switch s.phase {
 	case decoding:
-		r.leaveCohort(i)
+		e.leaveCohort(i)
 	case speculating:
-		r.running.speculating--
+		e.running.speculating--
 	case prefilling:
-		r.running.prefills = without(r.running.prefills, i)
+		e.running.prefills = without(e.running.prefills, i)
 	}
 	if s.prev == none {
-		r.running.first = s.next
+		e.running.first = s.next
 	} else {
-		r.seqs.at(s.prev).next = s.next
+		e.seqs.at(s.prev).next = s.next
 	}
 	if s.next == none {
-		r.running.last = s.prev
+		e.running.last = s.prev
 	} else {
-		r.seqs.at(s.next).prev = s.prev
+		e.seqs.at(s.next).prev = s.prev
 	}
 	if !s.over {
-		r.running.remaining -= int64(s.declared - s.issued)
+		e.running.remaining -= int64(s.declared - s.issued)
 	}
-	r.running.size--
-	r.running.departures++
-	r.space.booked -= s.owed
+	e.running.size--
+	e.running.departures++
+	e.space.booked -= s.owed
 	s.booking, s.owed, s.reserved = 0, 0, 0
-	r.levels.Running--
+	e.levels.Running--
 	if s.streamed {
 		s.streamed = false
-		r.levels.Decoding--
+		e.levels.Decoding--
 	}
 	if s.rec.Request.SharesAnswer() {
-		r.running.answers--
+		e.running.answers--
 	}
-	r.connector.leaves(s)
+	e.connector.leaves(s)
 	if s.lease > 0 {
-		r.connector.keepUnderLease(s)
+		e.connector.keepUnderLease(s)
 	} else {
-		r.space.freeBlocks(s)
+		e.space.freeBlocks(s)
 	}
 }
 

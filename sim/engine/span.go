@@ -85,21 +85,21 @@ func (t *timeline) interrupted() bool {
 }
 
 // processAhead processes the iteration in flight ahead of the span. Its results do not change the span.
-func (r *Engine) processAhead() {
-	f := r.inFlight.at(0)
-	used := r.space.Used()
-	r.process(f)
-	r.released = used - r.space.Used()
-	r.answered = false
+func (e *Engine) processAhead() {
+	f := e.inFlight.at(0)
+	used := e.space.Used()
+	e.process(f)
+	e.released = used - e.space.Used()
+	e.answered = false
 	f.clear()
-	r.next = r.spanEnd()
+	e.next = e.spanEnd()
 }
 
 // Stop commits the iterations of the span that are composed before the instant at.
-func (r *Engine) Stop(at clock.Time) {
-	if r.ahead.N > 0 {
-		r.cut(at)
-		r.commit()
+func (e *Engine) Stop(at clock.Time) {
+	if e.ahead.N > 0 {
+		e.cut(at)
+		e.commit()
 	}
 }
 

@@ -111,9 +111,9 @@ const MaxSlowdown = 1_000_000
 
 // SetSlowdown sets the step time of iterations that are composed from now on, in thousandths of the usual one; 0 is the
 // usual one.
-func (r *Engine) SetSlowdown(now clock.Time, permille int64) {
-	if r.gpu.slowdown = permille; r.ahead.N > 0 {
-		r.cut(now)
+func (e *Engine) SetSlowdown(now clock.Time, permille int64) {
+	if e.gpu.slowdown = permille; e.ahead.N > 0 {
+		e.cut(now)
 	}
 }
 
