@@ -239,7 +239,8 @@ func (p *prefiller) takeBackChunk(i int32, s *sequence) {
 	p.countPrefill(s, s.given, -1)
 }
 
-// countPrefill counts n tokens of s, behind its computed ones, as new or recomputed. With sign -1 it uncounts them.
+// countPrefill counts n tokens of s, after its computed ones, as new or recomputed. With sign -1 it takes the count
+// back.
 func (p *prefiller) countPrefill(s *sequence, n int32, sign int) {
 	again, lost := s.known(s.computed, n)
 	p.recomputed += sign * int(again)

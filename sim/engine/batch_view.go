@@ -5,8 +5,8 @@ import (
 	"clifftop/workload"
 )
 
-// batchView is the running batch as a policy sees it, as a whole and sequence by sequence. Numbers of tokens are those
-// before the iteration that is being composed.
+// batchView is the running batch as a policy sees it: its sums, and its sequences one by one. Numbers of tokens are
+// those before the iteration that is being composed.
 type batchView struct {
 	*composition
 	orderView sched.Waiting // scratch: the argument of [sched.Order.Key]

@@ -108,7 +108,7 @@ func (c *cohort) link(i int32) {
 	if c.first == nil {
 		return
 	}
-	// Members are in running order; a new one nearly always goes last.
+	// Members are in running order; a new one is nearly always the last.
 	after := c.last[s.residue]
 	for after != none && c.seqs.at(after).serial > s.serial {
 		after = c.seqs.at(after).prevSame

@@ -102,7 +102,7 @@ type Config struct {
 // blocks is the number that it holds.
 func (c *Config) Charge(blocks int) int { return c.Groups.Charge(blocks, int(c.BlockSize)) }
 
-// mostCharged returns the number of blocks from which on the charge stays the same; 0 means that there is no charge.
+// mostCharged returns the number of blocks from which on the charge is constant; 0 means that there is no charge.
 func (c *Config) mostCharged() int { return c.Groups.MostCharged(int(c.BlockSize)) }
 
 // UnlimitedBlocks is the size of an unlimited pool.

@@ -65,7 +65,8 @@ type Fetch uint8
 // The rules.
 const (
 	// FetchFaster loads tokens if that takes less time, over idle links, than an iteration that only computes them. If
-	// the load takes longer, the last tier is left out, and the rule is applied again to the others.
+	// the load takes longer, the last tier is left out, and the rule is applied again to the others. If no tier
+	// remains, nothing is loaded.
 	FetchFaster Fetch = iota
 	// FetchAlways loads all tokens that the tiers hold.
 	FetchAlways

@@ -206,7 +206,7 @@ func (a *fairQueue) produced(s *sequence, tokens int32) {
 	a.list[s.client].charged += a.order.Token() * int64(tokens)
 }
 
-// joins notes that s has joined the cohort.
+// joins records that s has joined the cohort.
 func (a *fairQueue) joins(s *sequence) {
 	if a == nil {
 		return
@@ -216,7 +216,7 @@ func (a *fairQueue) joins(s *sequence) {
 	c.joined += s.joined
 }
 
-// leaves notes that s has left the cohort, in which it got grown tokens.
+// leaves records that s has left the cohort, in which it got grown tokens.
 func (a *fairQueue) leaves(s *sequence, grown int32) {
 	if a != nil {
 		a.chargeGrown(s, grown)
@@ -230,7 +230,7 @@ func (a *fairQueue) chargeGrown(s *sequence, grown int32) {
 	a.produced(s, grown)
 }
 
-// missed notes that s got no token in the last step of the cohort.
+// missed records that s got no token in the last step of the cohort.
 func (a *fairQueue) missed(s *sequence) {
 	if a != nil {
 		a.list[s.client].joined++

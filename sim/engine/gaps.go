@@ -13,12 +13,13 @@ type group struct {
 }
 
 // groups divides the members of a held cohort by the iteration that produced their last token: sequences that join the
-// cohort while it is held have newer tokens than the other members. They are in order of time. The list is empty if all
-// members produced a token in the last iteration, hence after each step of the cohort. Lagging members are in no group.
+// cohort while it is held have newer tokens than the other members. The groups are ordered by time. The list is empty
+// if all members produced a token in the last iteration, hence after each step of the cohort. Lagging members are in no
+// group.
 type groups []group
 
-// hold updates the groups after iteration f, which gave no tokens to the cohort. members is the number of members, of
-// which joined have just joined. number and end are those of the iteration before f.
+// hold updates the groups after iteration f, which gave no tokens to the cohort. The cohort has this number of members,
+// of which joined have just joined. number and end are the number and the end of the iteration before f.
 func (g *groups) hold(f *iteration, members, joined int, number int64, end clock.Time) {
 	if len(*g) == 0 && members > joined {
 		*g = append(*g, group{number, end, members - joined})
@@ -87,7 +88,7 @@ type lateGap struct {
 }
 
 // countGaps counts the gaps of n sequences that get a token in this iteration. Their last tokens came from the
-// iteration with the given number and end. A negative n uncounts them.
+// iteration with the given number and end. A negative n takes the count back.
 func (g *tokenGaps) countGaps(number int64, end clock.Time, n int) {
 	if number == g.last {
 		g.gaps += n

@@ -12,7 +12,7 @@ type Host interface {
 	Client(request int64) *Client
 	// Began is called when the first token of a request has been delivered at a replica.
 	Began(r *workload.Request, replica int32)
-	// Answered is called when the last token has been delivered to the client, as the record tells.
+	// Answered is called when the last token has been delivered to the client. The instants are in the record.
 	Answered(rec *event.Record)
 	// Done is called when a request ends for its client without being answered. It reports whether the client sends it
 	// again.

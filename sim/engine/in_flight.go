@@ -13,7 +13,7 @@ type iteration struct {
 	// were preempted and admitted again while the iteration was in flight with a token of theirs.
 	lasts, returns []int32
 	// emitters are the sequences that issue a token. The list is used only if partial is set, because a decoding
-	// sequence was left out; otherwise the state of the sequences tells.
+	// sequence was left out; otherwise the emitting sequences follow from the state of each sequence.
 	emitters []int32
 	// verified are the sequences that decode with drafts.
 	verified []int32

@@ -86,7 +86,7 @@ func (p *plan) fetchRemote(c *connector, s *sequence, l *load) {
 	l.parts, l.remote, l.read, l.lost, l.from = 1, true, remote.Read, remote.Lost, remote.From
 	l.fails = remote.Fails || l.lost != nil && l.lost()
 	if l.from != nil && l.from.Retired() {
-		bytes = 0 // the other engine is gone
+		bytes = 0 // the other engine has stopped
 	}
 	path := slices.Clone(remote.Via)
 	for _, k := range remote.Path {

@@ -17,8 +17,8 @@ import (
 // agreeEvery is the number of steps from one agreement to the next, as in vLLM.
 const agreeEvery = 32
 
-// lockstep is a group of engines that iterate together: spans, iterations in flight and boundaries are the same for
-// all.
+// lockstep is a group of engines that iterate together. Invariant: spans, iterations in flight and boundaries are the
+// same for all of them.
 type lockstep struct {
 	ranks    []*Engine
 	steps    int          // of the current wave, which began when all ranks slept

@@ -183,7 +183,7 @@ func (a *kvAllocator) reportEmpty(s *event.Span, step int64) {
 	s.EmptyBlocks = a.empty
 }
 
-// bookedLeft returns the number of booked blocks that s has not taken. blocks is the number that it holds.
+// bookedLeft returns the number of booked blocks that s has not taken. held is the number of blocks that it holds.
 func (s *sequence) bookedLeft(held int) int { return max(0, s.booking-held-s.windowed) }
 
 // updateBooking updates the sum of booked blocks after a change of s, which now holds this number of blocks. before is

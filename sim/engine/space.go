@@ -13,7 +13,7 @@ type space struct {
 	async      bool           // the last token of a sequence is not known when the next iteration is composed
 	contiguous *kv.Contiguous // ranges of a contiguous pool; pool counts their blocks
 	windowed   int            // blocks charged for windowed layers
-	// mostCharged is the number of blocks of a sequence from which on its charge stays the same; 0 if there is no charge.
+	// mostCharged is the number of blocks of a sequence from which on its charge is constant; 0 if there is no charge.
 	mostCharged int
 	booked      int  // blocks booked and not taken
 	writesBack  bool // evicted blocks are written back to a tier

@@ -113,7 +113,7 @@ func (it *batchBuilder) repeatable() bool {
 		return true
 	}
 	if r.lock != nil && r.inFlight.at(0).eventful() {
-		return false // the span would be interrupted, but not those of the other ranks
+		return false // the span would be interrupted, but the spans of the other ranks would not
 	}
 	// The results of the iteration in flight change nothing for the cohort, unless its finished requests free blocks
 	// that a waiting request needs, or release shared blocks.

@@ -48,7 +48,7 @@ func (m DraftMethod) String() string {
 // Purpose of the random stream of drafts.
 const purposeDrafts = "drafts"
 
-// On reports whether there is speculative decoding.
+// On reports whether speculative decoding is enabled.
 func (p *Speculative) On() bool { return p.Tokens > 0 }
 
 // Lookahead returns the number of token slots that each allocation includes in addition to the given tokens.
@@ -112,7 +112,7 @@ func (d *drafter) accepted(request int64, iteration, drafts int32) int32 {
 		return min(d.Script[iteration], drafts)
 	}
 	d.stream.Seek(uint64(request), uint64(iteration))
-	d.stream.Uint64() // whether there are drafts
+	d.stream.Uint64() // skips the draw of proposed
 	for k := range drafts {
 		if !d.happens(d.Acceptance[min(int(k), len(d.Acceptance)-1)]) {
 			return k

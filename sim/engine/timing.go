@@ -23,7 +23,7 @@ type gpu struct {
 	// sharers is the number of tokens among which the time of the last iteration was shared out, and carry the
 	// femtoseconds left over.
 	sharers, carry int64
-	given, took    int64 // femtoseconds shared out, and those of ended requests, modulo 2⁶⁴; for checks
+	given, took    int64 // femtoseconds shared out to requests, and used by ended requests, modulo 2⁶⁴; for checks
 }
 
 // pace returns the time of the composed iteration, and by how much each of the next iterations like it takes longer

@@ -30,7 +30,7 @@ func (v *draftVerifier) takeBackDrafts(i int32, s *sequence) {
 	v.current.verified = without(v.current.verified, i)
 }
 
-// countDrafts counts the tokens given to s. With sign -1 it uncounts them.
+// countDrafts counts the tokens given to s. With sign -1 it takes the count back.
 func (v *draftVerifier) countDrafts(s *sequence, sign int) {
 	v.budget -= int32(sign) * s.given
 	v.decodes += sign
