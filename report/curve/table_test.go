@@ -41,7 +41,7 @@ func TestIntervalNote(t *testing.T) {
 	for path, want := range map[string]string{
 		"latency_ms.ttft.mean":      "by the means of batches",
 		"throughput.requests_per_s": "by the means of batches",
-		"system.busy_fraction":      "--replications 5 tells", // which the table does not show
+		"system.busy_fraction":      "use --replications 5", // which the table does not show
 	} {
 		s := point(8, 1671, 2081).Summary
 		s.CI95, s.CI95Method = map[string][2]float64{path: {1, 2}}, report.ByBatchMeans
