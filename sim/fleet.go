@@ -103,7 +103,7 @@ func (f *fleet) sync(r *Replica) {
 		return
 	}
 	f.next.set(r.Index(), r.Next())
-	if *now == *was {
+	if now.Equal(was) {
 		return
 	}
 	l := &f.levels

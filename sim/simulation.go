@@ -203,7 +203,7 @@ func (e *Simulation) event() (done bool, err error) {
 		e.changed = r
 	}
 	e.syncTouched()
-	if e.levels != e.reported {
+	if !e.levels.Equal(&e.reported) {
 		e.reported = e.levels
 		e.obs.Levels(at, &e.reported)
 	}

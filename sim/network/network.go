@@ -113,8 +113,16 @@ func (n *Network) Extend(at clock.Time, i int32, bytes int64) {
 // Sending reports whether a transfer has bytes left to send.
 func (n *Network) Sending(i int32) bool { return !n.transfers[i].landing }
 
-// Next is the instant of the next event, or Never.
+// Next returns the instant of the next event, or Never.
 func (n *Network) Next() clock.Time {
+	if n.ends.Len() == 0 {
+		return clock.Never
+	}
+	return n.nextEnd()
+}
+
+// nextEnd returns the instant of the next event, and drops entries of transfers whose end has changed.
+func (n *Network) nextEnd() clock.Time {
 	for n.ends.Len() > 0 {
 		e := n.ends.Top()
 		if t := &n.transfers[e.Value]; t.serial == e.Tie && int64(t.end) == e.Key {
