@@ -1,5 +1,5 @@
-// A headless Chromium that tells what a page does: what it asks for, what it complains about, and whether axe-core finds
-// somebody shut out.
+// Opens pages in a headless Chromium and records their requests, their console errors and warnings, and the accessibility
+// faults that axe-core finds.
 import { chromium } from "playwright-core";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-// artifacts is where screenshots are kept.
+// artifacts is the folder of screenshots.
 export const artifacts = process.env.CLIFFTOP_ARTIFACTS || mkdtempSync(join(tmpdir(), "clifftop-e2e-"));
 mkdirSync(artifacts, { recursive: true });
 
@@ -19,7 +19,7 @@ export const launch = () => chromium.launch({
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
 });
 
-// open opens a page and keeps its complaints and the requests that leave the machine.
+// open opens a page. It records console errors and warnings (complaints) and requests to other hosts (strangers).
 export async function open(browser, url, { width = 1600, height = 1000, dark = false, init } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light", permissions: url.startsWith("http") ? ["clipboard-read", "clipboard-write"] : [] });
   const page = await context.newPage();
@@ -36,7 +36,7 @@ export async function open(browser, url, { width = 1600, height = 1000, dark = f
   return page;
 }
 
-// violations are what axe-core finds serious or critical.
+// violations returns the serious and critical faults that axe-core finds.
 export async function violations(page) {
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => window.axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));

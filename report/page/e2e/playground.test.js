@@ -20,7 +20,7 @@ const curve = (page) => page.waitForFunction(() => document.getElementById("stat
 const tile = (page, name) => page.locator("#tiles div", { hasText: name }).locator("strong").innerText();
 const title = (page, id) => page.locator(`#${id} .chart-title`).innerText();
 
-// played opens the playground, and asserts in the end that nothing went wrong meanwhile.
+// played opens the playground, and asserts at the end that the page reported no error.
 async function played(hash, options, play) {
   const page = await open(browser, address + hash, options);
   try {
