@@ -1,0 +1,116 @@
+package yamldoc
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Inline is the type of a field whose keys stand among those of the struct around it. They are not known to that
+// struct: each policy adds its own section to the keys of the engine, for example.
+type Inline interface {
+	// Keys are the keys, in the order in which they are written.
+	Keys() []string
+	// Part returns a pointer to the value under one of them, which has its default unless it was decoded before.
+	Part(key string) any
+}
+
+// Named is a type of text that takes certain names only. It is for names that a list of rules gives; the tag one is
+// for fixed ones.
+type Named interface{ Names() []string }
+
+// Join appends a key to a dotted key.
+func Join(key, name string) string {
+	if key == "" {
+		return name
+	}
+	return key + "." + name
+}
+
+// fieldsOf are the fields of a struct, with those of embedded structs in the place of these.
+func fieldsOf(t reflect.Type) (fields []reflect.StructField) {
+	for i := range t.NumField() {
+		if f := t.Field(i); !f.Anonymous {
+			fields = append(fields, f)
+		} else {
+			for _, inner := range fieldsOf(f.Type) {
+				inner.Index = append(slices.Clone(f.Index), inner.Index...)
+				fields = append(fields, inner)
+			}
+		}
+	}
+	return fields
+}
+
+// NamesOf are the names that a text of a type and with a tag may be; none if it may be anything.
+func NamesOf(t reflect.Type, tag reflect.StructTag) []string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if x, ok := reflect.Zero(t).Interface().(Named); ok {
+		return x.Names()
+	}
+	return strings.Fields(tag.Get("one"))
+}
+
+// Keys are the keys of a struct, those of embedded structs included.
+func Keys(t reflect.Type) []string {
+	var names []string
+	for _, f := range fieldsOf(t) {
+		if x, ok := reflect.New(f.Type).Interface().(Inline); ok {
+			names = append(names, x.Keys()...)
+		} else if name := Key(f); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// KeysWith are the keys of a struct that the pointer points to, as those of a variant: the ones with the tag
+// required:"yes", and the others.
+func KeysWith(pointer any) (keys VariantKeys) {
+	for _, f := range fieldsOf(reflect.TypeOf(pointer).Elem()) {
+		switch name := Key(f); {
+		case name == "":
+		case f.Tag.Get("required") != "":
+			keys.Required = append(keys.Required, name)
+		default:
+			keys.Optional = append(keys.Optional, name)
+		}
+	}
+	return keys
+}
+
+// Key is the key of a struct field, or empty when it has none.
+func Key(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if name == "-" || f.Tag.Get("resolved") != "" {
+		return "" // of results only
+	}
+	return name
+}
+
+// FieldOf is a pointer to the field of the struct that the pointer points to, under a key, and the field's tag.
+func FieldOf(pointer any, name string) (any, reflect.StructTag) {
+	field, tag := fieldByName(reflect.ValueOf(pointer).Elem(), name)
+	return field.Addr().Interface(), tag
+}
+
+// KeysOf are the keys of the struct that the pointer points to.
+func KeysOf(pointer any) []string { return Keys(reflect.TypeOf(pointer).Elem()) }
+
+// fieldByName is the field of a struct under a key, and its tag.
+func fieldByName(v reflect.Value, name string) (reflect.Value, reflect.StructTag) {
+	for _, f := range fieldsOf(v.Type()) {
+		if Key(f) == name {
+			return v.FieldByIndex(f.Index), f.Tag
+		}
+		if !reflect.PointerTo(f.Type).Implements(reflect.TypeFor[Inline]()) {
+			continue
+		}
+		if x := v.FieldByIndex(f.Index).Addr().Interface().(Inline); slices.Contains(x.Keys(), name) {
+			return reflect.ValueOf(x.Part(name)).Elem(), ""
+		}
+	}
+	return reflect.Value{}, ""
+}
