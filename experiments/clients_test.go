@@ -224,14 +224,15 @@ workload:
 	}
 	silent := run(200, fmt.Sprintf("{timeout: %s, retries: 3, cancel_on_timeout: false}", total))
 	if useful(silent) > 0.02*useful(full) || emitted(silent) < 0.95*emitted(full) {
-		t.Errorf("retries at a server that is not told: %.0f of %.0f tokens/s are of use, want none", useful(silent),
+		t.Errorf("retries without cancellation: %.0f of %.0f tokens/s are of use, want none", useful(silent),
 			emitted(silent))
 	}
 	if x := run(10, fmt.Sprintf("{timeout: %s, retries: 3, cancel_on_timeout: false}",
 		total)); useful(x) < 0.95*useful(light) {
 		t.Errorf("at a light load nobody times out, but %.0f tokens/s become %.0f", useful(light), useful(x))
 	}
-	t.Logf("emitted and useful tokens/s: %.0f %.0f, ttft timeout %.0f %.0f, timeout %.0f %.0f, not told %.0f %.0f",
+	t.Logf("emitted and useful tokens/s: %.0f %.0f, ttft timeout %.0f %.0f, timeout %.0f %.0f, "+
+		"without cancellation %.0f %.0f",
 		emitted(full), useful(full),
 		emitted(polite), useful(polite), emitted(abort), useful(abort), emitted(silent), useful(silent))
 }
@@ -310,7 +311,8 @@ func randomClients(rng *rand.Rand) string {
 	arrivals := pick("{process: poisson, rate: 12}", "{users: 60, think_time: {distribution: exponential, mean: 1s}}",
 		"{users: 30}",
 		"{process: on-off, rate: 10, on_mean: 5s, off_mean: 5s}",
-		"[{duration: 20s, process: poisson, rate: 2}, {duration: 5s, process: poisson, rate: 40}, {duration: 20s, process: poisson, rate: 2}]")
+		"[{duration: 20s, process: poisson, rate: 2}, {duration: 5s, process: poisson, rate: 40}, {duration: 20s, "+
+			"process: poisson, rate: 2}]")
 	timeouts := pick("timeout: 3s", "timeout: 9s, ttft_timeout: 1500ms", "ttft_timeout: 800ms", "timeout: 20s")
 	extra := pick("", "retry_budget: 0.2,", "cancel: {probability: 0.3, after: {distribution: exponential, mean: 4s}},",
 		"reading: 30,",
@@ -578,7 +580,7 @@ func TestSilentUsersPileUp(t *testing.T) {
 		w := mustRun(t, mustParse(t, fmt.Sprintf(users, told)), experiments.RunOptions{}).Summary.Window
 		piles := w.Stationary != nil && !*w.Stationary && w.GrowthRequestsPerS != nil && *w.GrowthRequestsPerS > 1
 		if piles == told {
-			t.Errorf("the server is told: %t; stationary %v, growth %v requests/s", told, w.Stationary,
+			t.Errorf("cancellation: %t; stationary %v, growth %v requests/s", told, w.Stationary,
 				w.GrowthRequestsPerS)
 		}
 	}

@@ -55,7 +55,7 @@ func TestCoverage(t *testing.T) {
 	for _, a := range anchors {
 		for _, m := range methods {
 			t.Run(a.name+"/"+m.name, func(t *testing.T) {
-				held, told, widths, sum := 0, 0, 0.0, 0.0
+				held, known, widths, sum := 0, 0, 0.0, 0.0
 				for k := range n {
 					s := parse(t, a.text+fill(m.run, 1+1000*k))
 					r, err := experiments.Replicate(context.Background(), s, experiments.ReplicateOptions{})
@@ -70,21 +70,21 @@ func TestCoverage(t *testing.T) {
 					if r.CI95Method != m.by {
 						t.Fatalf("method %q, want %q", r.CI95Method, m.by)
 					}
-					told++
+					known++
 					widths += (ci[1] - ci[0]) / 2 / a.e2e
 					if ci[0] <= a.e2e && a.e2e <= ci[1] {
 						held++
 					}
 				}
-				share := float64(held) / float64(max(told, 1))
+				share := float64(held) / float64(max(known, 1))
 				t.Logf("%d of %d intervals hold %.0f ms (%.1f %%), of %d runs; ±%.1f %% and %.0f ms on average",
-					held, told, a.e2e, 100*share, n, 100*widths/float64(max(told, 1)), sum/float64(n))
+					held, known, a.e2e, 100*share, n, 100*widths/float64(max(known, 1)), sum/float64(n))
 				low, high := m.low, m.high
 				if !whole { // three standard deviations
 					low, high = .95-3*math.Sqrt(.95*.05/float64(n)), 1
 				}
-				if told < n*3/5 || share < low || share > high {
-					t.Errorf("%.1f %% of %d intervals hold the mean, want %.0f to %.0f %%", 100*share, told, 100*low,
+				if known < n*3/5 || share < low || share > high {
+					t.Errorf("%.1f %% of %d intervals hold the mean, want %.0f to %.0f %%", 100*share, known, 100*low,
 						100*high)
 				}
 			})

@@ -287,7 +287,8 @@ func TestProbesSeeTheWholeFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	scaled, err := sweep.Saturation(context.Background(),
-		mustParse(t, text+"lifecycle: {autoscale: {policy: hpa, max: 4, target: 5}, failures: [{kind: crash, at: 0, replica: 1}]}"))
+		mustParse(t, text+"lifecycle: {autoscale: {policy: hpa, max: 4, target: 5}, failures: [{kind: crash, at: 0, "+
+			"replica: 1}]}"))
 	if err != nil || scaled != whole {
 		t.Errorf("saturates at %v, %v; four replicas that are always there at %v", scaled, err, whole)
 	}

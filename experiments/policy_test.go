@@ -19,7 +19,8 @@ func TestPolicies(t *testing.T) {
 			order = "srpt"
 		}
 		s, err := scenario.Parse("s.yaml",
-			[]byte("{engine: {policy: "+p.Name+", order: "+order+"}, workload: {arrivals: {process: poisson, rate: 6}, max_tokens: 600}, run: {requests: 60}}"))
+			[]byte("{engine: {policy: "+p.Name+", order: "+order+"}, workload: {arrivals: {process: poisson, rate: 6}, "+
+				"max_tokens: 600}, run: {requests: 60}}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +46,8 @@ func TestOrders(t *testing.T) {
 		"{rule: edf, within: 2s}", "{rule: least-slack, within: 5s, token_time: 10ms}", "{rule: vtc, clients: class}",
 	} {
 		s, err := scenario.Parse("s.yaml",
-			[]byte("{engine: {max_num_seqs: 4, order: "+order+"}, workload: {arrivals: {process: poisson, rate: 20}}, run: {requests: 60}}"))
+			[]byte("{engine: {max_num_seqs: 4, order: "+order+"}, workload: {arrivals: {process: poisson, rate: 20}}, run: "+
+				"{requests: 60}}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +79,8 @@ func TestPreemptionAndAdmission(t *testing.T) {
 		s, err := scenario.Parse("s.yaml",
 			[]byte("{engine: {num_gpu_blocks_override: 700, max_model_len: 8192, "+strings.Replace(c.knobs,
 				", max_model_len: 8192", "",
-				1)+"}, workload: {arrivals: {process: poisson, rate: 30}, output: {distribution: uniform, min: 100, max: 600}}, run: {requests: 150}}"))
+				1)+"}, workload: {arrivals: {process: poisson, rate: 30}, output: {distribution: uniform, min: 100, max: 600}}, "+
+				"run: {requests: 150}}"))
 		if err != nil {
 			t.Fatal(err)
 		}

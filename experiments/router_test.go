@@ -19,7 +19,8 @@ func TestEveryRouterRuns(t *testing.T) {
 		"least-queue":  {"running: true, local: true, ties: random, scrape: 1s"}, "session": {"by: user"},
 		"bounded-hash": {"by: prefix, factor: 1.1", "by: user"},
 		"prefix":       {"min_tokens: 64, max_blocks: 1000"},
-		"sglang":       {"cache_threshold: 0.5, balance_abs_threshold: 32, balance_rel_threshold: 1.0001, smallest_tree: true"},
+		"sglang": {"cache_threshold: 0.5, balance_abs_threshold: 32, " +
+			"balance_rel_threshold: 1.0001, smallest_tree: true"},
 		"llm-d": {"picker: weighted-random, precise: true, affinity: {}",
 			"scorers: {session: 1, active-requests: 2}, picker: random"},
 		"dynamo": {"approximate: true, ttl: 10s", "temperature: 0.5, overlap_weight: 2"},

@@ -143,9 +143,11 @@ func TestResolveFaults(t *testing.T) {
 		{"sequence", "engine: {max_model_len: 130000, gpu_memory_utilization: 0.3}",
 			"s.yaml:1:25: engine.max_model_len: 130000 tokens do not fit the KV pool"},
 		{"budget", "engine: {max_num_seqs: 512, max_num_batched_tokens: 256}",
-			"s.yaml:1:53: engine.max_num_batched_tokens: max_num_batched_tokens 256 is less than max_num_seqs 512 (want as many or more)"},
+			"s.yaml:1:53: engine.max_num_batched_tokens: max_num_batched_tokens 256 is less than max_num_seqs 512 (want as " +
+				"many or more)"},
 		{"chunks", "engine: {enable_chunked_prefill: false}",
-			"s.yaml:1:34: engine.enable_chunked_prefill: false needs max_num_batched_tokens 8192 to be at least max_model_len 131072 (set one of them)"},
+			"s.yaml:1:34: engine.enable_chunked_prefill: false needs max_num_batched_tokens 8192 to be at least " +
+				"max_model_len 131072 (set one of them)"},
 		{"preset", "workload: {preset: chat-azur}", `s.yaml:1:20: workload.preset: "chat-azur" is not known (want `},
 		{"preset without arrivals", "workload: {preset: code-azure24}", "s.yaml:1:11: workload.arrivals: this preset"},
 		{"trace", "workload: {trace: {file: nosuch.csv}}",

@@ -66,7 +66,8 @@ func TestWarmPrefix(t *testing.T) {
 		t.Errorf("two copies find %d tokens in %d requests", n, requests)
 	}
 	s, err := scenario.Parse("warm.yaml",
-		fmt.Appendf(nil, "workload: {trace: {file: %s, from: 100s, warm_prefix: true}}\nengine: {num_gpu_blocks_override: 1025, max_model_len: 2000}\n", file))
+		fmt.Appendf(nil, "workload: {trace: {file: %s, from: 100s, warm_prefix: true}}\nengine: {num_gpu_blocks_override: "+
+			"1025, max_model_len: 2000}\n", file))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,12 +157,18 @@ func TestReadConfigDetails(t *testing.T) {
 		with("llama", `"num_key_value_heads": 0`): `c.json: num_key_value_heads is 0 (want 1 or more)`,
 		strings.Replace(llama, `"num_attention_heads": 4`, `"num_attention_heads": 5`,
 			1): `c.json: missing key head_dim (hidden_size 64 is not a multiple of num_attention_heads 5)`,
-		with("qwen3_moe", `"num_experts": 8`):                                       `c.json: missing key num_experts_per_tok`,
-		with("qwen3", `"layer_types": ["linear_attention"]`):                        `c.json: layer_types: "linear_attention" is not supported (want full_attention or sliding_attention)`,
-		with("qwen3", `"layer_types": ["full_attention"]`):                          `c.json: layer_types has 1 entries for 6 layers`,
-		with("llama", `"quantization_config": {"quant_method": "bitsandbytes"}`):    `c.json: quantization_config: quant_method "bitsandbytes" is not supported (want fp8, `,
-		with("llama", `"quantization_config": {"quant_method": "gptq", "bits": 8}`): `c.json: quantization_config: gptq with 8 bits is not supported (want 4)`,
-		with("llama", `"quantization_config": 3`):                                   `c.json: quantization_config is 3 (want an object)`,
+		with("qwen3_moe",
+			`"num_experts": 8`): `c.json: missing key num_experts_per_tok`,
+		with("qwen3", `"layer_types": ["linear_attention"]`): `c.json: layer_types: ` +
+			`"linear_attention" is not supported (want full_attention or sliding_attention)`,
+		with("qwen3", `"layer_types": ["full_attention"]`): `c.json: layer_types has 1 entries ` +
+			`for 6 layers`,
+		with("llama", `"quantization_config": {"quant_method": "bitsandbytes"}`): `c.json: quantization_config: ` +
+			`quant_method "bitsandbytes" is not supported (want fp8, `,
+		with("llama", `"quantization_config": {"quant_method": "gptq", "bits": 8}`): `c.json: quantization_config: gptq ` +
+			`with 8 bits is not supported (want 4)`,
+		with("llama", `"quantization_config": 3`): `c.json: quantization_config is 3 ` +
+			`(want an object)`,
 	} {
 		_, err := model.ReadConfig("c.json", []byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {

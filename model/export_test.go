@@ -16,7 +16,8 @@ func GEMM(d *Deployment, m, n, k float64, w Precision) float64 {
 	return newTestOps(d).gemm(m, n, k, w).seconds
 }
 
-// Experts returns the time of the grouped product of one layer, in seconds, and the number of experts that it activates.
+// Experts returns the time of the grouped product of one layer, in seconds, and the number of experts that it
+// activates.
 func Experts(d *Deployment, tokens float64) (seconds, active float64) {
 	o := newTestOps(d)
 	return o.experts(tokens).seconds, o.activeExperts(tokens)

@@ -118,7 +118,8 @@ func TestFitError(t *testing.T) {
 		want     string
 	}{
 		{"llama-3.1-70b", "h100", model.Options{},
-			"llama-3.1-70b bf16 on 1 × h100-sxm does not fit: 66.9 GB too much per GPU (fits with tensor_parallel_size 2, or with dtype fp8)"},
+			"llama-3.1-70b bf16 on 1 × h100-sxm does not fit: 66.9 GB too much per GPU (fits with tensor_parallel_size 2, or " +
+				"with dtype fp8)"},
 		{"llama-3.1-8b", "rtx-4090", model.Options{}, ""},
 		{"llama-3.1-405b", "l4", model.Options{},
 			"does not fit: 796.0 GB too much per GPU (fits with tensor_parallel_size 64)"},

@@ -169,7 +169,8 @@ const measured = "decode_seqs,sum_context,prefill_tokens,seconds\n8,800,0,0.010\
 
 func TestReadIterations(t *testing.T) {
 	all, err := model.ReadIterations("s.csv",
-		strings.NewReader("gpu,seconds,prefill_tokens,prefill_cached,decode_seqs,sum_context\nh100,0.01,512,64,8,800\nh100,0.02,0,0,8,900\n"))
+		strings.NewReader("gpu,seconds,prefill_tokens,prefill_cached,decode_seqs,sum_context\nh100,0.01,512,64,8,800\n"+
+			"h100,0.02,0,0,8,900\n"))
 	if err != nil || len(all) != 2 || all[0].Batch.Chunks[0] != (model.Chunk{New: 512, Cached: 64}) ||
 		all[0].Batch.Emit != 9 || all[1].Line != 3 {
 		t.Errorf("%+v, %v", all, err)

@@ -1,8 +1,8 @@
 package report
 
-// Class is what was measured of the requests of one class, over the window of the whole run. Answer tokens count when
-// their request ends, since iterations do not tell whose tokens they produce; for the same reason there are no
-// inter-token gaps.
+// Class has the measurements of the requests of one class, over the window of the whole run. Output tokens count when
+// their request ends, because iterations do not record the class of their tokens. For the same reason there are no
+// inter-token latencies.
 type Class struct {
 	Name       string     `json:"name"`
 	Requests   Requests   `json:"requests"`

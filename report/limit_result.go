@@ -36,11 +36,11 @@ type LimitResult struct {
 // Lower says that less than the target is wanted.
 func (l *LimitResult) Lower() bool { return l.Key == "wait_probability" }
 
-// Mean says that a mean is limited, and no share of requests.
+// Mean reports whether the limit is on a mean, and not on a fraction of requests.
 func (l *LimitResult) Mean() bool { return l.Target == nil }
 
-// Interval is the confidence interval of what is judged, from the pooled runs, and its target: of the mean, in
-// milliseconds, or of the share of requests. It is without bounds where the runs do not tell.
+// Interval returns the confidence interval of the limited value, from the pooled runs, and its target: of the mean, in
+// milliseconds, or of the fraction of requests. The interval is infinite if the runs do not determine it.
 func (l *LimitResult) Interval(confidence float64) (value, low, high, target float64) {
 	if l.counts == nil { // a single run
 		one := LimitResult{}

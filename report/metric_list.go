@@ -8,10 +8,10 @@ import (
 )
 
 // Metrics returns the catalogue: every number of a [Summary] that is measured, and a few that are computed from them.
-// To add one, edit three files: the field of its struct in summary.go, an entry here, and the code in report/collect that
-// counts it. The entry and the lists of this file say where it is shown: Line in the text summary and on the page of a
-// run, CSV and csvPaths in curve.csv, inClasses in classes.csv, ComparedMetrics in comparisons, CurveColumns in the table
-// of a curve, Tiles in the playground. Then run go test ./report -run TestMetricsPage -update, which writes
+// To add one, edit three files: the field of its struct in summary.go, an entry here, and the code in report/collect
+// that counts it. The entry and the lists of this file say where it is shown: Line in the text summary and on the page
+// of a run, CSV and csvPaths in curve.csv, inClasses in classes.csv, ComparedMetrics in comparisons, CurveColumns in
+// the table of a curve, Tiles in the playground. Then run go test ./report -run TestMetricsPage -update, which writes
 // docs/metrics.md.
 func Metrics() []Metric {
 	all := slices.Concat(requestMetrics(), tokenMetrics(), throughputMetrics(), latencyMetrics(), goodputMetrics(),
@@ -94,9 +94,9 @@ func CurveColumns() []CurveColumn {
 	}
 }
 
-// Tile is a number in the playground with a title and a remark. {PATH UNIT DIGITS} in a text stands for a number of the
-// summary; the units are those of the page's formats: plain, fraction, ms and usd. A tile is hidden if the number in its
-// text is unknown, unless Always is set.
+// Tile is a number in the playground with a title and a remark. {PATH UNIT DIGITS} in a text stands for a number of
+// the summary; the units are those of the page's formats: plain, fraction, ms and usd. A tile is hidden if the number
+// in its text is unknown, unless Always is set.
 type Tile struct {
 	Title  string `json:"title"`
 	Text   string `json:"text"`
@@ -134,8 +134,10 @@ func requestMetrics() []Metric {
 			CSV: "timed_out", Line: RequestsLine, Label: "timed out"},
 		{Path: "requests.cancelled", Title: "requests cancelled", Unit: "requests", Better: Lower, Pool: Sum,
 			CSV: "cancelled", Line: RequestsLine, Label: "cancelled"},
-		{Path: "requests.failed", Title: "requests failed", Unit: "requests", Better: Lower, Pool: Sum, Line: RequestsLine, Label: "failed"},
-		{Path: "requests.in_system_at_end", Title: "requests in the system at the end", Unit: "requests", Pool: Sum, Line: RequestsLine, Label: "in the system at the end"},
+		{Path: "requests.failed", Title: "requests failed", Unit: "requests", Better: Lower, Pool: Sum, Line: RequestsLine,
+			Label: "failed"},
+		{Path: "requests.in_system_at_end", Title: "requests in the system at the end", Unit: "requests", Pool: Sum,
+			Line: RequestsLine, Label: "in the system at the end"},
 		{Path: "requests.attempts", Title: "attempts sent", Unit: "attempts", Pool: Sum, CSV: "attempts"},
 		{Path: "requests.retries", Title: "retries", Unit: "attempts", Better: Lower, Pool: Sum, CSV: "retries"},
 		{Path: "requests.retried_after.ttft_timeout", Title: "retries after a TTFT timeout", Unit: "attempts",
@@ -161,7 +163,8 @@ func tokenMetrics() []Metric {
 		{Path: "tokens.input", Title: "prompt tokens", Unit: "tokens", Pool: Sum, Prometheus: "vllm:prompt_tokens_total"},
 		{Path: "tokens.cached_input", Title: "prompt tokens found in the prefix cache", Unit: "tokens", Better: Higher,
 			Pool: Sum},
-		{Path: "tokens.output", Title: "output tokens", Unit: "tokens", Better: Higher, Pool: Sum, Prometheus: "vllm:generation_tokens_total"},
+		{Path: "tokens.output", Title: "output tokens", Unit: "tokens", Better: Higher, Pool: Sum,
+			Prometheus: "vllm:generation_tokens_total"},
 		{Path: "tokens.output_successful", Title: "output tokens of completed requests", Unit: "tokens", Better: Higher,
 			Pool: Sum},
 		{Path: "tokens.output_good", Title: "output tokens of good requests", Unit: "tokens", Better: Higher,
@@ -340,7 +343,8 @@ func systemMetrics() []Metric {
 			CSV: "busy_fraction", Line: GPULine, Label: "busy"},
 		{Path: "system.mfu", Title: "MFU", Better: Higher, Pool: PerWindow, CSV: "mfu", Line: GPULine, Label: "MFU"},
 		{Path: "system.mbu", Title: "MBU", Better: Higher, Pool: PerWindow, CSV: "mbu", Line: GPULine, Label: "MBU"},
-		{Path: "system.kv_usage.mean", Title: "KV cache usage, mean", Pool: PerWindow, CSV: "kv_usage_mean", Prometheus: "vllm:kv_cache_usage_perc"},
+		{Path: "system.kv_usage.mean", Title: "KV cache usage, mean", Pool: PerWindow, CSV: "kv_usage_mean",
+			Prometheus: "vllm:kv_cache_usage_perc"},
 		{Path: "system.kv_usage.max", Title: "KV cache usage, maximum", Pool: Max, CSV: "kv_usage_max"},
 		{Path: "system.kv_usage.sd", Title: "KV cache usage, standard deviation", Pool: RootMeanSquare,
 			CSV: "kv_usage_sd"},
@@ -356,15 +360,20 @@ func systemMetrics() []Metric {
 		{Path: "system.gap_fraction", Title: "gap fraction", Better: Lower, Pool: PerWindow, CSV: "gap_fraction"},
 		{Path: "system.gap_fraction_seed", Title: "gap fraction with free seats", Better: Lower, Pool: PerWindow,
 			CSV: "gap_fraction_seed"},
-		{Path: "system.gap_by_cause.kv", Title: "waiting for KV blocks", Better: Lower, Pool: PerWindow, Line: WaitingLine, Label: "KV"},
+		{Path: "system.gap_by_cause.kv", Title: "waiting for KV blocks", Better: Lower, Pool: PerWindow, Line: WaitingLine,
+			Label: "KV"},
 		{Path: "system.gap_by_cause.token_budget", Title: "waiting for the token budget", Better: Lower,
 			Pool: PerWindow, Line: WaitingLine, Label: "token budget"},
-		{Path: "system.gap_by_cause.seats", Title: "waiting for seats", Better: Lower, Pool: PerWindow, Line: WaitingLine, Label: "seats"},
-		{Path: "system.gap_by_cause.policy", Title: "waiting for the policy", Better: Lower, Pool: PerWindow, Line: WaitingLine, Label: "policy"},
-		{Path: "system.gap_by_cause.idle", Title: "waiting while nothing runs", Better: Lower, Pool: PerWindow, Line: WaitingLine, Label: "idle"},
+		{Path: "system.gap_by_cause.seats", Title: "waiting for seats", Better: Lower, Pool: PerWindow, Line: WaitingLine,
+			Label: "seats"},
+		{Path: "system.gap_by_cause.policy", Title: "waiting for the policy", Better: Lower, Pool: PerWindow,
+			Line: WaitingLine, Label: "policy"},
+		{Path: "system.gap_by_cause.idle", Title: "waiting while nothing runs", Better: Lower, Pool: PerWindow,
+			Line: WaitingLine, Label: "idle"},
 		{Path: "system.gap_by_cause.boundary", Title: "waiting for the end of an iteration", Better: Lower,
 			Pool: PerWindow, Line: WaitingLine, Label: "iteration boundary"},
-		{Path: "system.speculative.drafted", Title: "draft tokens", Unit: "tokens", Pool: Sum, Prometheus: "vllm:spec_decode_num_draft_tokens_total"},
+		{Path: "system.speculative.drafted", Title: "draft tokens", Unit: "tokens", Pool: Sum,
+			Prometheus: "vllm:spec_decode_num_draft_tokens_total"},
 		{Path: "system.speculative.accepted", Title: "accepted draft tokens", Unit: "tokens", Better: Higher,
 			Pool: Sum, Prometheus: "vllm:spec_decode_num_accepted_tokens_total"},
 		{Path: "system.speculative.acceptance_rate", Title: "draft acceptance rate", Better: Higher, Pool: Mean},

@@ -34,7 +34,7 @@ type Replica struct {
 }
 
 // ReplicaRequests counts the attempts of the whole run that were sent to a replica. A request that is tried again may
-// be sent elsewhere.
+// go to another replica.
 type ReplicaRequests struct {
 	Sent          int64 `json:"sent"`
 	Completed     int64 `json:"completed"`

@@ -12,7 +12,7 @@ import (
 //
 // A client learns what the engine does after [engine.Config.NetworkOut], and the engine learns what the client does
 // after [engine.Config.NetworkIn]. A departure is certain when the token that the client waits for has not been sent in
-// time. The client leaves, and the source is told, one NetworkOut later. Its abort reaches the server one NetworkIn
+// time. The client leaves, and the source learns it, one NetworkOut later. Its abort reaches the server one NetworkIn
 // after that.
 
 // aborting is the value of an event at which the server learns that a client left. The other events are deadlines;

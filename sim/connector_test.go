@@ -18,8 +18,8 @@ import (
 
 const ms = clock.Time(clock.Millisecond)
 
-// decodeConfig is a replica that is sent requests whose KV is on another replica: iterations of 10 ms, and a link of so
-// many bytes per second.
+// decodeConfig returns the configuration of a replica that gets requests whose KV is on another replica: iterations of
+// 10 ms, and a link of so many bytes per second.
 func decodeConfig(bandwidth int64, handoff func(*workload.Request) engine.Handoff) engine.Config {
 	return engine.Config{
 		Scheduler:  new(sched.VLLM),

@@ -55,7 +55,8 @@ func (d *Disaggregation) validate(f *Fleet) error {
 	n := len(f.Replicas)
 	found := faults.List{Prefix: "disaggregation: "}
 	want := found.Check
-	want(d.Prefills >= 1 && d.Prefills < n, "%d of %d replicas are for prefill (want at least one for prefill and one for decode)",
+	want(d.Prefills >= 1 && d.Prefills < n,
+		"%d of %d replicas are for prefill (want at least one for prefill and one for decode)",
 		d.Prefills, n)
 	want(len(d.Decoders) > 0 && len(f.Routers) > 0, "prefill or decode replicas have no router")
 	want(len(d.Egress) == d.Prefills && len(d.Ingress) == n-d.Prefills,

@@ -61,9 +61,9 @@ func meanOf(ys []*totals, value func(*totals) float64) (mean float64) {
 	return mean
 }
 
-// A random split makes ten queues M/M/1, turns make ten E₁₀/M/1, whose sojourn is 1/(μ(1-σ)) with σ the root of
-// σ = A*(μ(1-σ)), and one queue for all is M/M/10. Who looks at two queues or at all of them comes between: never
-// better than the one queue, never worse than the turns.
+// A random split makes ten queues M/M/1, round robin makes ten E₁₀/M/1, whose sojourn is 1/(μ(1-σ)) with σ the root of
+// σ = A*(μ(1-σ)), and one queue for all is M/M/10. A router that compares two queues,
+// or all of them, lies between: never better than one queue, never worse than round robin.
 func TestTheoryFleet(t *testing.T) {
 	random := tenServers(t, 40_000, 0, one(func(id route.Identity) route.Router { return &route.Random{ID: id} }))
 	within(t, "W, random split", random, meanResidence, 5, 0)

@@ -66,7 +66,8 @@ func (l *lifecycle) scale(s *scaling, k int) error {
 	}
 	wants, next := s.Policy.Turn(&state)
 	if next <= l.now {
-		return fmt.Errorf("sim: at %v: policy %T returned %v as the next instant to decide, which is not later", l.now, s.Policy, next)
+		return fmt.Errorf("sim: at %v: policy %T returned %v as the next instant to decide, which is not later", l.now,
+			s.Policy, next)
 	}
 	l.plan(next, plannedScale, k, 0)
 	wants = min(max(wants, s.Least), s.Most)

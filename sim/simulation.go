@@ -258,8 +258,9 @@ func (e *Simulation) end() (done bool, err error) {
 		}
 	}
 	if s := e.disaggregated; s != nil && len(s.outputs)+len(s.first) > 0 {
-		return false, fmt.Errorf("sim: broken invariant at %v: nothing is left to do, but %d prefills and %d handovers remain",
-			e.now, len(s.outputs), len(s.first))
+		return false,
+			fmt.Errorf("sim: broken invariant at %v: nothing is left to do, but %d prefills and %d handovers remain",
+				e.now, len(s.outputs), len(s.first))
 	}
 	return true, e.transfers.Check(e.now)
 }

@@ -32,8 +32,8 @@ type SessionSpec struct {
 	// followed the thinking.
 	Reasoning []BetaPart `yaml:"reasoning,omitempty" json:"reasoning,omitempty"`
 	// ThinkTime is the time from the output to the next turn. TurnGap counts from the previous turn instead,
-	// whether or not its output is complete. In a closed loop a turn waits for both the output and the gap. At most one of
-	// them is set.
+	// whether or not its output is complete. In a closed loop a turn waits for both the output and the gap. At most one
+	// of them is set.
 	ThinkTime Delay `yaml:"think_time,omitempty" json:"think_time,omitzero"`
 	TurnGap   Delay `yaml:"turn_gap,omitempty" json:"turn_gap,omitzero"`
 	// MaxContext limits a turn, prompt and output together, in tokens; 0 means the model's limit.

@@ -281,39 +281,39 @@ func TestFigures(t *testing.T) {
 	total := func(s *report.Summary) *float64 { return s.Throughput.TotalTokensPerS }
 	hits := func(s *report.Summary) *float64 { return s.System.PrefixHitRate }
 	attainment := func(s *report.Summary) *float64 { return s.Goodput.Attainment }
-	const foretold, own = 0.15, 0.05
+	const predicted, own = 0.15, 0.05
 	for _, k := range []struct {
 		lesson, step, value string
 		of                  func(*report.Summary) *float64
 		want, part          float64
 	}{
-		{"roofline", "crowd", "10", output, 600, foretold}, {"roofline", "crowd", "10", tpot, 16.7, foretold},
-		{"roofline", "crowd", "100", output, 2832, foretold}, {"roofline", "crowd", "100", tpot, 35.6, foretold},
+		{"roofline", "crowd", "10", output, 600, predicted}, {"roofline", "crowd", "10", tpot, 16.7, predicted},
+		{"roofline", "crowd", "100", output, 2832, predicted}, {"roofline", "crowd", "100", tpot, 35.6, predicted},
 		// Here the calibrated kernels of small batches take longer than a plain roofline says: 21.7 ms and 2,295
 		// tokens/s.
 		{"roofline", "crowd", "50", output, 1926, own}, {"roofline", "crowd", "50", tpot, 25.8, own},
 		{"batching", "static", "32", output, 946, own}, {"batching", "continuous", "32", output, 3765, own},
-		{"interference", "budget", "512", itl, 21, foretold}, {"interference", "budget", "2048", itl, 51.8, own},
+		{"interference", "budget", "512", itl, 21, predicted}, {"interference", "budget", "2048", itl, 51.8, own},
 		{"interference", "budget", "8192", itl, 94.3, own}, {"interference", "prefill-first", "", itl, 185, own},
-		{"interference", "budget", "512", ttft, 238, foretold}, {"interference", "budget", "2048", ttft, 163, foretold},
-		{"interference", "budget", "2048", output, 1040, foretold},
+		{"interference", "budget", "512", ttft, 238, predicted}, {"interference", "budget", "2048", ttft, 163, predicted},
+		{"interference", "budget", "2048", output, 1040, predicted},
 		{"overload", "rate", "20", attainment, 0.99, own}, {"overload", "rate", "22", attainment, 0.82, own},
-		{"kv-limit", "cliff", "10", output, 64.7, own}, {"kv-limit", "cliff", "200", output, 375, foretold},
-		{"prefix-cache", "cached", "10", total, 5100, foretold},
-		{"prefix-cache", "cached", "50", total, 24310, foretold},
-		{"prefix-cache", "cached", "100", total, 39238, foretold},
-		{"prefix-cache", "cached", "200", total, 27998, foretold},
+		{"kv-limit", "cliff", "10", output, 64.7, own}, {"kv-limit", "cliff", "200", output, 375, predicted},
+		{"prefix-cache", "cached", "10", total, 5100, predicted},
+		{"prefix-cache", "cached", "50", total, 24310, predicted},
+		{"prefix-cache", "cached", "100", total, 39238, predicted},
+		{"prefix-cache", "cached", "200", total, 27998, predicted},
 		{"prefix-cache", "cached", "10", hits, 0.875, own},
-		{"retries", "patient", "10", successful, 1352, foretold},
-		{"retries", "patient", "50", successful, 5325, foretold},
-		{"retries", "patient", "100", successful, 6294, foretold},
-		{"retries", "first token", "10", successful, 1352, foretold},
-		{"retries", "first token", "50", successful, 5325, foretold},
-		{"retries", "first token", "100", successful, 6276, foretold},
-		{"retries", "told", "10", successful, 1336, foretold}, {"retries", "told", "50", successful, 5171, foretold},
-		{"retries", "told", "100", successful, 5551, foretold},
-		{"retries", "silent", "10", successful, 1310, foretold},
-		{"retries", "silent", "50", successful, 4761, foretold},
+		{"retries", "patient", "10", successful, 1352, predicted},
+		{"retries", "patient", "50", successful, 5325, predicted},
+		{"retries", "patient", "100", successful, 6294, predicted},
+		{"retries", "first token", "10", successful, 1352, predicted},
+		{"retries", "first token", "50", successful, 5325, predicted},
+		{"retries", "first token", "100", successful, 6276, predicted},
+		{"retries", "told", "10", successful, 1336, predicted}, {"retries", "told", "50", successful, 5171, predicted},
+		{"retries", "told", "100", successful, 5551, predicted},
+		{"retries", "silent", "10", successful, 1310, predicted},
+		{"retries", "silent", "50", successful, 4761, predicted},
 		{"retries", "silent", "100", successful, 3457, own}, // 2,575 where retries are sent without a backoff
 	} {
 		c := &class{Result: lesson(t, k.lesson)}

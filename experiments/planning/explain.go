@@ -111,7 +111,8 @@ func (p resultBuilder) flips(plan *plan.Result, met []*candidate) {
 	for i, c := range met {
 		if r := &plan.Candidates[i]; c.price != nil && !plan.Candidates[0].Native && r.Native {
 			plan.Flips = append(plan.Flips,
-				phrase("if the loss of quality by %s weights does not do, %s is the cheapest in the published format: %s a month", plan.Candidates[0].Dtype, r.Name, layout.Dollars(*r.USDPerMonth)))
+				phrase("if the loss of quality by %s weights does not do, %s is the cheapest in the published format: %s a month",
+					plan.Candidates[0].Dtype, r.Name, layout.Dollars(*r.USDPerMonth)))
 			break
 		}
 	}

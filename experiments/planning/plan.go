@@ -153,7 +153,8 @@ func (p *planner) named() error {
 	smallest := slices.Min(p.spec.TensorParallelSizes) * slices.Min(p.spec.PipelineParallelSizes)
 	if smallest > p.spec.MaxGPUs {
 		faults = append(faults, p.scenario.Fault("plan.max_gpus",
-			"%d is less than the %d GPUs of the smallest candidate (want as many or more, or smaller tensor_parallel_sizes)", p.spec.MaxGPUs, smallest))
+			"%d is less than the %d GPUs of the smallest candidate (want as many or more, or smaller tensor_parallel_sizes)",
+			p.spec.MaxGPUs, smallest))
 	}
 	if faults != nil {
 		return faults

@@ -12,9 +12,8 @@ import (
 	"clifftop/report/curve"
 )
 
-// A curve is drawn twice: at once from short runs, and then again from longer ones, load by load. Runs of the first
-// round at a rate last for a few times of what a request takes, so that the system fills, within bounds that people
-// wait for.
+// A curve is drawn twice: at once from short runs, and then again from longer ones, load by load. A run of the first
+// round lasts a few times as long as a request, so that the system fills, but not longer than people wait.
 const (
 	curvePoints = 12
 

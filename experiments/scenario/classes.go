@@ -54,7 +54,8 @@ func checkSessions(d *yamldoc.Decoder, n *yamldoc.Node, key string, s *Sessions,
 	}
 	if input != nil {
 		d.Fault(n.Get("input").At, yamldoc.Join(key, "input"),
-			"input and sessions are given together (want sessions.first_prompt and later_user_tokens: whole prompts would count the context twice)", "")
+			"input and sessions are given together (want sessions.first_prompt and later_user_tokens: whole prompts would "+
+				"count the context twice)", "")
 	}
 	if prefix != nil {
 		d.Fault(n.Get("prefix").At, yamldoc.Join(key, "prefix"),

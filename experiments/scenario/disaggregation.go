@@ -156,7 +156,8 @@ func (u fleetResolver) outages() error {
 			same := o.Pool == p.Pool && (o.Replica == nil || p.Replica == nil || *o.Replica == *p.Replica)
 			if same && o.At <= p.At+p.For && p.At <= o.At+o.For {
 				return s.Fault(key+".at",
-					"a link of pool %s has overlapping outages, from %v and from %v on (outages of one link must not overlap)", o.Pool, p.At, o.At)
+					"a link of pool %s has overlapping outages, from %v and from %v on (outages of one link must not overlap)",
+					o.Pool, p.At, o.At)
 			}
 		}
 	}
@@ -208,7 +209,8 @@ func (u fleetResolver) answerable() error {
 		}
 		if seen > 0 && shortest > longest {
 			return u.Scenario.Fault("pools",
-				"pool %s has room for %d tokens, and the shortest of %d requests needs %d for its prompt and the first output token", name, longest, seen, shortest)
+				"pool %s has room for %d tokens, and the shortest of %d requests needs %d for its prompt and "+
+					"the first output token", name, longest, seen, shortest)
 		}
 	}
 	return nil

@@ -176,7 +176,8 @@ func (u fleetResolver) randomCrashes() error {
 	end := s.Run.Duration.Seconds()
 	if expected := end / (c.MTBF.Seconds() + c.MTTR.Seconds()) * float64(len(u.firsts())); expected > maxFailures/2 {
 		return s.Fault("lifecycle.random_crashes",
-			"random_crashes expects about %.3g crashes in %v (want %d or fewer: a longer mtbf, or a shorter run.duration)", expected, *s.Run.Duration, maxFailures/2)
+			"random_crashes expects about %.3g crashes in %v (want %d or fewer: a longer mtbf, or a shorter run.duration)",
+			expected, *s.Run.Duration, maxFailures/2)
 	}
 	stream := workload.NewRNG(s.Run.Seed, "crashes")
 	draws := rand.New(stream)

@@ -132,7 +132,8 @@ func (u engineResolver) chunkTokens() (int, error) {
 		return 0, s.Fault("offload.chunk_tokens", "%d is not a multiple of block_size %d", chunk, block)
 	case back && chunk != block:
 		return 0, s.Fault("offload.chunk_tokens",
-			"%d does not work with write: back on the first tier, because the KV cache evicts single blocks (want block_size, %d)", chunk, block)
+			"%d does not work with write: back on the first tier, because the KV cache evicts single blocks (want "+
+				"block_size, %d)", chunk, block)
 	}
 	return chunk, nil
 }

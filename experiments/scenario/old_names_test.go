@@ -12,7 +12,8 @@ import (
 
 // Old names of keys and values are read and reported with the new ones.
 func TestOldNames(t *testing.T) {
-	const file = "engine: {order: {rule: sjf, size: %s, %s: 3}}\ndeployment: {replicas: 2, router: {policy: least-tokens, %s: 9}}\n"
+	const file = "engine: {order: {rule: sjf, size: %s, %s: 3}}\ndeployment: {replicas: 2, router: {policy: " +
+		"least-tokens, %s: 9}}\n"
 	resolve := func(names ...any) *scenario.Setup {
 		s, err := scenario.Parse("old.yaml", fmt.Appendf(nil, file, names...))
 		if err != nil {
@@ -38,9 +39,11 @@ func TestOldNames(t *testing.T) {
 		}
 	}
 	want := []string{
-		"engine.order.output_weight: line 1: answer_weight is now called output_weight; the old name works in this release only",
+		"engine.order.output_weight: line 1: answer_weight is now called output_weight; the old name works in this " +
+			"release only",
 		"engine.order.size: line 1: answer is now called output; the old name works in this release only",
-		"deployment.router.assumed_output: line 2: answer is now called assumed_output; the old name works in this release only",
+		"deployment.router.assumed_output: line 2: answer is now called assumed_output; the old name works in this " +
+			"release only",
 	}
 	slices.Sort(texts)
 	slices.Sort(want)

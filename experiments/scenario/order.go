@@ -95,7 +95,7 @@ func (u engineResolver) order() (sched.Order, error) {
 	return rank, nil
 }
 
-// orderTraffic is what the traffic has that orders go by.
+// orderTraffic returns the properties of the traffic that orders use.
 func (u engineResolver) orderTraffic() order.Traffic {
 	w := &u.Scenario.Workload
 	return order.Traffic{

@@ -68,7 +68,8 @@ func TestFaults(t *testing.T) {
 			`s.yaml:1:32: workload.arrivals.process: "poison" is not known (want constant, poisson, gamma, weibull, all-at-once, closed, on-off, cox, profile or superposed)`},
 		{"step time", "step_time: {linear: {a_ms: 1, b: 3}}\n", `s.yaml:1:31: step_time.linear.b: unknown key`},
 		{"two step times", "step_time: {linear: {a_ms: 1}, kernels: {}}\n",
-			`s.yaml:1:12: step_time: the map has 2 keys (want kernels, roofline, or a map such as {linear: {a_ms: 10, b_us: 100}} or {table: steps.csv})`},
+			`s.yaml:1:12: step_time: the map has 2 keys (want kernels, roofline, or a map such as {linear: {a_ms: 10, b_us: ` +
+				`100}} or {table: steps.csv})`},
 		{"slo key", "slo: {ttft_q42: 3s}\n",
 			`s.yaml:1:7: slo.ttft_q42: unknown key (want a metric and a statistic, such as ttft_p95, or attainment or wait_probability)`},
 		{"version", "engine: {version: vllm-0.3}\n",

@@ -154,7 +154,8 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"workload: {classes: [{name: a, weight: -1}]}", "workload: {classes: {}}", "workload: {class_weights: users}",
 		"workload: {sessions: {edited_history: 2}}", "workload: {sessions: {turns: 0}}",
 		"offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s}]}",
-		"offload: {tiers: [{name: host, size: 64 GiB, bandwidth: 200Gb/s, latency: 10us, eviction: arc, write: back}], chunk_tokens: 16, fetch: always, min_tokens: 32}",
+		"offload: {tiers: [{name: host, size: 64 GiB, bandwidth: 200Gb/s, latency: 10us, eviction: arc, write: back}], " +
+			"chunk_tokens: 16, fetch: always, min_tokens: 32}",
 		"offload: {tiers: [{name: host, size: 64, bandwidth: 25GB/s}]}",
 		"offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB}]}",
 		"offload: {tiers: [{size: 64GiB, bandwidth: 25GB/s}]}",
@@ -174,7 +175,8 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"lifecycle: {failures: {kind: crash, at: 3s, replica: 0}}",
 		"lifecycle: {random_crashes: {mtbf: 6h, mttr: 5m}}", "lifecycle: {random_crashes: {mtbf: 6h}}",
 		"lifecycle: {autoscale: {policy: hpa, max: 4, target: 5}}",
-		"lifecycle: {autoscale: [{policy: keda, pool: a, min: 0, target: 5, polling_interval: 15s}, {policy: knative, pool: b, target: 100, panic_threshold: 3}]}",
+		"lifecycle: {autoscale: [{policy: keda, pool: a, min: 0, target: 5, polling_interval: 15s}, {policy: knative, " +
+			"pool: b, target: 100, panic_threshold: 3}]}",
 		"lifecycle: {autoscale: {policy: hpa, max: 4}}", "lifecycle: {autoscale: {max: 4, target: 5}}",
 		"lifecycle: {autoscale: []}", "lifecycle: {autoscale: {policy: hpa, target: 5, panic_threshold: 3}}",
 		"lifecycle: {autoscale: {policy: hpa, target: 5, tolerance: 1}}",

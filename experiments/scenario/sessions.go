@@ -44,7 +44,8 @@ type Sessions struct {
 func (s *Sessions) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if s.ThinkTime != nil && s.TurnGap != nil {
 		d.Fault(n.Get("turn_gap").At, yamldoc.Join(key, "turn_gap"),
-			"turn_gap and think_time are given together (want one: a gap counts from arrival to arrival, a think time from the end of the output)", "")
+			"turn_gap and think_time are given together (want one: a gap counts from arrival to arrival, a think time from "+
+				"the end of the output)", "")
 	}
 }
 

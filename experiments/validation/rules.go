@@ -36,7 +36,8 @@ func Rules() []Rule {
 		{"workstation", "the RTX PRO 6000 of LLMServingSim's runs is the workstation edition, in a machine that moves 16 GB/s between two"},
 		{"one_rank", "attention-data-parallel ranks are alike: one is simulated, with every n-th request, and its throughput counts n times"},
 		{"chunks", "where the mean time between chunks is several times that per token, the stream carries several tokens a chunk (SGLang's stream_interval), and times between chunks are not compared"},
-		{"e2e", "where only TTFT and TPOT were published, the measured end-to-end latency is TTFT + TPOT · (output tokens - 1), of the means"},
+		{"e2e", "where only TTFT and TPOT were published, the measured end-to-end latency is TTFT + TPOT · (output tokens " +
+			"- 1), of the means"},
 		{"offload", "offloading of KV to host memory is not simulated"},
 	}
 }

@@ -257,7 +257,8 @@ func (w *writer) length(what, spec string, mean *float64) (string, error) {
 			tokens*(1+retokenisedSpread)), nil
 	}
 	if mean == nil || *mean < 1 {
-		return "", fmt.Errorf("%s_token_spec: %q does not say the lengths, and there is no mean (want uniform[LOW,HIGH], fixed N, or the mean)",
+		return "", fmt.Errorf("%s_token_spec: %q does not say the lengths, and there is no mean (want uniform[LOW,HIGH], "+
+			"fixed N, or the mean)",
 			what, yamldoc.Short(spec))
 	}
 	w.c.note("%s lengths are all taken as the mean", what)

@@ -192,12 +192,15 @@ memory: {physical_gb: 48, bandwidth_gb_per_s: 1000}
 		t.Errorf("read %+v", g)
 	}
 	for text, want := range map[string]string{
-		good + "colour: red\n": `my.yaml:6:1: unknown field "colour" (want name, aliases, source, architecture, sms, peak_tflops, memory, links_gb_per_s, attention, allreduce_class, tdp_w, price, calibrated, kernels)`,
+		good + "colour: red\n": `my.yaml:6:1: unknown field "colour" (want name, aliases, source, architecture, sms, ` +
+			`peak_tflops, memory, links_gb_per_s, attention, allreduce_class, tdp_w, price, calibrated, kernels)`,
 		strings.Replace(good, "bf16:", "bf61:",
 			1): `my.yaml:4:15: unknown field "bf61" (want bf16, fp8, int8, fp4)`,
-		good + "kernels: {gemm: {bf16: {t0: 1}}}\n":                     `my.yaml:6:25: unknown field "t0" (want t0_us, ec, em)`,
-		good + "kernels:\n  moe:\n    fp8:\n      em: 1\n      et: 1\n": `my.yaml:10:7: unknown field "et" (want t0_us, em, ec, tile_rows, i0)`,
-		strings.Replace(good, "100", "many", 1):                         `my.yaml:3:6: found string (want int)`,
+		good + "kernels: {gemm: {bf16: {t0: 1}}}\n": `my.yaml:6:25: unknown field "t0" (want t0_us, ` +
+			`ec, em)`,
+		good + "kernels:\n  moe:\n    fp8:\n      em: 1\n      et: 1\n": `my.yaml:10:7: unknown field "et" (want t0_us, ` +
+			`em, ec, tile_rows, i0)`,
+		strings.Replace(good, "100", "many", 1): `my.yaml:3:6: found string (want int)`,
 		strings.Replace(good, "1000", "0",
 			1): `my.yaml: memory bandwidth is 0 (want a positive number)`,
 		strings.Replace(good, "1000", ".nan",

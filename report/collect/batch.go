@@ -7,10 +7,10 @@ import (
 	"clifftop/report/stats"
 )
 
-// Batch means. The window of one long run is cut into consecutive batches of equal length, and rates, shares and means
-// are told from them as from independent runs, by ratios of sums and the jackknife. Requests that wait in one queue are
-// not independent, but long batches nearly are: where neighbouring batches still resemble each other much, they are
-// made twice as long, until there are too few. What resemblance is left widens the interval.
+// Batch means. The window of one long run is cut into consecutive batches of equal length, and rates, fractions
+// and means are estimated from them as from independent runs, by ratios of sums and the jackknife. Requests that wait
+// in one queue are not independent, but long batches nearly are: where neighbouring batches still resemble each other
+// much, they are made twice as long, until there are too few. What resemblance is left widens the interval.
 const (
 	mostBatches  = 30
 	leastBatches = 7
@@ -160,9 +160,9 @@ func (f *fraction) batches(k int) (num, den, values []float64) {
 	return num, den, values
 }
 
-// alikeness is the factor by which the mean of values whose neighbours have autocorrelation r is known worse than that
-// of independent ones, if each depends on the one before alone: √((1+r)/(1-r)). (A. Tafazzoli and J. Wilson, Skart, IIE
-// Transactions 43, 2011.)
+// alikeness returns the factor by which autocorrelation r of neighbours widens the interval of a mean, compared with
+// independent values, if each value depends only on the one before (AR(1)): √((1+r)/(1-r)). (A. Tafazzoli and J.
+// Wilson, Skart, IIE Transactions 43, 2011.)
 func alikeness(r float64) float64 { return math.Sqrt((1 + max(0, r)) / (1 - max(0, r))) }
 
 // lagOne is the autocorrelation of neighbours; 0 for values that are all alike. Of n independent values it is -1/n on

@@ -101,8 +101,8 @@ func TestTimeoutsAtHighThroughput(t *testing.T) {
 	near(t, "goodput of the capacity", stats.Finite(*s.Goodput.OutputTokensPerS/capacity), .72)
 }
 
-// B18, B19: 1 % of bad requests are 1 % of requests, not of users: of those who send ten, 9.6 % meet one. p95 of 400 ms
-// and p99 of 8 s say that 1 % takes longer than 8 s; of the 4 % between they say nothing.
+// B18, B19: 1 % of bad requests are 1 % of requests, not of users: of users with ten requests, 9.6 % have a bad one.
+// p95 of 400 ms and p99 of 8 s say that 1 % takes longer than 8 s; of the 4 % between they say nothing.
 func TestAnyBad(t *testing.T) {
 	for k, want := range map[int]float64{0: 0, 1: .01, 10: .0956179, 100: .6339677} {
 		if got := report.AnyBad(.01, k); math.Abs(got-want) > 1e-6 {

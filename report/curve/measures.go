@@ -9,7 +9,7 @@ import (
 	"clifftop/report/stats"
 )
 
-// measures are the numbers of a run that a curve is told from: it needs those of all runs at once, and they are few
+// measures are the numbers of a run from which a curve is made: it needs those of all runs at once, and they are few
 // enough to keep of many thousands. What is unknown is NaN, or 0 where that is a number of requests or tokens.
 type measures struct {
 	useful     float64 // output tokens per second within the objective or, without one, of requests that complete

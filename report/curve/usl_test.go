@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// T18 of the theory, C1: the four points that the saturation cliff is known by. Parameters printed elsewhere for them,
+// T18 of the theory, C1: the four points that define the saturation cliff. Parameters printed in other places for them,
 // γ 504.9, σ 3.7e-5, κ 5.54e-5 with N* 134.4, are near the best ones, and off by more. A fit that may have any σ takes
 // one below 0: the knee is sharper than the law can have it.
 func TestUSLOfTheCliff(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"clifftop/report/layout"
 )
 
-// warningSigns are the warning signs in the order of the list below, each at the load where it first shows. The points
-// are told all that show at theirs.
+// warningSigns returns the warning signs in the order of the list below, each at the lowest load that shows it. Each
+// point gets all signs that its load shows.
 func (a *analysis) warningSigns(points []Point) []WarningSign {
 	signs, shown := []WarningSign{}, make([]uint16, len(a.at)) // a bit for each sign
 	var codes []string

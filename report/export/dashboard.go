@@ -71,7 +71,8 @@ func (m *Metrics) panels() []panel {
 	if m.info.Speculative {
 		list = append(list, panel{"Accepted drafts", "Part of the draft tokens that were right.", "percentunit",
 			[][2]string{
-				{fmt.Sprintf("sum(rate(vllm:spec_decode_num_accepted_tokens_total%s[$__rate_interval])) / sum(rate(vllm:spec_decode_num_draft_tokens_total%[1]s[$__rate_interval]))", selector), "accepted"},
+				{fmt.Sprintf("sum(rate(vllm:spec_decode_num_accepted_tokens_total%s[$__rate_interval])) / "+
+					"sum(rate(vllm:spec_decode_num_draft_tokens_total%[1]s[$__rate_interval]))", selector), "accepted"},
 			}})
 	}
 	if !m.limited() {

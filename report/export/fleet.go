@@ -8,7 +8,7 @@ import (
 	"clifftop/sim/event"
 )
 
-// Fleets whose replicas come and go are shown by three kinds of names: those of kube-state-metrics for deployments, a
+// Fleets with a lifecycle are exported under three kinds of names: those of kube-state-metrics for deployments, a
 // pool being a deployment; that of the router of vLLM's production stack for replicas that are ready; and names of our
 // own where neither has one.
 

@@ -17,7 +17,7 @@ type MetricsInfo struct {
 	Speculative bool
 	// NetworkIn and NetworkOut lie between clients and the servers, which measure without them.
 	NetworkIn, NetworkOut clock.Duration
-	// Lifecycle says that replicas start, fail and end; their states and the GPU time that is paid for are told only then.
+	// Lifecycle says that replicas start, fail and end; only then are their states and the paid GPU time exported.
 	Lifecycle bool
 	// End is the instant at which the run is stopped; 0 where it goes on until all requests have ended.
 	End clock.Time

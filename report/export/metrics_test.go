@@ -316,7 +316,10 @@ func TestMetricsOfTheCatalogue(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, metric := range report.Metrics() {
-		for _, name := range strings.FieldsFunc(metric.Prometheus, func(r rune) bool { return strings.ContainsRune(" /", r) }) {
+		for _, name := range strings.FieldsFunc(metric.Prometheus, func(r rune) bool {
+			return strings.ContainsRune(" /",
+				r)
+		}) {
 			if !strings.Contains(b.String(), "\n"+name+"{") {
 				t.Errorf("%s: no metric %s is exported", metric.Path, name)
 			}

@@ -47,13 +47,17 @@ func TestInspectPublished(t *testing.T) {
 		want string
 	}{
 		{"AzureLLMInferenceTrace_conv.csv.gz",
-			"19366 rows 3502 s; in 1155 1020 2735 4142 14050; out 211 129 424 601 1000; rank +0.07; 5.53/s CV 1.09 IDC 1.39 3.9 16 lag 0.71"},
+			"19366 rows 3502 s; in 1155 1020 2735 4142 14050; out 211 129 424 601 1000; rank +0.07; 5.53/s CV 1.09 IDC 1.39 " +
+				"3.9 16 lag 0.71"},
 		{"AzureLLMInferenceTrace_code.csv.gz",
-			"8819 rows 3436 s; in 2048 1469 5194 7436 7437; out 28 13 55 252 1899; rank -0.02; 2.57/s CV 13.2 IDC 13.2 72 167 lag 0.47"},
+			"8819 rows 3436 s; in 2048 1469 5194 7436 7437; out 28 13 55 252 1899; rank -0.02; 2.57/s CV 13.2 IDC 13.2 72 " +
+				"167 lag 0.47"},
 		{"mooncake_fast25_conversation_trace.jsonl.gz",
-			"12031 rows 3537 s; in 12035 6909 27367 85401 126195; out 343 350 597 1120 2000; rank +0.07; 3.40/s CV 3.03 IDC 7.90 2.1 2.9 lag 0.04"},
+			"12031 rows 3537 s; in 12035 6909 27367 85401 126195; out 343 350 597 1120 2000; rank +0.07; 3.40/s CV 3.03 IDC " +
+				"7.90 2.1 2.9 lag 0.04"},
 		{"mooncake_fast25_synthetic_trace.jsonl.gz",
-			"3993 rows 1022 s; in 15325 11587 38611 66456 191378; out 149 69 389 769 893; rank -0.52; 3.91/s CV 1.01 IDC 1.09 1.2 1.3 lag -0.07"},
+			"3993 rows 1022 s; in 15325 11587 38611 66456 191378; out 149 69 389 769 893; rank -0.52; 3.91/s CV 1.01 IDC " +
+				"1.09 1.2 1.3 lag -0.07"},
 	} {
 		x := inspectPublished(t, c.file, trace.Load{Dequantise: trace.Off})
 		in, out, a := x.InputTokens, x.OutputTokens, x.Arrivals

@@ -75,7 +75,8 @@ func TestStructure(t *testing.T) {
 	for _, s := range p.Sections {
 		names = append(names, s.Name)
 	}
-	const want = "Summary; Latency; Gaps between tokens; Run over time; Prompts; What becomes of GPU time; Roofline; First iterations"
+	const want = "Summary; Latency; Gaps between tokens; Run over time; Prompts; What becomes of GPU time; Roofline; " +
+		"First iterations"
 	if got := strings.Join(names, "; "); got != want {
 		t.Errorf("the parts are %s", got)
 	}

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Diagram is a panel of a figure as numbers, for who draws it in other ways, such as a page in a browser. The keys of
-// its JSON form are those of the charts of report/page/assets.
+// Diagram is a panel of a figure as numbers, for programs that draw it in other ways, such as a page in a browser. The
+// keys of its JSON form are those of the charts of report/page/assets.
 type Diagram struct {
 	Title string   `json:"title"`
 	Text  string   `json:"text,omitempty"`  // stands below the title

@@ -55,9 +55,12 @@ func TestCumulativeEndsAtOne(t *testing.T) {
 func TestCloseupFindings(t *testing.T) {
 	light, knee := looked("light, 1 req/s", 8, 9), looked("knee, 9 req/s", 8, 90)
 	for got, want := range map[string]string{
-		Gaps([]NamedRun{light, knee}).Title:         "Knee, 9 req/s: half of the gaps between tokens are within 8 ms; one in a hundred is longer than 90 ms, 11 times that",
-		Gaps([]NamedRun{looked("", 8, 9)}).Title:    "Tokens arrive evenly: half of the gaps between tokens are within 8 ms, 99 % within 9 ms",
-		Latencies([]NamedRun{light}).Title:          "Half of the requests, and 95 %, see a first token within light, 1 req/s: 8 ms and 9 ms",
+		Gaps([]NamedRun{light, knee}).Title: "Knee, 9 req/s: half of the gaps between tokens are within 8 ms; one " +
+			"in a hundred is longer than 90 ms, 11 times that",
+		Gaps([]NamedRun{looked("", 8, 9)}).Title: "Tokens arrive evenly: half of the gaps between tokens are within 8 " +
+			"ms, 99 % within 9 ms",
+		Latencies([]NamedRun{light}).Title: "Half of the requests, and 95 %, see a first token within light, 1 " +
+			"req/s: 8 ms and 9 ms",
 		Latencies([]NamedRun{{"", nilRun()}}).Title: "No request completed in the window",
 	} {
 		if got != want {
@@ -134,7 +137,8 @@ func TestOpeningShows(t *testing.T) {
 	if len(x.Lanes) != 2 || x.FromS != 0.005 || x.ToS != 0.09 {
 		t.Fatalf("%+v", x)
 	}
-	if want := "The first 0.085 s: iterations without prompts take 10 ms on average; the longest with one takes 50 ms and delays 1 request"; x.Title != want {
+	if want := "The first 0.085 s: iterations without prompts take 10 ms on average; the longest with one takes 50 ms " +
+		"and delays 1 request"; x.Title != want {
 		t.Errorf("%q", x.Title)
 	}
 	if got := x.Lanes[0].Slices[2]; got.Kind != prefillAndDecode ||

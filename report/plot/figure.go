@@ -102,8 +102,8 @@ func (f *Figure) WriteSVG(w io.Writer) error {
 	return nil
 }
 
-// WriteFiles writes the picture as NAME.png and NAME.svg. keep makes a file of a name, of what fill writes: whole, or
-// not at all.
+// WriteFiles writes the picture as NAME.png and NAME.svg. keep creates a file with the
+// content that fill writes: the whole file or none.
 func (f *Figure) WriteFiles(name string, keep func(name string, fill func(io.Writer) error) error) error {
 	if err := keep(name+".png", f.WritePNG); err != nil {
 		return err

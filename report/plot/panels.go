@@ -181,7 +181,7 @@ func (v *sweep) throughput() *panel {
 }
 
 // boundLines are the asymptotic bounds of a closed loop: what its users ask for, up to N*, and what the system can
-// give. Of a rate the line of what is offered says the one, and the plateau the other.
+// give. In an open loop, the line of the offered rate and the plateau show the same bounds.
 func (v *sweep) boundLines() []series {
 	b := v.Bounds
 	if b == nil || b.ThinkS == nil || len(v.points) < 2 {
@@ -241,7 +241,8 @@ func (v *sweep) latency(metric string) *panel {
 	}
 	zeros, any := false, false
 	for _, c := range []series{{name: "p99", color: purple}, {name: "p95", color: green}, {name: "p50", color: blue}} {
-		c.width, c.radius, c.points = 1.6, 2, v.points.bars(v.series(latency(metric, c.name)), "latency_ms."+metric+"."+c.name)
+		c.width, c.radius, c.points = 1.6, 2, v.points.bars(v.series(latency(metric, c.name)),
+			"latency_ms."+metric+"."+c.name)
 		for _, q := range c.points {
 			zeros, any = zeros || q.y <= 0, any || q.y > 0
 		}

@@ -30,7 +30,7 @@ func MeanInterval(values []float64, confidence float64) (center, half float64) {
 }
 
 // RatioInterval is Σa/Σb of independent pairs, and half the width of its confidence interval by the jackknife: each
-// pair is left out in turn, and the spread of what the others give tells the error of the ratio. It is infinite for a
+// pair is left out in turn, and the spread of the remaining ratios estimates the error. It is infinite for a
 // single pair, and where leaving a pair out leaves nothing to divide by.
 //
 //	θ₍ᵢ₎ = (Σa - aᵢ)/(Σb - bᵢ)    se² = (n-1)/n Σ(θ₍ᵢ₎ - mean)²        M. Quenouille 1956, J. Tukey 1958

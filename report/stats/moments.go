@@ -5,9 +5,8 @@ import (
 	"strconv"
 )
 
-// Means and quantiles go into results, whose bytes are to be the same on every platform: sums are taken in the order of
-// the values, which gonum's assembly does not do, and quantiles, whose last bits hang on how a processor takes
-// logarithms, are rounded.
+// Results have the same bytes on every platform. Sums are therefore taken in the order of the values, which gonum's
+// assembly does not do, and quantiles are rounded, because their last bits depend on the processor's logarithm.
 
 // Mean is the mean of values; NaN of none.
 func Mean(values []float64) float64 {

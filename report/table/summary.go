@@ -185,7 +185,8 @@ func intervalNote(s *report.Summary, t *layout.Text, halves bool) {
 	case halves || ratesHaveIntervals(s):
 		t.Line("±", "half of a 95 % confidence interval, by the means of batches of this run")
 	default:
-		t.Line("±", "unknown: parts of this run resemble those beside them, so another run may differ by an unknown amount; use --replications 5")
+		t.Line("±", "unknown: parts of this run resemble those beside them, so another run may differ by an unknown "+
+			"amount; use --replications 5")
 	}
 }
 

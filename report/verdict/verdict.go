@@ -67,8 +67,8 @@ type Difference struct {
 	// VarianceReduction is by how much more the difference would vary if the runs of a pair did not share their random
 	// numbers; nil where it does not vary.
 	VarianceReduction *float64 `json:"variance_reduction"`
-	// Verdict says whether the variant is better (pass) or worse (fail) by more than chance, and the margin, explain. Of
-	// several variants, the chance of a wrong one among the verdicts on a metric is 5 % (Holm).
+	// Verdict says whether the variant is better (pass) or worse (fail) by more than chance, and the margin, explain.
+	// Of several variants, the chance of a wrong one among the verdicts on a metric is 5 % (Holm).
 	Verdict string `json:"verdict"`
 }
 

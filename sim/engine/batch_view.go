@@ -122,7 +122,7 @@ func (v *batchView) Urgency(i sched.Seq) sched.Urgency {
 	u := sched.Urgency{Arrival: int64(s.rec.Request.Arrival), Request: s.rec.Request.ID}
 	if order := v.r.cfg.Order; order != nil {
 		v.orderView = sched.Waiting{
-			Progress: v.Progress(i), Computed: v.computed(s), Answer: v.r.cfg.OutputOf(&s.rec.Request),
+			Progress: v.Progress(i), Computed: v.computed(s), TrueOutput: v.r.cfg.OutputOf(&s.rec.Request),
 			Preempted: s.rec.Preemptions > 0, Urgency: u,
 		}
 		v.orderView.Known = v.orderView.Prompt + v.orderView.Generated

@@ -81,8 +81,8 @@ type Handoff struct {
 	// Lease is how long the blocks of the request are kept after its last token for the engine that loads them, if they
 	// are not released before; 0 keeps no blocks.
 	Lease clock.Duration
-	// Ended, if it is not nil, receives the record of the request at its end. Client, source and observer are then not
-	// told of the end, because the one token is not delivered.
+	// Ended, if it is not nil, receives the record of the request at its end. Client, source and observer then get no
+	// end, because the one token is not delivered.
 	Ended func(rec *event.Record, at clock.Time)
 	// Remote is the KV of the prompt on another replica.
 	Remote Remote

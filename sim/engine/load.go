@@ -92,7 +92,8 @@ func (p *plan) fetchRemote(c *connector, s *sequence, l *load) {
 	for _, k := range remote.Path {
 		path = append(path, c.links[k])
 	}
-	c.e.transfers.begin(c.e.now, payload{engine: c.e, load: l, tier: none}, (bytes+layers-1)/layers, remote.Latency, path...)
+	c.e.transfers.begin(c.e.now, payload{engine: c.e, load: l, tier: none}, (bytes+layers-1)/layers, remote.Latency,
+		path...)
 	handoff.Remote = Remote{}
 	c.handoffs[s.rec.Request.ID] = handoff
 }

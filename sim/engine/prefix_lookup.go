@@ -129,7 +129,7 @@ func (k *space) describe(w *waiting, d *sched.Waiting) {
 	d.Request, d.User, d.Session, d.Class, d.Priority, d.Prompt = q.ID, q.User, q.Session, q.Class, q.Priority,
 		q.InputTokens
 	d.Urgency = w.urgency()
-	d.Answer, d.MaxTokens = k.cfg.OutputOf(q), k.cfg.declaredOf(q)
+	d.TrueOutput, d.MaxTokens = k.cfg.OutputOf(q), k.cfg.declaredOf(q)
 	d.Known = d.Prompt
 	if w.seq == none {
 		return

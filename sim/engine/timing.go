@@ -43,7 +43,8 @@ func (g *gpu) pace(e *Engine) (first, slope int64, n int) {
 		return
 	}
 	if e.cfg.Check && e.cfg.Floor != nil && float64(first) < e.cfg.Floor(b)*1e15*(1-1e-9) {
-		e.fault = e.timeline.Broken("an iteration of %+v takes %d fs, but physics asks for %.0f", *b, first, e.cfg.Floor(b)*1e15)
+		e.fault = e.timeline.Broken("an iteration of %+v takes %d fs, but physics asks for %.0f", *b, first,
+			e.cfg.Floor(b)*1e15)
 	}
 	if g.slowdown > 0 {
 		var err error

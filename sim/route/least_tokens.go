@@ -6,7 +6,8 @@ import "clifftop/workload"
 // outputs of requests that have not ended.
 type LeastTokens struct {
 	ID Identity
-	// AssumedOutput is the expected length of every output, in tokens; 0 uses the true lengths, which no real router knows.
+	// AssumedOutput is the expected length of every output, in tokens; 0 uses the true lengths, which no real router
+	// knows.
 	AssumedOutput int32
 	// Uncached counts only the prompt tokens that the prefix cache of the endpoint lacked when the request was sent, as
 	// its KV events report. To compare endpoints it adds the new request's tokens for each.

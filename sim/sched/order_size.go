@@ -39,12 +39,12 @@ func (z Size) Validate() error {
 // PredictedOutput returns the predicted length of the output, at least 1 token.
 func (z Size) PredictedOutput(w *Waiting) int32 {
 	if z.Error == 0 {
-		return w.Answer
+		return w.TrueOutput
 	}
 	s := workload.NewRNG(z.Seed, "answer prediction")
 	s.Seek(0, uint64(w.Request))
 	factor := math.Exp(z.Error * rand.New(s).NormFloat64())
-	return int32(min(max(1, math.Floor(float64(w.Answer)*factor+0.5)), math.MaxInt32))
+	return int32(min(max(1, math.Floor(float64(w.TrueOutput)*factor+0.5)), math.MaxInt32))
 }
 
 // Whole returns the size of the whole request, without regard to its progress.

@@ -12,7 +12,7 @@ import (
 func asked(id, arrival int64, prompt, answer int32) *Waiting {
 	return &Waiting{
 		Progress: Progress{Request: id, Prompt: prompt, MaxTokens: answer},
-		Known:    prompt, Answer: answer, Urgency: Urgency{Arrival: arrival, Request: id},
+		Known:    prompt, TrueOutput: answer, Urgency: Urgency{Arrival: arrival, Request: id},
 	}
 }
 

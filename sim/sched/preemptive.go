@@ -32,7 +32,8 @@ var _ Scheduler = (*Preemptive)(nil)
 func (p *Preemptive) Validate(l Limits) error {
 	switch {
 	case !l.Ordered:
-		return errors.New("policy preemptive: the queue needs an order; in order of arrival no waiting request is more urgent than a running one")
+		return errors.New("policy preemptive: the queue needs an order; in order of arrival no waiting request is more " +
+			"urgent than a running one")
 	case l.Connector:
 		return errors.New("policy preemptive: it does not support a KV connector (want policy vllm)")
 	case l.Contiguous:

@@ -27,9 +27,9 @@ type Waiting struct {
 	// Loadable is the number of tokens after the cached ones whose KV [Admitter.Load] can load from a tier or another
 	// replica.
 	Loadable int32
-	// PredictedOutput is the true length of the output in tokens, cut at the maximum model length. No real engine knows it: it
-	// is for oracles, and for predictors that add an error.
-	Answer int32
+	// TrueOutput is the true length of the output in tokens, cut at the maximum model length. No real engine knows it.
+	// It is for oracles, and for predictors that add an error.
+	TrueOutput int32
 	// Preempted means that it has run before.
 	Preempted bool
 	// Live means that the tokens may still enter the cache from an output that is being generated, so that Cached can

@@ -45,7 +45,8 @@ var examples = map[string]struct{ text, rows string }{
 		"0 3772 54; 0 2015 156"},
 	"vidur with times": {"arrived_at,num_prefill_tokens,num_decode_tokens\n0.25,3772,54\n1e0,2015,156\n",
 		"0.25 3772 54; 1 2015 156"},
-	"splitwise": {"request_id,request_type,application_id,arrival_timestamp,batch_size,prompt_size,token_size\n0,2,0,0.5,1,100,20\n1,2,7,0.75,1,90,2\n", "0.5 100 20 0; 0.75 90 2 7"},
+	"splitwise": {"request_id,request_type,application_id,arrival_timestamp,batch_size,prompt_size,token_size\n" +
+		"0,2,0,0.5,1,100,20\n1,2,7,0.75,1,90,2\n", "0.5 100 20 0; 0.75 90 2 7"},
 	"llmservingsim": {
 		`{"input_toks":34,"output_toks":70,"arrival_time_ns":46926808,"input_tok_ids":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,5,6],"output_tok_ids":[11,12]}
 {"session_id": "a", "arrival_time_ns": 50000000, "sub_requests": [{"input_toks": 10, "output_toks": 20, "tool_duration_ns": 1500000000}, {"input_toks": 40, "output_toks": 5, "tool_duration_ns": 7}, {"input_toks": 50, "output_toks": 6}]}

@@ -11,8 +11,8 @@ func walkObject(b []byte, member func(key, value []byte)) bool {
 	return walkObjectWithIDs(b, "", nil, member)
 }
 
-// walkObjectWithIDs works as walkObject and also decodes the list of whole numbers under one key into ids. It sets ids to
-// nil if the value is not such a list. member is called for this key as well.
+// walkObjectWithIDs works as walkObject and also decodes the list of whole numbers under one key into ids. It sets ids
+// to nil if the value is not such a list. member is called for this key as well.
 func walkObjectWithIDs(b []byte, list string, ids *[]uint64, member func(key, value []byte)) bool {
 	b = bytes.TrimRight(skipBlanks(b), blanks)
 	if len(b) < 2 || b[0] != '{' || b[len(b)-1] != '}' {

@@ -26,7 +26,7 @@ type Idle interface {
 	Idle(t Traffic) string
 }
 
-// Traffic is what orders can go by.
+// Traffic has the properties of the traffic that orders use.
 type Traffic struct {
 	// Labelled requests have the classes, sessions, users and priorities of a trace or of classes.
 	Labelled bool

@@ -8,8 +8,9 @@ import (
 )
 
 var mlfqPolicy = Policy{
-	Name:   "mlfq",
-	Does:   "skip-join multi-level feedback queue: requests go down a level with each quantum of tokens; lower levels are paused, swapped or recomputed",
+	Name: "mlfq",
+	Does: "skip-join multi-level feedback queue: requests go down a level with each quantum of tokens; lower levels " +
+		"are paused, swapped or recomputed",
 	Source: "Wu et al., FastServe, 2023",
 	Section: &Section{"mlfq", "MLFQ holds the knobs of policy mlfq.", func() any {
 		return &mlfq{Quantum: 256, Ratio: 2, Levels: 6, Starvation: unit.Duration(10 * clock.Second)}

@@ -7,8 +7,9 @@ import (
 )
 
 var sglangPolicy = Policy{
-	Name:       "sglang",
-	Does:       "prompts first, in chunks and iterations of their own; admission by an estimate of outputs; retracts when it was wrong; radix cache",
+	Name: "sglang",
+	Does: "prompts first, in chunks and iterations of their own; admission by an estimate of outputs; retracts " +
+		"when it was wrong; radix cache",
 	Source:     "SGLang (managers/schedule_policy, mem_cache/radix_cache)",
 	New:        newSGLang,
 	Defaults:   Defaults{BlockSize: 1, Radix: true},
@@ -67,7 +68,8 @@ func (o *sglang) chunk(e *Engine) int {
 // sglangPool is SGLang's rule: mem_fraction_static of the memory holds weights and pool; what it leaves is for
 // activations and graphs. By default that is, in MB,
 //
-//	512 + 1.5·max(chunked_prefill_size, 2048) + 2·cuda_graph_max_bs + 128·tp·pp, at least 10 GB on cards of more than 60 GB
+//	512 + 1.5·max(chunked_prefill_size, 2048) + 2·cuda_graph_max_bs + 128·tp·pp,
+//	at least 10 GB on cards of more than 60 GB
 //
 // with graphs for 256 sequences, 512 on cards of 160 GB and more (SGLang, server_args.py).
 func sglangPool(e *Engine, d *model.Deployment, b *model.KVBudget) float64 {

@@ -3,8 +3,9 @@ package policy
 import "clifftop/sim/sched"
 
 var tgiPolicy = Policy{
-	Name:   "tgi",
-	Does:   "room for prompt and output taken on admission; prompts in chunks beside decodes, or whole when enough of them wait",
+	Name: "tgi",
+	Does: "room for prompt and output taken on admission; prompts in chunks beside decodes, or whole when enough of " +
+		"them wait",
 	Source: "text-generation-inference, backends/v3",
 	Section: &Section{"tgi", "TGI holds the knobs of policy tgi.", func() any {
 		return &tgi{WaitingServedRatio: 0.3, MaxWaitingTokens: 20}

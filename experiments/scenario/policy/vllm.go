@@ -3,8 +3,9 @@ package policy
 import "clifftop/sim/sched"
 
 var vllmPolicy = Policy{
-	Name:   "vllm",
-	Does:   "one token budget for decodes and prefill chunks; running requests first; the last admitted is preempted and recomputed",
+	Name: "vllm",
+	Does: "one token budget for decodes and prefill chunks; running requests first; the last admitted is preempted " +
+		"and recomputed",
 	Source: "vLLM V1 (v1/core/sched)",
 	New: func(e *Engine) sched.Scheduler {
 		p := vllmOf(e)

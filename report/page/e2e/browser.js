@@ -1,5 +1,5 @@
-// Opens pages in a headless Chromium and records their requests, their console errors and warnings, and the accessibility
-// faults that axe-core finds.
+// Opens pages in a headless Chromium and records their requests, their console errors and warnings, and the
+// accessibility faults that axe-core finds.
 import { chromium } from "playwright-core";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -31,7 +31,8 @@ func RunLifetime(cfg engine.Config, src workload.Source, obs event.Observer, lif
 }
 
 // newEngine makes an engine whose KV transfers go over a network.
-func newEngine(cfg engine.Config, src workload.Source, obs event.Observer, lifetime Lifetime, network *Network) *Engine {
+func newEngine(cfg engine.Config, src workload.Source, obs event.Observer, lifetime Lifetime,
+	network *Network) *Engine {
 	n := &Engine{lifetime: lifetime, cfg: cfg, src: src, obs: event.Join(obs), depth: 1, byID: make(map[int64]*sequence)}
 	n.memory = memory{cfg: &n.cfg, kv: newStore(&n.cfg)}
 	n.queue = queue{cfg: &n.cfg, accounts: newAccounts(cfg.Order)}

@@ -88,7 +88,7 @@ func (q *queue) raiseCounters(running []*sequence) {
 // describe is what a policy sees of a waiting request, without the prefix cache.
 func (q *queue) describe(s *sequence) sched.Waiting {
 	return sched.Waiting{
-		Progress: s.progress(), Known: s.known(), Computed: s.computed, Answer: s.output,
+		Progress: s.progress(), Known: s.known(), Computed: s.computed, TrueOutput: s.output,
 		Preempted: s.rec.Preemptions > 0, Urgency: s.urgency(),
 	}
 }
