@@ -95,14 +95,7 @@ func (*Autoscaler) Variants() (string, map[string]yamldoc.VariantKeys) {
 }
 
 // Extension implements [yamldoc.Extended].
-func (x *Autoscaler) Extension(name string) any {
-	r, ok := autoscaler.Rules().Find(name)
-	if !ok {
-		return nil
-	}
-	x.options = r.Options()
-	return x.options
-}
+func (x *Autoscaler) Extension(name string) any { return autoscaler.Rules().Choose(name, &x.options) }
 
 // MarshalJSON writes the map with the options of the rule.
 func (x Autoscaler) MarshalJSON() ([]byte, error) {

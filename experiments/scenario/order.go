@@ -31,14 +31,7 @@ func (o *orderKeys) Variants() (string, map[string]yamldoc.VariantKeys) {
 }
 
 // Extension implements [yamldoc.Extended].
-func (o *orderKeys) Extension(name string) any {
-	r, ok := order.Rules().Find(name)
-	if !ok {
-		return nil
-	}
-	o.options = r.Options()
-	return o.options
-}
+func (o *orderKeys) Extension(name string) any { return order.Rules().Choose(name, &o.options) }
 
 func (o *Order) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	switch n.Kind {

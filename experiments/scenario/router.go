@@ -64,14 +64,7 @@ func (r *routerKeys) Variants() (string, map[string]yamldoc.VariantKeys) {
 }
 
 // Extension implements [yamldoc.Extended].
-func (r *routerKeys) Extension(name string) any {
-	k, ok := router.Rules().Find(name)
-	if !ok {
-		return nil
-	}
-	r.options = k.Options()
-	return r.options
-}
+func (r *routerKeys) Extension(name string) any { return router.Rules().Choose(name, &r.options) }
 
 // Decode implements [yamldoc.SelfDecoder].
 func (r *Router) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {

@@ -11,7 +11,7 @@ import (
 type Rule[Options any] struct {
 	// Name stands in scenarios.
 	Name string
-	// Does says in one line what the rule does, and Source where that is taken from.
+	// Does says in one line what the rule does, and Source names its origin.
 	Does, Source string
 	// Options returns a pointer to a struct whose fields are the options, none of which is given.
 	Options func() Options
@@ -29,7 +29,18 @@ func (rules Rules[Options]) Find(name string) (rule Rule[Options], ok bool) {
 	return rules[i], true
 }
 
-// Names are the names of the rules.
+// Choose sets options to those of the rule of a name and returns them, for [Extended]. It returns nil if there is no such
+// rule.
+func (rules Rules[Options]) Choose(name string, options *Options) any {
+	rule, ok := rules.Find(name)
+	if !ok {
+		return nil
+	}
+	*options = rule.Options()
+	return *options
+}
+
+// Names returns the names of the rules.
 func (rules Rules[Options]) Names() []string {
 	var names []string
 	for _, r := range rules {
@@ -38,7 +49,7 @@ func (rules Rules[Options]) Names() []string {
 	return names
 }
 
-// Variants are the keys of a map that names a rule, for [Variants]: the rule's own beside those that all have.
+// Variants returns the keys of a map that names a rule, for [Variants]: the keys of the rule and the common ones.
 func (rules Rules[Options]) Variants(common VariantKeys) map[string]VariantKeys {
 	keys := map[string]VariantKeys{}
 	for _, r := range rules {
@@ -58,7 +69,7 @@ func CopyOf[T any](pointer T) T {
 	return copied.Interface().(T)
 }
 
-// NamesOfAll are the names of values.
+// NamesOfAll returns the names of values.
 func NamesOfAll[T fmt.Stringer](values []T) (names []string) {
 	for _, v := range values {
 		names = append(names, v.String())
