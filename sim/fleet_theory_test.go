@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"clifftop/internal/testenv"
 	"clifftop/sim"
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
@@ -65,6 +66,7 @@ func meanOf(ys []*totals, value func(*totals) float64) (mean float64) {
 // σ = A*(μ(1-σ)), and one queue for all is M/M/10. A router that compares two queues,
 // or all of them, lies between: never better than one queue, never worse than round robin.
 func TestTheoryFleet(t *testing.T) {
+	testenv.NeedsLong(t, "ten servers, 3 s")
 	random := tenServers(t, 40_000, 0, one(func(id route.Identity) route.Router { return &route.Random{ID: id} }))
 	within(t, "W, random split", random, meanResidence, 5, 0)
 

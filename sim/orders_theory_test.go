@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"clifftop/internal/testenv"
 	"clifftop/sim/engine"
 	"clifftop/sim/sched"
 )
@@ -51,6 +52,7 @@ func TestTheoryShortestFirst(t *testing.T) {
 // The worse the output's length is predicted, the longer shortest job first keeps requests waiting, from the
 // oracle's time to that of first come, first served, which is 4.
 func TestPredictionErrorCosts(t *testing.T) {
+	testenv.NeedsLong(t, "many prediction errors, 2 s")
 	last := 0.0
 	for _, sigma := range []float64{0, 0.5, 1, 2, 8} {
 		ys := replicate(t, byAnswer(shortest, sched.Size{Error: sigma, Seed: 1}, plain),

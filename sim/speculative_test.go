@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"clifftop/internal/testenv"
 	"clifftop/sim"
 	"clifftop/sim/engine"
 	"clifftop/sim/simtest"
@@ -48,6 +49,7 @@ func perIteration(t *testing.T, p engine.Speculative) (tokens, accepted, drafts 
 // TestTheorySpeculative expects (1-a^(K+1))/(1-a) tokens in an iteration where drafts are accepted with probability a
 // each, and the sum of the products of the probabilities where they differ by place.
 func TestTheorySpeculative(t *testing.T) {
+	testenv.NeedsLong(t, "many draft lengths, 2 s")
 	for _, c := range []struct {
 		k          int32
 		acceptance []float64

@@ -181,6 +181,7 @@ func waitQuantile(p float64) func(*totals) float64 {
 
 // M/D/1: one seat and one token.
 func TestTheoryMD1(t *testing.T) {
+	testenv.NeedsLong(t, "a special case of TestTheoryMG1, 2 s")
 	for _, c := range []struct{ rate, w float64 }{{0.5, 1.5}, {0.8, 3}, {0.9, 5.5}} {
 		ys := replicate(t, func() engine.Config { return server(1, 1, 0) }, open(c.rate, fixed(1), 60_000), 2000, 0)
 		within(t, fmt.Sprintf("W at ρ=%v", c.rate), ys, meanResidence, c.w, 0)
@@ -218,6 +219,7 @@ func TestTheoryMG1(t *testing.T) {
 // lengths. An arrival waits for the rest of an iteration of n·b: half of that for the mean n of 2.33,
 // weighted by its length, is under 1.5 ms for b = 0.5 ms.
 func TestTheoryPS(t *testing.T) {
+	testenv.NeedsLong(t, "processor sharing, 2 s")
 	for _, cv := range []float64{0, 1.5} {
 		law := fixed(2000)
 		if cv > 0 {

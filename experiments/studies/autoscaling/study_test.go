@@ -11,6 +11,7 @@ import (
 // TestMorning runs the hours from 5 to 11, in which the load grows to 30 times what it was, and asserts the
 // claims of the study about these hours for every seed.
 func TestMorning(t *testing.T) {
+	testenv.NeedsLong(t, "a morning of a fleet, 9 s")
 	ctx := context.Background()
 	x, err := newStudy(ctx)
 	if err != nil {

@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"clifftop/internal/testenv"
 	"clifftop/report/plan"
 )
 
 // TestOutcomes asserts the winner of each pair, and that the verdict states the reason.
 func TestOutcomes(t *testing.T) {
+	testenv.NeedsLong(t, "the plans of the study, 4 s")
 	names, list, err := plans(context.Background())
 	if err != nil {
 		t.Fatal(err)

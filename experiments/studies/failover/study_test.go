@@ -14,6 +14,7 @@ var shared = sync.OnceValues(func() (*study, error) { return newStudy(context.Ba
 
 // TestOneOfFour asserts the claims of the study about the loss of one replica of four, for every seed.
 func TestOneOfFour(t *testing.T) {
+	testenv.NeedsLong(t, "fleets of four with a failure, 4 s")
 	ctx := context.Background()
 	x, err := shared()
 	if err != nil {

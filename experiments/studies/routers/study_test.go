@@ -117,6 +117,7 @@ func TestBalance(t *testing.T) {
 
 // TestStaleness asserts how routers perform with delayed replica metrics.
 func TestStaleness(t *testing.T) {
+	testenv.NeedsLong(t, "routers with old metrics, 3 s")
 	talk, _ := talkAndRouters(t)
 	c := staleness(talk)
 	c.pick([]string{"random", "least-queue and batch", "least-queue and batch, local", "power-of-two, scraped"}, 3)
@@ -137,6 +138,7 @@ func TestStaleness(t *testing.T) {
 
 // TestFrontEnds asserts which routers lose cache hits when several front ends share the traffic.
 func TestFrontEnds(t *testing.T) {
+	testenv.NeedsLong(t, "routers behind several front ends, 2 s")
 	talk, _ := talkAndRouters(t)
 	c := frontEnds(talk)
 	c.pick([]string{"session", "sglang"}, 0, 2)
