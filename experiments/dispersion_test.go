@@ -7,6 +7,7 @@ import (
 
 	"clifftop/experiments/planning"
 	"clifftop/experiments/scenario"
+	"clifftop/internal/testenv"
 )
 
 // dispersions are the variances of the counts of a scenario's requests over their means, in windows of 1, 10 and 60 s:
@@ -55,6 +56,7 @@ func dispersions(t *testing.T, traffic string, requests, n int) (mean [3]float64
 // TestGeneratedCountsScatterAsTheTraces: Poisson requests would have 1 in every window. The rates of chat wander
 // slowly, so that the counts of longer windows scatter more; the figures are those of the traces.
 func TestGeneratedCountsScatterAsTheTraces(t *testing.T) {
+	testenv.NeedsLong(t, "counts over many windows, 1 s")
 	for _, c := range []struct {
 		traffic  string
 		requests int
@@ -81,6 +83,7 @@ func TestGeneratedCountsScatterAsTheTraces(t *testing.T) {
 // Poisson requests would, and more in longer windows. ServeGen gives shares and variation of its clients but no
 // dispersion of their sum.
 func TestGeneratedClientsAreSkewed(t *testing.T) {
+	testenv.NeedsLong(t, "many clients, 2 s")
 	for preset, requests := range map[string]int{"reasoning-r1": 40_000, "api-mixed-large": 200_000,
 		"multimodal-image": 20_000} {
 		got := dispersions(t, "{preset: "+preset+"}", requests, 4)

@@ -12,6 +12,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/traces"
+	"clifftop/internal/testenv"
 	"clifftop/report"
 	"clifftop/report/inspect"
 	"clifftop/workload"
@@ -48,6 +49,7 @@ func generated(t *testing.T, traffic string, n int) (*inspect.Result, *counting)
 // TestGeneratedConversationsMatchTheirPreset: nothing but turns, first prompts and what users add is drawn, yet the
 // lengths of whole prompts, and what caches of all sizes find again, come near those of the data.
 func TestGeneratedConversationsMatchTheirPreset(t *testing.T) {
+	testenv.NeedsLong(t, "many conversations, 1 s")
 	near := func(what string, v *float64, want, by float64) {
 		t.Helper()
 		if v == nil || math.Abs(*v-want) > by {
