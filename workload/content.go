@@ -22,14 +22,14 @@ func SegmentID(name string) uint64 {
 
 // Domains of identities that are not derived from names.
 const (
-	answerDomain = 0x616e7377
+	outputDomain = 0x616e7377
 	promptDomain = 0x70726d74
 	blockDomain  = 0x9e3779b97f4a7c15
 )
 
 // OutputID returns the identity of the output of a request of a session; turn counts from 0.
 func OutputID(session, turn int32) uint64 {
-	return mix(mix(answerDomain<<32|uint64(uint32(session))) ^ uint64(uint32(turn)))
+	return mix(mix(outputDomain<<32|uint64(uint32(session))) ^ uint64(uint32(turn)))
 }
 
 // UniqueID returns the identity of tokens that belong to one logical request, given the ID of its first attempt:
@@ -57,8 +57,8 @@ func (r *Request) Repeats() bool {
 // SharesPrompt reports whether other requests may begin with the same tokens as r.
 func (r *Request) SharesPrompt() bool { return r.Content != nil || r.Repeats() }
 
-// SharesAnswer reports whether other requests may continue the output of r.
-func (r *Request) SharesAnswer() bool { return r.Session != 0 || r.Repeats() }
+// SharesOutput reports whether other requests may continue the output of r.
+func (r *Request) SharesOutput() bool { return r.Session != 0 || r.Repeats() }
 
 // chain extends the hash of a chain of tokens by a piece of a segment. One wide multiplication folds both halves of
 // the state, as in wyhash.
@@ -139,7 +139,7 @@ func NewBlockKeys(r *Request, blockSize int32) BlockKeys {
 		unique: UniqueID(first), prompt: r.InputTokens, blockSize: blockSize, repeats: r.Repeats(),
 		before: chain(blockDomain, uint64(blockSize), 0),
 	}
-	k.answer, k.shareable = ^k.unique, r.SharesAnswer()
+	k.answer, k.shareable = ^k.unique, r.SharesOutput()
 	if r.Session != 0 {
 		k.answer = OutputID(r.Session, r.Turn)
 	}

@@ -168,8 +168,8 @@ func (s Spec) Think() clock.Duration {
 	return clock.Duration(sum / weights)
 }
 
-// WaitsForAnswers reports whether requests wait for outputs, so that the traffic depends on the system.
-func (s Spec) WaitsForAnswers() bool {
+// WaitsForOutputs reports whether requests wait for outputs, so that the traffic depends on the system.
+func (s Spec) WaitsForOutputs() bool {
 	waits := func(t *SessionSpec) bool { return t != nil && t.TurnGap == (Delay{}) && t.Turns.Value != 1 }
 	return s.Closed() || waits(s.Sessions) || slices.ContainsFunc(s.Classes,
 		func(c ClassSpec) bool { return waits(c.Sessions) })

@@ -26,7 +26,7 @@ func Generate(ctx context.Context, u *scenario.Setup, w io.Writer, zip bool) (ro
 		return 0, err
 	}
 	var classes []string
-	columns := trace.Columns{Waits: u.Traffic.Spec.WaitsForAnswers()}
+	columns := trace.Columns{Waits: u.Traffic.Spec.WaitsForOutputs()}
 	columns.Full = u.Scenario.Workload.Prefix != nil || u.Traffic.Spec.Sessions != nil || u.Traffic.Spec.Classes != nil
 	for _, c := range u.Traffic.Spec.Classes {
 		classes = append(classes, c.Name)
@@ -35,7 +35,8 @@ func Generate(ctx context.Context, u *scenario.Setup, w io.Writer, zip bool) (ro
 		u.Scenario.Run.Seed)}
 	if t, ok := src.(*trace.Source); ok {
 		if s := t.Stats(); s.Requests > s.Rows {
-			return 0, errors.New("workload.trace: requests that wait for responses depend on the system (use clifftop trace convert, which keeps the waits)")
+			return 0, errors.New("workload.trace: requests that wait for responses depend on the system " +
+				"(use clifftop trace convert, which keeps the waits)")
 		}
 		classes, columns = t.Classes(), columnsOf(t.Stats())
 		comments = append(comments, t.Applied()...)

@@ -118,7 +118,7 @@ func (k *checker) addBlocks(s *sequence, computed int32) error {
 	}
 	left := s.bookedLeft(blocks)
 	if !s.bookedNext && s.owed != left {
-		return k.e.Broken("request %d is owed %d blocks of %d promised, not %d", s.rec.Request.ID, left, s.booking,
+		return k.e.Broken("request %d has %d of %d booked blocks left, counted %d", s.rec.Request.ID, left, s.booking,
 			s.owed)
 	}
 	k.left += left
@@ -189,7 +189,7 @@ func (k *checker) checkPool() error {
 	case k.empty != k.c.empty:
 		return k.e.Broken("%d reserved blocks of the cohort are empty, counted %d", k.empty, k.c.empty)
 	case k.left != k.e.space.booked:
-		return k.e.Broken("%d promised blocks are left, counted %d", k.left, k.e.space.booked)
+		return k.e.Broken("%d booked blocks are left, counted %d", k.left, k.e.space.booked)
 	case k.e.space.free() < 0:
 		return k.e.Broken("%d blocks free", k.e.space.free())
 	}
@@ -203,7 +203,7 @@ func (k *checker) checkPool() error {
 func (k *checker) checkSchedules() error {
 	for i := range k.takes {
 		if k.takes[i] != k.c.takes.need[i] || k.booked[i] != k.c.booked.need[i] {
-			return k.e.Broken("%d sequences of residue %d take blocks and %d were promised them, counted %d and %d",
+			return k.e.Broken("%d sequences of residue %d take blocks, %d of them booked, counted %d and %d",
 				k.takes[i], i, k.booked[i], k.c.takes.need[i], k.c.booked.need[i])
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"clifftop/workload"
 )
 
-// TestAccountsSpan compares sameHead with a search that determines the head in every step.
-func TestAccountsSpan(t *testing.T) {
+// TestFairQueueSameHead compares sameHead with a search that determines the head in every step.
+func TestFairQueueSameHead(t *testing.T) {
 	for _, c := range []struct {
 		charged  []int64 // of the clients, each of which has one request
 		decoding []int64
@@ -47,8 +47,8 @@ func TestAccountsSpan(t *testing.T) {
 	}
 }
 
-// TestAccountsGone removes requests at any place of the queue, and clients with them.
-func TestAccountsGone(t *testing.T) {
+// TestFairQueueDepartures removes requests at any place of the queue, and clients with them.
+func TestFairQueueDepartures(t *testing.T) {
 	q := newQueue(sched.VTC{})
 	request := func(id int64, user int32) *workload.Request { return &workload.Request{ID: id, User: user} }
 	for id := range int64(6) {

@@ -48,7 +48,7 @@ func (b *runningBatch) join(i int32) {
 	b.longest = max(b.longest, s.declared-s.issued)
 	b.remaining += int64(s.declared - s.issued)
 	b.size++
-	if s.rec.Request.SharesAnswer() {
+	if s.rec.Request.SharesOutput() {
 		b.answers++
 	}
 }
@@ -106,7 +106,7 @@ func (e *Engine) leaveRunning(i int32) {
 		s.streamed = false
 		e.levels.Decoding--
 	}
-	if s.rec.Request.SharesAnswer() {
+	if s.rec.Request.SharesOutput() {
 		e.running.answers--
 	}
 	e.connector.leaves(s)

@@ -46,8 +46,8 @@ type SGLang struct {
 
 var _ Scheduler = (*SGLang)(nil)
 
-// clippedAnswer is the most output tokens that the estimate expects of a request.
-const clippedAnswer = 4096
+// clipMaxNewTokens is the most output tokens that the estimate expects of a request.
+const clipMaxNewTokens = 4096
 
 // Validate implements [Scheduler].
 func (p *SGLang) Validate(l Limits) error {
@@ -104,7 +104,7 @@ func (p *SGLang) decode(v View) bool {
 	if fits {
 		return true
 	}
-	left := p.byAnswer(v)
+	left := p.retractionOrder(v)
 	for !fits && len(left) > 1 {
 		v.PreemptToTail(left[len(left)-1])
 		left = left[:len(left)-1]
@@ -119,9 +119,9 @@ func (p *SGLang) decode(v View) bool {
 	return false
 }
 
-// byAnswer lists the decoding sequences in the reverse order of retraction: the shortest output is retracted first, of
-// equals the longest prompt, of equals the last admitted.
-func (p *SGLang) byAnswer(v View) []Seq {
+// retractionOrder lists the decoding sequences in the reverse order of retraction: the shortest output is retracted
+// first, of equals the longest prompt, of equals the last admitted.
+func (p *SGLang) retractionOrder(v View) []Seq {
 	type candidate struct {
 		seq Seq
 		Progress

@@ -25,7 +25,7 @@ func (p *SGLang) newPass(v View) *pass {
 		SGLang: p, v: v, unfinished: v.NextPrefill(None), input: p.MaxPrefillTokens,
 		batch: a.batch[:0], evicted: a.evicted[:0], futures: a.futures[:0],
 	}
-	running := v.Remaining(clippedAnswer)
+	running := v.Remaining(clipMaxNewTokens)
 	if a.unfinished != None {
 		running -= int64(expected(v.Progress(a.unfinished)))
 	}
@@ -42,7 +42,7 @@ func (p *SGLang) newPass(v View) *pass {
 }
 
 // expected returns the number of output tokens that the estimate expects of a request.
-func expected(p Progress) int32 { return min(max(p.MaxTokens-p.Generated, 0), clippedAnswer) }
+func expected(p Progress) int32 { return min(max(p.MaxTokens-p.Generated, 0), clipMaxNewTokens) }
 
 // room returns the number of tokens that the estimate leaves.
 func (a *pass) room() float64 {
@@ -87,7 +87,7 @@ func (a *pass) goOn() {
 		a.charge(s, n, 0)
 		return
 	}
-	a.charge(s, n, min(v.Progress(s).MaxTokens, clippedAnswer))
+	a.charge(s, n, min(v.Progress(s).MaxTokens, clipMaxNewTokens))
 	a.unfinished = None
 }
 
@@ -145,7 +145,7 @@ func (a *pass) add(i int, w Waiting) Cause {
 	if !fits && v.RunningLen() > 0 {
 		return LacksKV
 	}
-	answer := min(w.MaxTokens, clippedAnswer)
+	output := min(w.MaxTokens, clipMaxNewTokens)
 	switch limit := min(a.chunk, v.Budget()); {
 	case a.ChunkedPrefillSize == 0 && (len(a.batch) > 0 && pages >= a.input || n > v.Budget()):
 		return LacksBudget
@@ -153,7 +153,7 @@ func (a *pass) add(i int, w Waiting) Cause {
 		if n = a.whole(limit); n == 0 || a.unfinished != None {
 			return LacksBudget
 		}
-		answer = 0
+		output = 0
 	}
 	if v.BlocksFor(w.Cached+n)-w.Held > v.FreeBlocks() {
 		return LacksKV
@@ -163,6 +163,6 @@ func (a *pass) add(i int, w Waiting) Cause {
 	if w.Cached+n < w.Known {
 		a.unfinished = s
 	}
-	a.charge(s, n, answer)
+	a.charge(s, n, output)
 	return NotBlocked
 }

@@ -7,7 +7,7 @@ import "slices"
 func (a *pass) preemptFor(w Waiting) bool {
 	v := a.v
 	ratio := a.ratio.at(v.DecodeSteps())
-	short := float64(w.Known-w.Cached+min(w.MaxTokens, clippedAnswer)) - a.room()
+	short := float64(w.Known-w.Cached+min(w.MaxTokens, clipMaxNewTokens)) - a.room()
 	victims := a.lesser(w)
 	for i, s := range victims {
 		short -= float64(ratio * float64(expected(v.Progress(s))))
@@ -62,7 +62,7 @@ func (p *SGLang) blockedFor(v View, w Waiting) int {
 	}
 	need := float64(w.Known - w.Cached + expected(w.Progress) + p.page)
 	free := float64(v.FreeBlocks()) * float64(p.page)
-	remaining, decodes := v.Remaining(clippedAnswer), int64(v.Decoding())
+	remaining, decodes := v.Remaining(clipMaxNewTokens), int64(v.Decoding())
 	blocked := func(k int64) bool {
 		ratio := p.ratio.at(v.DecodeSteps() + k)
 		return need >= free-float64(ratio*float64(max(remaining-k*decodes, 0)))

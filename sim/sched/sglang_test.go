@@ -90,7 +90,7 @@ func TestSGLangRetraction(t *testing.T) {
 	v.decoding("D", 50, 100, 30)
 	p := newSGLang(t, SGLang{ChunkedPrefillSize: 8192})
 	var order []string
-	for list := p.byAnswer(v); len(list) > 0; list = list[:len(list)-1] {
+	for list := p.retractionOrder(v); len(list) > 0; list = list[:len(list)-1] {
 		order = append(order, v.running[list[len(list)-1]].name)
 	}
 	if got := order; len(got) != 4 || got[0] != "B" || got[1] != "C" || got[2] != "D" || got[3] != "A" {

@@ -263,7 +263,7 @@ func (v view) Waiting(i int) (sched.Waiting, bool) {
 	if v.cfg.PrefixCaching && s.hosted == 0 {
 		most := s.known() - 1
 		w.Cached, w.Held = v.kv.lookup(s, most)
-		answers := slices.ContainsFunc(v.running, func(s *sequence) bool { return s.rec.Request.SharesAnswer() })
+		answers := slices.ContainsFunc(v.running, func(s *sequence) bool { return s.rec.Request.SharesOutput() })
 		w.Live = w.Cached < most/v.cfg.BlockSize*v.cfg.BlockSize && answers && s.rec.Request.SharesPrompt()
 	}
 	w.Loadable, _, _, _ = v.loadable(s, w.Cached)
