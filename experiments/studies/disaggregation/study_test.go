@@ -7,12 +7,10 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
-	"clifftop/internal/testenv"
 )
 
 // TestOrderings runs single rates, and asserts which layouts meet the objective.
 func TestOrderings(t *testing.T) {
-	testenv.NeedsLong(t, "the traffics of the study, 5 s")
 	list, err := readTraffics()
 	if err != nil {
 		t.Fatal(err)
