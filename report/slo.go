@@ -64,8 +64,8 @@ func ParseObjective(key string) (Objective, error) {
 	}
 	percent, ok := strings.CutPrefix(statistic, "p")
 	p, err := strconv.ParseFloat(strings.Replace(percent, "_", ".", 1), 64)
-	if !ok || err != nil || !(p > 0 && p < 100) {
-		return Objective{}, fmt.Errorf("%q is not a statistic (want mean, or a percentile such as p95 or p99_9)",
+	if !ok || err != nil || !(p >= 50 && p < 100) {
+		return Objective{}, fmt.Errorf("%q is not a statistic (want mean, or a percentile from p50 to p99_999)",
 			statistic)
 	}
 	return Objective{Metric: metric, Percentile: p}, nil

@@ -198,9 +198,8 @@ func TestLostLink(t *testing.T) {
 
 // TestSlowReplica stretches the iterations that are composed from 15 to 45 milli by half.
 func TestSlowReplica(t *testing.T) {
-	d := runLifecycle(t, 1, sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Slow, At: clock.Time(15 * milli),
-		For:      30 * milli,
-		Permille: 1500}}}, asks(0, 6))
+	slow := sim.Failure{Kind: sim.Slow, At: clock.Time(15 * milli), For: 30 * milli, Permille: 1500}
+	d := runLifecycle(t, 1, sim.Lifecycle{Failures: []sim.Failure{slow}}, asks(0, 6))
 	var last []clock.Duration
 	for _, it := range d.Iterations {
 		last = append(last, it.End.Sub(0)/milli)
@@ -298,8 +297,7 @@ func TestScaleDownOrder(t *testing.T) {
 	s := sim.Scaler{Policy: schedule{2, 4, 2, 1, 3, 3, 3, 3, 3, 3, 0, 0, 1}, Last: 3, Most: 4, Initial: 2,
 		Scrape: clock.Second}
 	d := runLifecycle(t, 4, sim.Lifecycle{ColdStart: workload.Delay{Mean: 1500 * milli}, Scalers: []sim.Scaler{s}},
-		asks(0, 1),
-		asks(11*clock.Second, 1))
+		asks(0, 1), asks(11*clock.Second, 1))
 	want := "2 0s off, 3 0s off, 2 1s starting, 3 1s starting, 3 2s off, 2 2s off, 1 3s draining, 1 3s off, " +
 		"1 4s starting, 2 4s starting, 1 5.5s ready, 2 5.5s ready, " +
 		"2 10s draining, 1 10s draining, 0 10s draining, 0 10s off, 1 10s off, 2 10s off, 0 12s starting, 0 13.5s ready"

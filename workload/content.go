@@ -86,11 +86,11 @@ func (r *Request) Text(to []Segment) []Segment {
 	if left > 0 {
 		to = append(to, Segment{ID: unique, Tokens: left})
 	}
-	answer := ^unique
+	output := ^unique
 	if r.Session != 0 {
-		answer = OutputID(r.Session, r.Turn)
+		output = OutputID(r.Session, r.Turn)
 	}
-	return append(to, Segment{ID: answer, Tokens: r.OutputTokens})
+	return append(to, Segment{ID: output, Tokens: r.OutputTokens})
 }
 
 // PrefixHash returns a hash of the first tokens of r. Requests with the same hash share these tokens.
@@ -116,7 +116,7 @@ func (r *Request) PrefixHash(tokens int32) uint64 {
 type BlockKeys struct {
 	segments  []Segment // of the content, after the current one
 	unique    uint64    // identity of the prompt tokens that no segment covers
-	answer    uint64    // identity of the output
+	output    uint64    // identity of the output
 	repeats   bool      // other attempts repeat the prompt
 	shareable bool      // other attempts or later turns may repeat the output
 	prompt    int32     // prompt tokens after the current segment
@@ -139,9 +139,9 @@ func NewBlockKeys(r *Request, blockSize int32) BlockKeys {
 		unique: UniqueID(first), prompt: r.InputTokens, blockSize: blockSize, repeats: r.Repeats(),
 		before: chain(blockDomain, uint64(blockSize), 0),
 	}
-	k.answer, k.shareable = ^k.unique, r.SharesOutput()
+	k.output, k.shareable = ^k.unique, r.SharesOutput()
 	if r.Session != 0 {
-		k.answer = OutputID(r.Session, r.Turn)
+		k.output = OutputID(r.Session, r.Turn)
 	}
 	if r.Content != nil {
 		k.segments = r.Content.Segments
@@ -220,7 +220,7 @@ func (k *BlockKeys) enter() {
 	k.offset, k.ended = 0, 0
 	switch {
 	case k.prompt == 0:
-		k.id, k.left, k.own = k.answer, 1<<31-1, !k.shareable
+		k.id, k.left, k.own = k.output, 1<<31-1, !k.shareable
 		return
 	case len(k.segments) > 0:
 		s := &k.segments[0]

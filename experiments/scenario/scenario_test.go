@@ -72,6 +72,9 @@ func TestFaults(t *testing.T) {
 				`100}} or {table: steps.csv})`},
 		{"slo key", "slo: {ttft_q42: 3s}\n",
 			`s.yaml:1:7: slo.ttft_q42: unknown key (want a metric and a statistic, such as ttft_p95, or attainment or wait_probability)`},
+		{"slo percentile of the fast requests", "slo: {ttft_p9: 3s}\n",
+			`s.yaml:1:7: slo.ttft_p9: unknown key (want a metric and a statistic, such as ttft_p95, or attainment or ` +
+				`wait_probability)`},
 		{"version", "engine: {version: vllm-0.3}\n",
 			`s.yaml:1:19: engine.version: "vllm-0.3" is not known (want vllm-0.8 or a later release)`},
 		{"a list for a map", "engine: [1]\n", `s.yaml:1:9: engine: this is a list (want a map)`},

@@ -43,7 +43,7 @@ func limitPattern(perToken bool) string {
 			names = append(names, l.Name)
 		}
 	}
-	return `^(` + strings.Join(names, "|") + `)_(mean|p([1-9]|[1-9][0-9])(_[0-9]{1,3})?)$`
+	return `^(` + strings.Join(names, "|") + `)_(mean|p[5-9][0-9](_[0-9]{1,3})?)$`
 }
 
 // sloKeys are all keys that an SLO can have.

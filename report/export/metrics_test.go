@@ -316,10 +316,8 @@ func TestMetricsOfTheCatalogue(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, metric := range report.Metrics() {
-		for _, name := range strings.FieldsFunc(metric.Prometheus, func(r rune) bool {
-			return strings.ContainsRune(" /",
-				r)
-		}) {
+		names := strings.FieldsFunc(metric.Prometheus, func(r rune) bool { return r == ' ' || r == '/' })
+		for _, name := range names {
 			if !strings.Contains(b.String(), "\n"+name+"{") {
 				t.Errorf("%s: no metric %s is exported", metric.Path, name)
 			}
