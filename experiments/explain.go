@@ -29,7 +29,8 @@ func Explain(u *scenario.Setup, b model.Batch) (*model.Explanation, error) {
 			Problem: fmt.Sprintf("a sequence has %d tokens (want at most max_model_len, %d)", longest, most)}
 	}
 	if room := int64(u.Config.UsableBlocks()) * int64(u.Config.BlockSize); u.Memory != nil && held > room {
-		u.Warn("explain_kv", "the sequences have %d tokens of context, and the KV pool holds %d: this iteration is possible only if they share blocks", held, room)
+		u.Warn("explain_kv", "the sequences have %d tokens of context, and the KV pool holds %d: this iteration is "+
+			"possible only if they share blocks", held, room)
 	}
 	if tokens > u.Config.MaxNumBatchedTokens {
 		return nil, &yamldoc.Fault{Where: "explain",

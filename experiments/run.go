@@ -102,7 +102,8 @@ func RunSetup(ctx context.Context, u *scenario.Setup, o RunOptions) (*Result, er
 	interrupted := runErr != nil && ctx.Err() != nil && errors.Is(runErr, ctx.Err())
 	switch {
 	case errors.Is(runErr, sim.ErrStranded):
-		return nil, fmt.Errorf("at %.6g s: %d requests wait at the router, and no replica will accept them any more (set an end for the failure, lifecycle.hold: 0 or clients.timeout)",
+		return nil, fmt.Errorf("at %.6g s: %d requests wait at the router, and no replica will accept them any more (set "+
+			"an end for the failure, lifecycle.hold: 0 or clients.timeout)",
 			engine.Now().Seconds(), engine.InSystem())
 	case interrupted:
 		collector.SetPartial()
@@ -187,7 +188,8 @@ func warnAfter(u *scenario.Setup, end clock.Time, interrupted bool, patient work
 	collector *collect.Collector) {
 	if t, ok := patient.(*trace.Source); ok && t.Overlapping() > 0 {
 		collector.AddWarning("overlapping_turns", fmt.Sprintf(
-			"%d requests were sent before an earlier turn of their session was complete: a replay keeps the recorded times", t.Overlapping()))
+			"%d requests were sent before an earlier turn of their session was complete: a replay keeps the recorded times",
+			t.Overlapping()))
 	}
 	if n := u.FailuresFrom(end); n > 0 && !interrupted && u.Report.End == 0 {
 		collector.AddWarning("late_failure",
@@ -282,7 +284,8 @@ func conversations(u *scenario.Setup, src workload.Source, c *collect.Collector)
 	}
 	if n.Overlaps > 0 {
 		c.AddWarning("overlapping_turns", fmt.Sprintf(
-			"%d requests were sent before an earlier turn of their session was complete: sessions.turn_gap does not wait (use think_time)", n.Overlaps))
+			"%d requests were sent before an earlier turn of their session was complete: sessions.turn_gap does not wait "+
+				"(use think_time)", n.Overlaps))
 	}
 	return &n
 }

@@ -121,7 +121,8 @@ func newComparison(ctx context.Context, variants []Variant, o Options) (*compari
 		return nil, experiments.Replication{}, err
 	}
 	if len(variants) < 2 {
-		return fail(yamldoc.Faults{{Problem: fmt.Sprintf("found %d scenarios to compare (want two or more, or one and --vary KEY=V1,V2)", len(variants))}})
+		return fail(yamldoc.Faults{{Problem: fmt.Sprintf("found %d scenarios to compare (want two or more, or one and "+
+			"--vary KEY=V1,V2)", len(variants))}})
 	}
 	if !(o.Margin >= 0 && o.Margin < 1) {
 		return fail(yamldoc.Faults{{Where: "--margin",

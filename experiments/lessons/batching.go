@@ -45,7 +45,8 @@ func batching(c *class) error {
 
 	const until = 40 // seconds
 	c.draw("batching", &chart.Lines{
-		Title: fmt.Sprintf("Static batching waits for the longest output: %s of 32 seats are in use, and continuous batching is %s as fast",
+		Title: fmt.Sprintf("Static batching waits for the longest output: %s of 32 seats are in use, and continuous "+
+			"batching is %s as fast",
 			ratio(seats), times(ratios[1])),
 		Caption: "llama-3.1-8b on one H100; prompts of 300 tokens, outputs of 250 on average, exponentially distributed",
 		Beside:  true,

@@ -66,9 +66,11 @@ func kvLimit(c *class) error {
 	c.say("gain_whole", times(cured.Points[len(cured.Points)-1].Y/speed(last)))
 
 	c.draw("kv-limit", &chart.Lines{
-		Title: fmt.Sprintf("Beyond %s users, throughput falls by %s, because %s of the work is repeated; admitting whole prompts cures it",
+		Title: fmt.Sprintf("Beyond %s users, throughput falls by %s, because %s of the work is repeated; admitting whole "+
+			"prompts cures it",
 			peak.Value, percent(1-speed(last)/speed(peak)), percent(last.recomputed())),
-		Caption: "A 70B model with 4-bit weights on one H100; prompts of 2,000 tokens on average, outputs of 500, a minute of think time",
+		Caption: "A 70B model with 4-bit weights on one H100; prompts of 2,000 tokens on average, outputs of 500, a " +
+			"minute of think time",
 		Panels: []chart.Panel{{
 			X:     chart.Scale{Title: "Users"},
 			Y:     chart.Scale{Title: "Output tokens/s"},

@@ -15,9 +15,10 @@ func retries(c *class) error {
 		"attempts"}
 
 	falls := &chart.Waterfall{
-		Caption: "llama-3.1-8b on one H100 with 64 seats, 200 users without think time; in time: within 10 s of the first attempt",
-		Unit:    "Tokens per second",
-		Stages:  []string{"emitted", "successful", "in time"},
+		Caption: "llama-3.1-8b on one H100 with 64 seats, 200 users without think time; in time: within 10 s of the first " +
+			"attempt",
+		Unit:   "Tokens per second",
+		Stages: []string{"emitted", "successful", "in time"},
 	}
 	var lines []chart.Line
 	at := map[string]*PointResult{} // with 200 users
@@ -72,11 +73,13 @@ func retries(c *class) error {
 		atLeast(0.8))
 	c.claim("200 users who leave after 6 s: throughput × attainment / goodput", product/good(at["told"]), atLeast(1.1))
 
-	falls.Title = fmt.Sprintf("Emitted tokens stay the same; useful tokens fall from %s to %s per second if clients leave silently and retry",
+	falls.Title = fmt.Sprintf("Emitted tokens stay the same; useful tokens fall from %s to %s per second if clients "+
+		"leave silently and retry",
 		number(useful(at["patient"])), number(useful(at["silent"])))
 	c.draw("retries", falls)
 	c.draw("retries-by-users", &chart.Lines{
-		Title: fmt.Sprintf("Timeouts turn a plateau into a cliff: with 200 users %s useful tokens/s if users are patient, %s if the server is not told",
+		Title: fmt.Sprintf("Timeouts turn a plateau into a cliff: with 200 users %s useful tokens/s if users are patient, "+
+			"%s if the server is not told",
 			number(useful(at["patient"])), number(useful(at["silent"]))),
 		Caption: "llama-3.1-8b on one H100 with 64 seats",
 		Panels: []chart.Panel{{

@@ -298,7 +298,8 @@ func (p *planner) assess(c *candidate) {
 		return
 	}
 	if n := c.least(); p.spec.Fewest == nil && n*c.perGPUs > p.spec.MaxGPUs {
-		refuse(plan.TooManyGPUs, "at least %d GPUs by the bounds on throughput, at most %s requests/s each replica (max_gpus is %d)", n*c.perGPUs, layout.Digits(c.atMost), p.spec.MaxGPUs)
+		refuse(plan.TooManyGPUs, "at least %d GPUs by the bounds on throughput, at most %s requests/s each replica "+
+			"(max_gpus is %d)", n*c.perGPUs, layout.Digits(c.atMost), p.spec.MaxGPUs)
 	}
 }
 

@@ -15,7 +15,8 @@ func (p resultBuilder) explain(plan *plan.Result, met []*candidate) {
 		return
 	}
 	b := &plan.Candidates[0]
-	plan.Why = append(plan.Why, phrase("%s: a replica carries %s requests/s within the SLO, and %s are planned for: it takes %d",
+	plan.Why = append(plan.Why, phrase("%s: a replica carries %s requests/s within the SLO, and %s are planned for: it "+
+		"takes %d",
 		b.Name, layout.Digits(best.passes), layout.Digits(best.planned), best.count))
 	if best.seatsNote != "" {
 		plan.Why = append(plan.Why, best.seatsNote)
@@ -106,7 +107,8 @@ func (p resultBuilder) flips(plan *plan.Result, met []*candidate) {
 				n++
 			}
 		}
-		plan.Flips = append(plan.Flips, phrase("the first %d candidates are not distinguishable: their costs overlap within the model's error and the width of the search", n))
+		plan.Flips = append(plan.Flips, phrase("the first %d candidates are not distinguishable: their costs overlap "+
+			"within the model's error and the width of the search", n))
 	}
 	for i, c := range met {
 		if r := &plan.Candidates[i]; c.price != nil && !plan.Candidates[0].Native && r.Native {

@@ -249,9 +249,11 @@ func (p *planner) load(u *scenario.Setup) error {
 	case u.Scenario.Workload.Trace != nil:
 		t.Split = "each replica gets a random share of the recorded sessions, or of the requests where there are none"
 	case d.Process == "poisson":
-		t.Split = "each request goes to a random replica, which leaves Poisson arrivals to each: a router that looks at queues does no worse"
+		t.Split = "each request goes to a random replica, which leaves Poisson arrivals to each: a router that looks at " +
+			"queues does no worse"
 	default:
-		t.Split = "each replica gets arrivals of the same kind at its share of the rate; splitting at random would make them more even, so that this is the cautious choice"
+		t.Split = "each replica gets arrivals of the same kind at its share of the rate; splitting at random would make " +
+			"them more even, so that this is the cautious choice"
 	}
 	return nil
 }

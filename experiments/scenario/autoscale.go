@@ -212,7 +212,8 @@ func (u fleetResolver) scaler(x *Autoscaler, key string) error {
 			"nothing wakes the first replica: %v of none is 0 (want metric %s, or min 1 or more)", metric,
 			metricsWhere(autoscale.Metric.CountsHeld))
 	case *x.Min == 0 && s.Lifecycle.Hold != nil && *s.Lifecycle.Hold == 0:
-		return s.Fault(least, "min 0 needs requests that wait at the router to start the first replica (set lifecycle.hold above 0, or min to 1 or more)")
+		return s.Fault(least, "min 0 needs requests that wait at the router to start the first replica (set "+
+			"lifecycle.hold above 0, or min to 1 or more)")
 	}
 	policy := x.options.Policy(x.Target)
 	if err := policy.Validate(*x.Min); err != nil {

@@ -232,9 +232,11 @@ func (u trafficResolver) judgeClients(key string, c *Clients) {
 	failing := u.Scenario.Lifecycle != nil || u.losesKV() && u.Scenario.Disaggregation.KVLoadFailurePolicy == "fail"
 	u.unused(!(onTimeout && impatient) && !(onBusy && u.limited()) && !(onConnection && failing),
 		yamldoc.Join(key, "retries"),
-		"no event triggers a retry (set a timeout with retry_on timeout, or a queue limit such as engine.max_num_queued_reqs with retry_on busy)")
+		"no event triggers a retry (set a timeout with retry_on timeout, or a queue limit such as "+
+			"engine.max_num_queued_reqs with retry_on busy)")
 	if c.Backoff.Base == 0 {
-		u.Warn("metastable", "%s without backoff are sent at once, while the server is overloaded: the overload can then outlast its cause (set backoff.base or retry_budget)", yamldoc.Join(key, "retries"))
+		u.Warn("metastable", "%s without backoff are sent at once, while the server is overloaded: the overload can then "+
+			"outlast its cause (set backoff.base or retry_budget)", yamldoc.Join(key, "retries"))
 	}
 }
 

@@ -93,7 +93,8 @@ func (u fleetResolver) roles() error {
 		}
 		return nil
 	case len(prefill) == 0 || len(decode) == 0 || len(of["both"]) > 0:
-		return s.Fault("pools", "%d pools have role prefill, %d decode and %d both (want all both, or at least one prefill and one decode and no other)",
+		return s.Fault("pools", "%d pools have role prefill, %d decode and %d both (want all both, or at least one "+
+			"prefill and one decode and no other)",
 			len(prefill), len(decode), len(of["both"]))
 	}
 	if s.Disaggregation == nil {

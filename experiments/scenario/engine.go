@@ -118,7 +118,8 @@ func (u engineResolver) sequenceLength() error {
 		}
 	}
 	if length == u.assumedLength {
-		u.Warn("max_model_len", "max_model_len is %d, the token budget of an iteration: policy %s does not divide prompts", length, e.Policy)
+		u.Warn("max_model_len", "max_model_len is %d, the token budget of an iteration: policy %s does not divide prompts",
+			length, e.Policy)
 	}
 	if length < 2 {
 		return s.Fault("engine.max_model_len", "the KV pool holds %d tokens (want room for 2 or more)", length)
@@ -177,7 +178,8 @@ func (u engineResolver) stepTime() error {
 	if first, slope, _ := timer.Span(&model.Batch{Decodes: 1, Context: 1, Emit: 1}); first <= 0 || slope < 0 ||
 		first > longest {
 		return u.Scenario.Fault(u.Scenario.FirstGiven("gpu", "step_time"),
-			"an iteration with one sequence takes %.3g s (want more than 0, at most 3600: see the peaks and the bandwidth of the GPU)", float64(first)/1e15)
+			"an iteration with one sequence takes %.3g s (want more than 0, at most 3600: see the peaks and the bandwidth of "+
+				"the GPU)", float64(first)/1e15)
 	}
 	u.Config.Timer = timer
 	u.checkTable()

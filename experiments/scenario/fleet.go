@@ -97,7 +97,8 @@ func (u fleetResolver) pipelines() error {
 			if len(u.Pools) > 1 {
 				pool = fmt.Sprintf("pool %s: ", p.Name)
 			}
-			u.Warn("pipeline", "%sthe pipeline stages work on one batch at a time (%s): throughput is a lower bound, without overlap of batches", pool, why)
+			u.Warn("pipeline", "%sthe pipeline stages work on one batch at a time (%s): throughput is a lower bound, without "+
+				"overlap of batches", pool, why)
 		}
 	}
 	u.Config.Stages = u.Pools[0].Setup.Config.Stages

@@ -98,7 +98,8 @@ func (u trafficResolver) headcount() error {
 		parts = append(parts, fmt.Sprintf("%s %.4g of %.4g people at %.4g an hour", k.Name, active*c.Share/shares,
 			active, c.RequestsPerHour))
 	}
-	text := fmt.Sprintf("%d people, of whom %.4g %% take part and %.4g %% of these are active at the peak, are %.4g: %s; together %.4g requests/s",
+	text := fmt.Sprintf("%d people, of whom %.4g %% take part and %.4g %% of these are active at the peak, are %.4g: "+
+		"%s; together %.4g requests/s",
 		h.People, 100*h.Adoption, 100*h.ActiveAtPeak, active, strings.Join(parts, ", "), rate)
 	if w.Arrivals == nil {
 		w.Arrivals = &Arrivals{Stages: []Stage{{Process: "poisson", Rate: &rate}}}

@@ -95,7 +95,8 @@ func (u engineResolver) policyDefaults() error {
 		e.BlockSize = d.BlockSize
 	}
 	if (d.Reserves || e.admission() == sched.FullLength) && s.Workload.MaxTokens == nil {
-		u.Warn("declared_lengths", "workload.max_tokens is not set, so that clients declare the exact output length: policy %s reserves KV with perfect knowledge", p.Name)
+		u.Warn("declared_lengths", "workload.max_tokens is not set, so that clients declare the exact output length: "+
+			"policy %s reserves KV with perfect knowledge", p.Name)
 	}
 	for _, key := range e.Options.Unused(&p) {
 		u.Warn("unused", "engine.%s has no effect on policy %s", key, p.Name)

@@ -98,7 +98,8 @@ func rateKey(root *yamldoc.Node) (string, error) {
 	switch process := root.Lookup("workload", "arrivals", "process"); {
 	case arrivals == nil:
 	case arrivals.Kind == yamldoc.List:
-		return "", errors.New("the arrivals are a list of phases, each with its own rate (set workload.arrivals.0.rate, for example)")
+		return "", errors.New("the arrivals are a list of phases, each with its own rate (set workload.arrivals.0.rate, " +
+			"for example)")
 	case process != nil && process.Text == "closed", root.Lookup("workload", "arrivals", "users") != nil:
 		return "", errors.New("a closed loop has users instead of a rate (set users, or another workload.arrivals.process)")
 	case process != nil && process.Text == "all-at-once":

@@ -93,7 +93,8 @@ func (s SLO) Objective() (*report.SLO, error) {
 	for _, key := range slices.Sorted(maps.Keys(s.Limits)) {
 		o, err := report.ParseObjective(key)
 		if err != nil || s.Limits[key] < 0 {
-			return nil, fmt.Errorf("%s: %v is not allowed (want a metric and a statistic such as ttft_p95, and a limit of 0 or more)", key, s.Limits[key])
+			return nil, fmt.Errorf("%s: %v is not allowed (want a metric and a statistic such as ttft_p95, and a limit of 0 "+
+				"or more)", key, s.Limits[key])
 		}
 		o.Limit = s.Limits[key].Clock()
 		slo.Objectives = append(slo.Objectives, o)
@@ -109,7 +110,8 @@ func decodeLimit(d *yamldoc.Decoder, f yamldoc.Field, full string) (limit unit.D
 		case n.Kind == yamldoc.Text && ok && strings.HasSuffix(n.Text, "tok/s"):
 			return speed
 		case n.Kind == yamldoc.Number && n.Number > 0:
-			d.Fault(n.At, full, fmt.Sprintf("%s has no unit (want a time per token such as 200ms, or a speed such as 5tok/s)", yamldoc.Short(n.Text)), "")
+			d.Fault(n.At, full, fmt.Sprintf("%s has no unit (want a time per token such as 200ms, or a speed such as 5tok/s)",
+				yamldoc.Short(n.Text)), "")
 			return 0
 		}
 	}
@@ -139,7 +141,8 @@ func (s *SLO) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 		case sloTokenKey.MatchString(f.Name) || sloOtherKey.MatchString(f.Name):
 			s.Limits[f.Name] = decodeLimit(d, f, full)
 		default:
-			d.Fault(f.At, full, "unknown key (want a metric and a statistic, such as ttft_p95, or attainment or wait_probability)", yamldoc.DidYouMean(f.Name, sloKeys()))
+			d.Fault(f.At, full, "unknown key (want a metric and a statistic, such as ttft_p95, or attainment or "+
+				"wait_probability)", yamldoc.DidYouMean(f.Name, sloKeys()))
 		}
 	}
 }

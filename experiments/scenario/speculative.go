@@ -58,7 +58,8 @@ func (u engineResolver) speculative() error {
 		return s.Fault("engine.async_scheduling", "true is not possible with speculative decoding (want auto or false)")
 	}
 	e.AsyncScheduling = Off
-	u.Warn("speculative", "speculative decoding: acceptance is an assumption of the scenario, and the drafter's memory is not subtracted from the KV cache")
+	u.Warn("speculative", "speculative decoding: acceptance is an assumption of the scenario, and the drafter's memory "+
+		"is not subtracted from the KV cache")
 	match := 1.0
 	if p.Match != nil {
 		match = *p.Match

@@ -62,7 +62,8 @@ func (u trafficResolver) trafficSource() error {
 	if days := float64(spec.Requests) / spec.Rate() / clock.Day.Seconds(); len(spec.Arrivals) == 1 && spec.Rate() > 0 &&
 		spec.Duration == 0 && days > float64(maxDays) {
 		return s.Fault(s.FirstGiven("workload.arrivals.rate", "run.requests"),
-			"%d requests at %g per second take %s days (want at most %d: a higher rate, fewer requests, or a run.duration)", spec.Requests, spec.Rate(), layout.Digits(days), maxDays)
+			"%d requests at %g per second take %s days (want at most %d: a higher rate, fewer requests, or a run.duration)",
+			spec.Requests, spec.Rate(), layout.Digits(days), maxDays)
 	}
 	u.Traffic.Spec, u.Traffic.Closed = spec, spec.Closed()
 	u.Traffic.Requests, u.Traffic.Rate = spec.Requests, spec.Rate()

@@ -115,7 +115,8 @@ func (h *Hourly) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if n.Kind == yamldoc.List {
 		d.Value(n, key, &h.Values, `range:"[0,1000000]"`)
 		if k := len(n.Items); k != 24 && k != 168 {
-			d.Fault(n.At, key, fmt.Sprintf("%d values are not allowed (want 24 relative rates for the hours of a day, or 168 for a week)", k), "")
+			d.Fault(n.At, key, fmt.Sprintf("%d values are not allowed (want 24 relative rates for the hours of a day, or 168 "+
+				"for a week)", k), "")
 		}
 		return
 	}

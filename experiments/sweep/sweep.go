@@ -288,7 +288,8 @@ func (o Options) choose(ctx context.Context, base *scenario.Setup, p *plan) (sat
 	}
 	if found.load == 0 {
 		return found, yamldoc.Faults{{Where: "sweep", Problem: fmt.Sprintf(
-			"no request completes, however small the load (want requests that fit max_model_len, %d tokens, and a clients.timeout to suit)", optional.Value(base.Scenario.Engine.MaxModelLen))}}
+			"no request completes, however small the load (want requests that fit max_model_len, %d tokens, and a "+
+				"clients.timeout to suit)", optional.Value(base.Scenario.Engine.MaxModelLen))}}
 	}
 	if t := base.Scenario.Workload.Trace; t != nil && t.Statistics != nil && t.Statistics.RequestsPerS > 0 {
 		p.highest = maxSuperposed * t.Statistics.RequestsPerS

@@ -42,7 +42,8 @@ func Parts() []Part {
 			timer: func(t model.StepTimer) model.StepTimer { return unshared{t} }},
 		{Name: "decode attention p-norm", Without: "a sequence's own cost and the reading of its cache add up",
 			kernels: func(o *model.KernelOptions) { o.AdditiveDecode = true }},
-		{Name: "expert kernels apart", Without: "constants of tables that mix expert-parallel rows in (H100, H200), and no padding of tiles",
+		{Name: "expert kernels apart", Without: "constants of tables that mix expert-parallel rows in (H100, H200), and " +
+			"no padding of tiles",
 			gpu: mixedExperts},
 		{Name: "experts as served", Without: "the tables' Triton kernels for MXFP4 on Hopper, and their tiles on Blackwell",
 			kernels: func(o *model.KernelOptions) { o.Tables.MoE = true }},

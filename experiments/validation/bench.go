@@ -123,7 +123,8 @@ func (b *bench) row(id string, all map[string]json.RawMessage) (*Row, error) {
 		}
 	}
 	if row.TTFT.Mean == nil && row.TPOT.Mean == nil && row.E2E.Mean == nil {
-		return nil, fmt.Errorf("no mean_ttft_ms, mean_tpot_ms or mean_e2el_ms (want what vllm bench serve --save-result writes)")
+		return nil, fmt.Errorf("no mean_ttft_ms, mean_tpot_ms or mean_e2el_ms (want what vllm bench serve --save-result " +
+			"writes)")
 	}
 	return row, nil
 }
@@ -207,7 +208,8 @@ func (b *bench) traffic(c *Case, s *scenario.Scenario, fill func(string, string,
 		case len(lens) > 1:
 			fill(l.key, "%s", quantiles(lens))
 		case l.mean == nil || *l.mean < 1:
-			return fmt.Errorf("completed, total_input_tokens and total_output_tokens do not tell the lengths (want them, or workload.input and workload.output in the scenario)")
+			return fmt.Errorf("completed, total_input_tokens and total_output_tokens do not tell the lengths (want them, or " +
+				"workload.input and workload.output in the scenario)")
 		default:
 			fill(l.key, "{distribution: fixed, value: %.0f}", *l.mean)
 			c.note("%s lengths are all taken as the mean; --save-detailed records them",

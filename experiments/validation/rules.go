@@ -23,19 +23,30 @@ func Rules() []Rule {
 		{"version", "a run without an engine version is taken for the last vLLM without asynchronous scheduling, " +
 			olderVersion +
 			"; the runs of inference-sim/training, of February 2026, for vllm-0.15, which the same group's dated runs carry; " +
-			"those on Blackwell and of gpt-oss, whose published launch scripts ask for asynchronous scheduling and fused all-reduces, for " + recipeVersion + ", where both are the default"},
-		{"kv_dtype", "aiconfigurator's runs of vLLM with quantised weights hold KV in 16 bits on Hopper and in fp8 on Blackwell, whatever the label, as their times per token and their queues show"},
-		{"sampling", "inference-perf leaves sampling to vLLM, which takes top-p from the model's generation_config: on for " + strings.Join(topPModels, ", ") +
-			"; other clients ask for temperature 0, which is greedy"},
-		{"retokenised", "inference-perf's random text has 5 % more tokens than asked for, with a spread of 2 % to either side; the engine produced the nominal number of answer tokens"},
-		{"prompts", "the runs of inference-perf with shared prefixes cycle through 100 prompts, ten groups of ten, with prefix caching on"},
-		{"limits", "runs of inference-perf without max_num_seqs had 128, without max_num_batched_tokens 2048; anything else left open is the engine's default"},
-		{"cold_start", fmt.Sprintf("a mixture of experts in 16 bits compiles its Triton kernels when a fresh process meets its first prompts: the first %d iterations with prefill of an inference-perf run last %g s longer",
+			"those on Blackwell and of gpt-oss, whose published launch scripts ask for asynchronous scheduling and fused " +
+			"all-reduces, for " + recipeVersion + ", where both are the default"},
+		{"kv_dtype", "aiconfigurator's runs of vLLM with quantised weights hold KV in 16 bits on Hopper and in fp8 on " +
+			"Blackwell, whatever the label, as their times per token and their queues show"},
+		{"sampling",
+			"inference-perf leaves sampling to vLLM, which takes top-p from the model's generation_config: on for " + strings.Join(topPModels, ", ") +
+				"; other clients ask for temperature 0, which is greedy"},
+		{"retokenised", "inference-perf's random text has 5 % more tokens than asked for, with a spread of 2 % to either " +
+			"side; the engine produced the nominal number of answer tokens"},
+		{"prompts", "the runs of inference-perf with shared prefixes cycle through 100 prompts, ten groups of ten, with " +
+			"prefix caching on"},
+		{"limits", "runs of inference-perf without max_num_seqs had 128, without max_num_batched_tokens 2048; anything " +
+			"else left open is the engine's default"},
+		{"cold_start", fmt.Sprintf("a mixture of experts in 16 bits compiles its Triton kernels when a fresh process "+
+			"meets its first prompts: the first %d iterations with prefill of an inference-perf run last %g s longer",
 			coldSteps, coldSeconds)},
-		{"queue_clock", "in runs of LLMServingSim the time to first token counts from the engine's queue: no front end, no streaming delay, and requests arrive when they were queued"},
-		{"workstation", "the RTX PRO 6000 of LLMServingSim's runs is the workstation edition, in a machine that moves 16 GB/s between two"},
-		{"one_rank", "attention-data-parallel ranks are alike: one is simulated, with every n-th request, and its throughput counts n times"},
-		{"chunks", "where the mean time between chunks is several times that per token, the stream carries several tokens a chunk (SGLang's stream_interval), and times between chunks are not compared"},
+		{"queue_clock", "in runs of LLMServingSim the time to first token counts from the engine's queue: no front end, " +
+			"no streaming delay, and requests arrive when they were queued"},
+		{"workstation",
+			"the RTX PRO 6000 of LLMServingSim's runs is the workstation edition, in a machine that moves 16 GB/s between two"},
+		{"one_rank", "attention-data-parallel ranks are alike: one is simulated, with every n-th request, and its " +
+			"throughput counts n times"},
+		{"chunks", "where the mean time between chunks is several times that per token, the stream carries several tokens " +
+			"a chunk (SGLang's stream_interval), and times between chunks are not compared"},
 		{"e2e", "where only TTFT and TPOT were published, the measured end-to-end latency is TTFT + TPOT · (output tokens " +
 			"- 1), of the means"},
 		{"offload", "offloading of KV to host memory is not simulated"},

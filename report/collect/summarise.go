@@ -337,7 +337,8 @@ func (c summariser) warn(s *report.Summary, w *window) {
 	}
 	switch {
 	case w.growth != nil:
-		s.AddWarning("not_stationary", fmt.Sprintf("overload: the system fills up by %s requests/s, so latencies depend on how long it runs", layout.Significant(*w.growth, 3)))
+		s.AddWarning("not_stationary", fmt.Sprintf("overload: the system fills up by %s requests/s, so latencies depend "+
+			"on how long it runs", layout.Significant(*w.growth, 3)))
 	case w.stationary != nil && !*w.stationary:
 		s.AddWarning("not_stationary", "the system had not settled after half the run: make it longer")
 	}
@@ -350,7 +351,8 @@ func (c summariser) warn(s *report.Summary, w *window) {
 			s.Requests.Offered))
 	}
 	if n := s.Requests.RejectedBusy; n > 0 {
-		s.AddWarning("rejected_busy", fmt.Sprintf("%d of %d requests were rejected: the limits of the queue were reached", n, s.Requests.Offered))
+		s.AddWarning("rejected_busy", fmt.Sprintf("%d of %d requests were rejected: the limits of the queue were reached", n,
+			s.Requests.Offered))
 	}
 	if n := s.Requests.TimedOut; n > 0 {
 		s.AddWarning("timed_out", fmt.Sprintf("%d of %d requests timed out", n, s.Requests.Offered))
@@ -358,9 +360,11 @@ func (c summariser) warn(s *report.Summary, w *window) {
 	switch g := &s.Goodput; {
 	case g.SLO == nil || g.Attainment == nil || s.Latency.WithFailures.Failures == 0:
 	case g.Met == nil:
-		s.AddWarning("slo_undecided", fmt.Sprintf("whether the SLO is met depends on requests that were still in the system at the end (%d in all)", s.Requests.InSystemAtEnd))
+		s.AddWarning("slo_undecided", fmt.Sprintf("whether the SLO is met depends on requests that were still in the "+
+			"system at the end (%d in all)", s.Requests.InSystemAtEnd))
 	case !*g.Met:
-		s.AddWarning("slo_failures", fmt.Sprintf("the SLO counts the %d requests of the window that did not complete as infinitely slow", s.Latency.WithFailures.Failures))
+		s.AddWarning("slo_failures", fmt.Sprintf("the SLO counts the %d requests of the window that did not complete as "+
+			"infinitely slow", s.Latency.WithFailures.Failures))
 	}
 	if c.folded {
 		s.AddWarning("sketched", fmt.Sprintf("percentiles of more than %d requests are within 1/256 of their value",

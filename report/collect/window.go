@@ -83,7 +83,8 @@ func judgeLength(s *report.Summary, w *window) {
 	w.stationary, w.growth = nil, nil
 	s.Window.Stationary, s.Window.GrowthRequestsPerS = nil, nil
 	s.AddWarning("window_short", fmt.Sprintf(
-		"the window is only %.2g times as long as a request takes (want a run of %d times or more): the system is still filling up, and throughput is understated", s.Residences(), report.MinResidences))
+		"the window is only %.2g times as long as a request takes (want a run of %d times or more): the system is still "+
+			"filling up, and throughput is understated", s.Residences(), report.MinResidences))
 }
 
 // A system that starts empty is full after so many times what a request takes. A queue needs so many

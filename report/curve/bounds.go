@@ -128,6 +128,7 @@ func (b *Bounds) text(over string) string {
 	if *b.ThinkS >= .01*b.DemandS { // or it is rounding, of users who do not think
 		think = " and users think for " + layout.Seconds(*b.ThinkS)
 	}
-	return fmt.Sprintf("at most %s output tokens/s; requests take %s or more%s, so that throughput can follow the number of users up to N* = %s and no further",
+	return fmt.Sprintf("at most %s output tokens/s; requests take %s or more%s, so that throughput can follow the "+
+		"number of users up to N* = %s and no further",
 		layout.Digits(b.MaxOutputTokensPerS), layout.Seconds(b.DemandS), think, layout.Digits(b.Value))
 }

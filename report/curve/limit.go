@@ -61,7 +61,8 @@ func (a *analysis) tooFew() *Limit {
 		return nil
 	}
 	return &Limit{Resource: "users", Value: last.value, Evidence: fmt.Sprintf(
-		"throughput still rises with every user, and requests wait for nothing; of %s users %s have a request in the system, the others think", axisValue(last.value), layout.Digits(in))}
+		"throughput still rises with every user, and requests wait for nothing; of %s users %s have a request in the "+
+			"system, the others think", axisValue(last.value), layout.Digits(in))}
 }
 
 // binds is the resource that requests wait for most, if it binds at all, and why it is said to. Where a large part of

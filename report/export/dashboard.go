@@ -20,7 +20,9 @@ const selector = `{model_name="$model_name",engine=~"$engine"}`
 func quantiles(name string) [][2]string {
 	var list [][2]string
 	for _, q := range [...]struct{ q, name string }{{"0.99", "p99"}, {"0.95", "p95"}, {"0.9", "p90"}, {"0.5", "p50"}} {
-		list = append(list, [2]string{fmt.Sprintf("histogram_quantile(%s, sum by (le) (rate(%s_bucket%s[$__rate_interval])))", q.q, name, selector), q.name})
+		list = append(list,
+			[2]string{fmt.Sprintf("histogram_quantile(%s, sum by (le) (rate(%s_bucket%s[$__rate_interval])))", q.q, name,
+				selector), q.name})
 	}
 	mean := fmt.Sprintf("sum(rate(%s_sum%[2]s[$__rate_interval])) / sum(rate(%[1]s_count%[2]s[$__rate_interval]))",
 		name, selector)
@@ -57,7 +59,8 @@ func (m *Metrics) panels() []panel {
 				"{{finished_reason}}"},
 		}},
 		{"Prefix cache hits", "Part of the prompts' tokens that the cache had.", "percentunit", [][2]string{
-			{fmt.Sprintf("sum(rate(vllm:prefix_cache_hits_total%s[$__rate_interval])) / sum(rate(vllm:prefix_cache_queries_total%[1]s[$__rate_interval]))", selector), "hits"},
+			{fmt.Sprintf("sum(rate(vllm:prefix_cache_hits_total%s[$__rate_interval])) / "+
+				"sum(rate(vllm:prefix_cache_queries_total%[1]s[$__rate_interval]))", selector), "hits"},
 		}},
 		{"Prefill and decode time", "Means of the requests that ended.", "s", [][2]string{
 			quantiles("vllm:request_prefill_time_seconds")[4], quantiles("vllm:request_decode_time_seconds")[4],

@@ -26,7 +26,8 @@ func (x *Result) Account(f *trace.File) {
 		x.warning("timeless", "The trace has lengths but no times: a replay needs a rate, and gets Poisson arrivals.")
 	}
 	if n := x.Rows.Dropped[trace.ZeroOut]; n > 0 {
-		x.warning("failures", "%d rows (%s) have no answer and are left out: requests that failed, or faults of the recording.", n, layout.Percent(float64(n)/float64(x.Rows.Rows)))
+		x.warning("failures", "%d rows (%s) have no answer and are left out: requests that failed, or faults of the "+
+			"recording.", n, layout.Percent(float64(n)/float64(x.Rows.Rows)))
 	}
 	if n := x.Rows.Noted[trace.Total]; n > 0 {
 		x.warning("total", "The total of %d rows is not the sum of its parts; the parts are trusted.", n)
@@ -47,7 +48,8 @@ func (x *Result) warn() {
 		x.warning("few_rows", "%d requests are too few to tell much from (want %d or more).", x.Requests, few)
 	}
 	if t := x.Arrivals.TogetherS; t != nil {
-		x.warning("coarse_clock", "The recording clock ticks every %s: shorter windows show the clock, not the traffic. A replay spreads the rows over their ticks.", layout.Seconds(*t))
+		x.warning("coarse_clock", "The recording clock ticks every %s: shorter windows show the clock, not the traffic. A "+
+			"replay spreads the rows over their ticks.", layout.Seconds(*t))
 	}
 	const cap = 0.01
 	for _, l := range []struct {
@@ -62,7 +64,8 @@ func (x *Result) warn() {
 	d := x.Arrivals.Dispersion
 	if short, long := d[0].Index, d[len(d)-1].Index; short != nil && long != nil && *long > 2 && *long > 2**short &&
 		x.Arrivals.TogetherS == nil {
-		x.warning("wandering_rate", "Counts vary %s times as much as Poisson's over %s, %s times over %s: the rate wanders. Independent gaps of the same law would understate queues.",
+		x.warning("wandering_rate", "Counts vary %s times as much as Poisson's over %s, %s times over %s: the rate "+
+			"wanders. Independent gaps of the same law would understate queues.",
 			layout.Digits(*long), layout.Seconds(d[len(d)-1].WindowS), layout.Digits(*short),
 			layout.Seconds(d[0].WindowS))
 	}
@@ -133,7 +136,8 @@ func (x *Result) writeRest(t *layout.Text) {
 		t.Line("sessions", text)
 	}
 	if p := x.Prefix; p != nil {
-		t.Line("prefixes", fmt.Sprintf("%s of the blocks and %s of the tokens of prompts were there before (%s of the blocks in the last quarter of the time): %d blocks of %d tokens, %d different",
+		t.Line("prefixes", fmt.Sprintf("%s of the blocks and %s of the tokens of prompts were there before (%s of the "+
+			"blocks in the last quarter of the time): %d blocks of %d tokens, %d different",
 			perCent(p.HitBlocks), perCent(p.HitTokens), perCent(p.WarmHitBlocks), p.Accesses, p.BlockTokens, p.Unique))
 		var points []string
 		for _, l := range p.LRU {

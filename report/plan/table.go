@@ -199,7 +199,9 @@ func (p *Result) ranking(t *layout.Text) {
 	}
 	t.Table(rows, 1, 2)
 	t.Space()
-	note := "$/M: per million output tokens in the peak hour; req/s: what one replica carries; SLO: the part used of the limit that is nearest. * no candidate is both cheaper and faster (Pareto set). Costs of one group overlap. “?” marks an assumed error: no measured run stands behind the step times."
+	note := "$/M: per million output tokens in the peak hour; req/s: what one replica carries; SLO: the part used of " +
+		"the limit that is nearest. * no candidate is both cheaper and faster (Pareto set). Costs of one group overlap. " +
+		"“?” marks an assumed error: no measured run stands behind the step times."
 	if hidden > 0 {
 		note = fmt.Sprintf("%d more candidates, dearer and slower or of a GPU listed, are hidden. ", hidden) + note
 	}
@@ -216,7 +218,8 @@ func (p *Result) bestLines(t *layout.Text) {
 	t.Line("each replica", p.replicaText(b))
 	t.Line("cost", b.costText())
 	if b.USDPerMonthRange != nil && b.USDPerMonthRange[0] < b.USDPerMonthRange[1] {
-		t.Line("uncertainty", fmt.Sprintf("%s to %s a month within the error of the step model and the width of the search", layout.Dollars(b.USDPerMonthRange[0]), layout.Dollars(b.USDPerMonthRange[1])))
+		t.Line("uncertainty", fmt.Sprintf("%s to %s a month within the error of the step model and the width of the search",
+			layout.Dollars(b.USDPerMonthRange[0]), layout.Dollars(b.USDPerMonthRange[1])))
 	}
 	t.Line("error", b.errorText())
 	for _, h := range b.Headroom {
@@ -288,7 +291,8 @@ func (c *Candidate) costText() string {
 	if c.USDPerHour == nil {
 		return "price unknown: set plan.prices"
 	}
-	text := fmt.Sprintf("%s/h for %d × %s (%s); per million output tokens %s at capacity, %s at the peak, %s at the mean load, idle hours paid",
+	text := fmt.Sprintf("%s/h for %d × %s (%s); per million output tokens %s at capacity, %s at the peak, %s at the "+
+		"mean load, idle hours paid",
 		layout.Dollars(*c.USDPerHour), c.GPUs, layout.Dollars(*c.USDPerGPUHour), c.PriceSource,
 		layout.Price(c.PerMillion.AtCapacity), layout.Price(c.PerMillion.AtPlan), layout.Price(c.PerMillion.AtLoad))
 	if c.PerMillion.Good != nil {
@@ -333,7 +337,8 @@ func (a *Autoscaling) text() string {
 	for _, n := range a.ReplicasByHour {
 		least = min(least, n)
 	}
-	text := fmt.Sprintf("the peak is %s times the mean; %d to %d replicas by the hour, %s on average with starts of %s s; standing ones are idle %s of their time",
+	text := fmt.Sprintf("the peak is %s times the mean; %d to %d replicas by the hour, %s on average with starts of %s "+
+		"s; standing ones are idle %s of their time",
 		layout.Digits(a.PeakToMean), least, a.Static, layout.Digits(a.ReplicaHours()), layout.Digits(a.StartUpS),
 		layout.Percent(a.PaidIdle))
 	if a.USDPerMonth != nil {
@@ -344,7 +349,8 @@ func (a *Autoscaling) text() string {
 }
 
 func (o *OnPremCost) text() string {
-	text := fmt.Sprintf("%s to buy, %s a month for power and staff, %s a month with the write-off over %s years (%s per GPU and hour), rented %s",
+	text := fmt.Sprintf("%s to buy, %s a month for power and staff, %s a month with the write-off over %s years (%s "+
+		"per GPU and hour), rented %s",
 		layout.Dollars(o.CapexUSD), layout.Dollars(o.OpexUSDPerMonth), layout.Dollars(o.USDPerMonth),
 		layout.Digits(o.LifeYears), layout.Dollars(o.USDPerGPUHour), layout.Dollars(o.CloudUSDPerMonth))
 	switch {

@@ -53,10 +53,12 @@ func SelectedRuns(c *curve.Curve) []NamedRun {
 // Latencies are the distributions of TTFT, TPOT and end-to-end latency of runs, with the limits of the objective. Of
 // runs without details they are drawn through the percentiles that every summary has.
 func Latencies(runs []NamedRun) *chart.Lines {
-	note := "Completed requests that arrived in the window. Points lie at the edges of bins at most 3 % wide; the percentiles in tables are exact."
+	note := "Completed requests that arrived in the window. Points lie at the edges of bins at most 3 % wide; the " +
+		"percentiles in tables are exact."
 	exact := !slices.ContainsFunc(runs, func(r NamedRun) bool { return r.Detail == nil })
 	if !exact {
-		note = "Completed requests that arrived in the window. The points are p50, p90, p95, p99, p99.9 and the maximum, as far as there are requests enough to know them; what lies between is not kept."
+		note = "Completed requests that arrived in the window. The points are p50, p90, p95, p99, p99.9 and the maximum, " +
+			"as far as there are requests enough to know them; what lies between is not kept."
 		if slices.ContainsFunc(runs, func(r NamedRun) bool { return r.Replications != nil }) {
 			note += " Of several runs the percentiles are means."
 		}
@@ -242,7 +244,8 @@ func gapsTitle(runs []NamedRun) string {
 	if !known || !ok || half <= 0 {
 		return "Gaps between output tokens"
 	}
-	text := fmt.Sprintf("Half of the gaps between tokens are within %s; one in a hundred is longer than %s, %s times that", duration(half, 2), duration(tail, 2), sig(tail/half, 2))
+	text := fmt.Sprintf("Half of the gaps between tokens are within %s; one in a hundred is longer than %s, %s " +
+		"times that", duration(half, 2), duration(tail, 2), sig(tail/half, 2))
 	if tail < 1.5*half {
 		text = fmt.Sprintf("Tokens arrive evenly: half of the gaps between tokens are within %s, 99 %% within %s",
 			duration(half, 2), duration(tail, 2))

@@ -143,7 +143,8 @@ func (v *sweep) notes() []string {
 	var notes []string
 	if slices.ContainsFunc(v.points, func(p point) bool { return !p.steady }) {
 		if v.open() {
-			notes = append(notes, "Hollow points, dotted lines: no steady state. The queue grows, and latency with it, for as long as the run lasts.")
+			notes = append(notes,
+				"Hollow points, dotted lines: no steady state. The queue grows, and latency with it, for as long as the run lasts.")
 		} else {
 			notes = append(notes, "Hollow points, dotted lines: the run had not settled.")
 		}

@@ -69,9 +69,11 @@ func (v *Variant) gap(base, variant []*report.Summary) Criterion {
 	switch {
 	case before < least && after < least:
 		c.Verdict = NotDistinguishable
-		c.Reason = fmt.Sprintf("there is no backlog: requests wait for seats, KV blocks or tokens %s of the time, with the variant %s", layout.Percent(before), layout.Percent(after))
+		c.Reason = fmt.Sprintf("there is no backlog: requests wait for seats, KV blocks or tokens %s of the time, with "+
+			"the variant %s", layout.Percent(before), layout.Percent(after))
 	case after < least && len(base) > 1:
-		c.Verdict, c.Reason = Pass, fmt.Sprintf("the backlog is gone: requests wait for seats, KV blocks or tokens %s of the time, before %s", layout.Percent(after), layout.Percent(before))
+		c.Verdict, c.Reason = Pass, fmt.Sprintf("the backlog is gone: requests wait for seats, KV blocks or tokens %s of "+
+			"the time, before %s", layout.Percent(after), layout.Percent(before))
 	case x.Verdict == NotRelevant:
 		c.Verdict = NotDistinguishable
 	}

@@ -75,7 +75,8 @@ func (p *Speculative) validate(c *Config) error {
 		want(a >= 0 && a <= 1, "acceptance: %v is not a probability", a)
 	}
 	want(p.Match >= 0 && p.Match <= 1, "match: %v is not a probability", p.Match)
-	want(!c.AsyncScheduling, "async_scheduling: the next iteration cannot be composed before it is known which drafts are accepted (turn it off)")
+	want(!c.AsyncScheduling,
+		"async_scheduling: the next iteration cannot be composed before it is known which drafts are accepted (turn it off)")
 	want(c.HostBlocks == 0, "swap space: sequences with drafts are computed again, not swapped")
 	want(!c.Radix, "radix: a radix cache does not go with drafts")
 	want(!c.Contiguous, "contiguous KV: it has no slots for drafts")

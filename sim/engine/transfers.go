@@ -241,7 +241,8 @@ func (w *Transfers) Check(at clock.Time) error {
 	}
 	for l, u := range w.Use(at) {
 		if u.Sent != u.Received+u.Dropped+u.Underway {
-			return fmt.Errorf("sim: broken invariant at %v: link %d was sent %d bytes, of which %d were received and %d dropped, and %d are on their way",
+			return fmt.Errorf("sim: broken invariant at %v: link %d was sent %d bytes, of which %d were received and %d "+
+				"dropped, and %d are on their way",
 				at, l, u.Sent, u.Received, u.Dropped, u.Underway)
 		}
 	}

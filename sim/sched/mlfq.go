@@ -69,7 +69,8 @@ func (p *MLFQ) Validate(l Limits) error {
 		faults = append(faults, errors.New("policy mlfq: its levels are the order; the queue itself is first in, first out"))
 	}
 	if p.Quantum < 1 || p.Ratio < 1 || p.Levels < 1 {
-		faults = append(faults, fmt.Errorf("mlfq: quantum %d, ratio %d, levels %d are not allowed (want 1 or more of each)", p.Quantum, p.Ratio, p.Levels))
+		faults = append(faults, fmt.Errorf("mlfq: quantum %d, ratio %d, levels %d are not allowed (want 1 or more of each)",
+			p.Quantum, p.Ratio, p.Levels))
 	}
 	if p.Starvation < 0 || p.Batch < 0 {
 		faults = append(faults, errors.New("mlfq: the starvation time or the batch is negative"))

@@ -39,7 +39,8 @@ func (p *Preemptive) Validate(l Limits) error {
 	case l.Contiguous:
 		return errors.New("policy preemptive: it does not support a contiguous pool")
 	case p.Victim != LeastUrgent:
-		return errors.New("policy preemptive: the least urgent gives way, also to running sequences that grow (want that victim)")
+		return errors.New("policy preemptive: the least urgent gives way, also to running sequences that grow (want that " +
+			"victim)")
 	case p.Threshold < 0:
 		return fmt.Errorf("preemption threshold: %d is negative", p.Threshold)
 	}

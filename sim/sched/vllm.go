@@ -32,14 +32,16 @@ var _ Scheduler = (*VLLM)(nil)
 func (p *VLLM) Validate(l Limits) error {
 	switch {
 	case p.DisableChunkedPrefill && l.MaxNumBatchedTokens < int(l.MaxModelLen):
-		return fmt.Errorf("max_num_batched_tokens: %d is less than max_model_len %d, which chunked prefill off does not allow",
+		return fmt.Errorf("max_num_batched_tokens: %d is less than max_model_len %d, which chunked prefill off does " +
+			"not allow",
 			l.MaxNumBatchedTokens, l.MaxModelLen)
 	case l.Contiguous && p.Admission != FullLength:
 		return errors.New("policy vllm: sequences grow block by block, which a contiguous pool does not allow")
 	case l.Speculative && p.Admission == FullLength:
 		return errors.New("policy vllm: room for the full length of requests does not go with drafts, which need more")
 	case l.Connector && p.Admission == FullLength:
-		return errors.New("policy vllm: room for the full length of requests does not go with KV that is loaded, which takes room for the tokens known")
+		return errors.New("policy vllm: room for the full length of requests does not go with KV that is loaded, which " +
+			"takes room for the tokens known")
 	case p.Swap && l.HostBlocks == 0:
 		return errors.New("preemption: swap needs swap space in host memory, which has none")
 	case p.Swap && l.PrefixCaching:

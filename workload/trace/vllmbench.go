@@ -7,7 +7,8 @@ import "fmt"
 // failed.
 func vllmBenchFormat() format {
 	return format{
-		Format:   Format{"vllm-bench", "JSON: input_lens, output_lens and optionally start_times (s), errors, of `vllm bench serve --save-detailed`", "https://docs.vllm.ai/en/latest/cli/bench/serve"},
+		Format: Format{"vllm-bench", "JSON: input_lens, output_lens and optionally start_times (s), errors, of `vllm " +
+			"bench serve --save-detailed`", "https://docs.vllm.ai/en/latest/cli/bench/serve"},
 		need:     [][]string{{"input_lens", "output_lens"}, {"total_input_tokens", "total_output_tokens", "completed"}},
 		absolute: true,
 		failures: true,

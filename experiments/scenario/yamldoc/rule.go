@@ -29,8 +29,8 @@ func (rules Rules[Options]) Find(name string) (rule Rule[Options], ok bool) {
 	return rules[i], true
 }
 
-// Choose sets options to those of the rule of a name and returns them, for [Extended]. It returns nil if there is no such
-// rule.
+// Choose sets options to those of the rule of a name and returns them, for [Extended]. It returns nil if there is no
+// such rule.
 func (rules Rules[Options]) Choose(name string, options *Options) any {
 	rule, ok := rules.Find(name)
 	if !ok {

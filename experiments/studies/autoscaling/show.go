@@ -65,7 +65,8 @@ func (r *results) rows(b *strings.Builder, heads ...string) {
 
 // table writes a day as Markdown.
 func (x *study) table(b *strings.Builder, r *results) {
-	fmt.Fprintf(b, "\n## %s\n\nThe busiest hour has %.2f times the mean load. The SLO needs %d replicas at the mean rate and %d at the rate of the busiest hour. Means over %d seeds.\n\n",
+	fmt.Fprintf(b, "\n## %s\n\nThe busiest hour has %.2f times the mean load. The SLO needs %d replicas at the mean "+
+		"rate and %d at the rate of the busiest hour. Means over %d seeds.\n\n",
 		r.day, peakOf(r.day), x.mean[r.day], x.peak[r.day], len(seeds))
 	r.rows(b, "Fleet")
 }
@@ -111,7 +112,8 @@ func costs(all []results) *plot.Figure {
 // costTitle returns the title of the picture: the savings, and the cost of a bad metric.
 func costTitle(r *results) string {
 	saved := 1 - mean(r.of(kedaConcurrent), paid)/mean(r.of(forPeak), paid)
-	return fmt.Sprintf("Scaling by requests in the system saves %.0f %% of the GPU hours; by queue length, %.0f %% of the requests are bad",
+	return fmt.Sprintf("Scaling by requests in the system saves %.0f %% of the GPU hours; by queue length, %.0f %% of "+
+		"the requests are bad",
 		100*saved, 100*(1-mean(r.of(kedaWaiting), attainment)))
 }
 

@@ -47,7 +47,8 @@ func run(ctx context.Context, out string) error {
 		return err
 	}
 	for i, p := range list {
-		fmt.Fprintf(&results.Text, "\n## %s\n\n| candidate | $/month | requests/s per replica | SLO used |\n|---|---:|---:|---:|\n", names[i])
+		fmt.Fprintf(&results.Text,
+			"\n## %s\n\n| candidate | $/month | requests/s per replica | SLO used |\n|---|---:|---:|---:|\n", names[i])
 		for _, c := range p.Candidates {
 			fmt.Fprintf(&results.Text, "| %s | %.0f | %.3g | %.0f %% |\n", c.Name, *c.USDPerMonth,
 				c.Capacity.PassesRequestsPerS, 100*c.AtPlan.SLOUse)

@@ -16,7 +16,8 @@ import (
 )
 
 func main() {
-	grid := flag.String("search", "", "try all traffics of this `cliff`'s grid, and show those closest to the published numbers")
+	grid := flag.String("search", "",
+		"try all traffics of this `cliff`'s grid, and show those closest to the published numbers")
 	paper.Main(func(ctx context.Context, out string) error { return run(ctx, out, *grid) })
 }
 

@@ -215,7 +215,8 @@ func number(v float64) string {
 // rules compares the rule of thumb with the simulation.
 func (f *findings) rules(b *strings.Builder) {
 	rule, seen := predicted(f.base, f.controls[0], after)
-	fmt.Fprintf(b, "\nAt %d users the base computes %s tokens per token of completed output, and the control %s. The rule X = X₀/(1+p/o+w) predicts %.0f %% of the control's throughput; the simulation gives %.0f %%.\n",
+	fmt.Fprintf(b, "\nAt %d users the base computes %s tokens per token of completed output, and the control %s. The "+
+		"rule X = X₀/(1+p/o+w) predicts %.0f %% of the control's throughput; the simulation gives %.0f %%.\n",
 		after, number(f.base.mean(after, perResult)), number(f.controls[0].mean(after, perResult)), 100*rule, 100*seen)
 }
 
@@ -263,7 +264,8 @@ func (f *findings) fall() int {
 
 // variances writes with which constants throughput still falls.
 func (f *findings) variances(b *strings.Builder) {
-	fmt.Fprintf(b, "\n**Throughput falls from %d to %d users with %d of %d sets of constants**\n\n| constants | %d users | %d users | difference | falls |\n|---|---:|---:|---:|---|\n",
+	fmt.Fprintf(b, "\n**Throughput falls from %d to %d users with %d of %d sets of constants**\n\n| constants | %d "+
+		"users | %d users | difference | falls |\n|---|---:|---:|---:|---|\n",
 		before, after, f.fall(), len(f.varied), before, after)
 	for _, r := range f.varied {
 		d := r.change(before, after)
@@ -301,7 +303,8 @@ func (f *findings) picture() *plot.Figure {
 		}
 		main.Lines = append(main.Lines, q)
 		if f.scaled() != 1 {
-			o.Notes = append(o.Notes, fmt.Sprintf("The published numbers are divided by %.3g: only the shape is compared.", f.scaled()))
+			o.Notes = append(o.Notes, fmt.Sprintf("The published numbers are divided by %.3g: only the shape is compared.",
+				f.scaled()))
 		}
 	}
 	o.Panels = append(o.Panels, main)

@@ -10,7 +10,8 @@ import (
 
 // table writes a traffic's results as Markdown.
 func (t *traffic) table(b *strings.Builder) {
-	fmt.Fprintf(b, "\n## %s\n\nRequests per second: a rate that meets the objective, a rate that misses it, and the limit that is missed.\n\n| GPUs |", t.scenario.Name)
+	fmt.Fprintf(b, "\n## %s\n\nRequests per second: a rate that meets the objective, a rate that misses it, and the "+
+		"limit that is missed.\n\n| GPUs |", t.scenario.Name)
 	for _, o := range objectives {
 		fmt.Fprintf(b, " %s | missed |", o.name)
 	}
@@ -35,8 +36,9 @@ func rate(v *float64) string {
 // picture shows the capacities of all traffics.
 func picture(list []*traffic) *plot.Figure {
 	c := plot.Comparison{
-		Title:   title(list),
-		Caption: "llama-3.1-8b on four h100-sxm; requests per second at which 90 % get a first token within 2 s and meet the TPOT limit",
+		Title: title(list),
+		Caption: "llama-3.1-8b on four h100-sxm; requests per second at which 90 % get a first token within 2 s and meet " +
+			"the TPOT limit",
 	}
 	for _, o := range objectives {
 		c.Loads = append(c.Loads, o.name)

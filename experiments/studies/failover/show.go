@@ -51,7 +51,8 @@ func tails(runs []*course) string {
 
 // tables writes the results for one of four replicas.
 func (x *study) tables(b *strings.Builder, runs [][][]*course) {
-	fmt.Fprintf(b, "\n## One of four is lost\n\nFour replicas saturate at %s requests/s; loads are fractions of this rate. One replica is lost at %.0f s. If it must start again, it is back %.0f s later. Means over %d seeds.\n",
+	fmt.Fprintf(b, "\n## One of four is lost\n\nFour replicas saturate at %s requests/s; loads are fractions of this "+
+		"rate. One replica is lost at %.0f s. If it must start again, it is back %.0f s later. Means over %d seeds.\n",
 		layout.Digits(4*x.saturation), lost, outage, len(seeds))
 	for _, c := range []cell{
 		{"Time after the loss until 95 % of the requests get a first token within 2 s again, and until the end",
@@ -85,7 +86,9 @@ func (x *study) tables(b *strings.Builder, runs [][][]*course) {
 
 // sizeTable writes the load that n replicas can have.
 func sizeTable(b *strings.Builder, good [][][]float64) {
-	b.WriteString("\n## The load that n replicas can have if one is lost\n\nThe highest load, in steps of 0.05, at which 95 % of the requests in the last two minutes of the outage get a first token within 2 s, for every seed.\n\n| replicas | load | (n − 1)/n |\n|---:|---:|---:|\n")
+	b.WriteString("\n## The load that n replicas can have if one is lost\n\nThe highest load, in steps of 0.05, at " +
+		"which 95 % of the requests in the last two minutes of the outage get a first token within 2 s, for every seed.\n" +
+		"\n| replicas | load | (n − 1)/n |\n|---:|---:|---:|\n")
 	for i, n := range sizes {
 		fmt.Fprintf(b, "| %d | %.2f | %.3f |\n", n, survived(tried(n), good[i]), float64(n-1)/float64(n))
 	}
@@ -150,7 +153,8 @@ func recovery(runs [][][]*course) *chart.Lines {
 		return p
 	}
 	return &chart.Lines{
-		Title:   fmt.Sprintf("One of four replicas is lost at %.0f %% load: with patient clients the fleet recovers, with retries it never does", 100*high),
+		Title: fmt.Sprintf("One of four replicas is lost at %.0f %% load: with patient clients the fleet recovers, with "+
+			"retries it never does", 100*high),
 		Caption: "llama-3.1-8b on l40s, chat; seed " + fmt.Sprint(seeds[0]),
 		Panels: []chart.Panel{
 			panel(fmt.Sprintf("A crash at %.0f %% of the capacity of four", 100*high), high,
@@ -185,7 +189,8 @@ func caches(talks [][]*course) *chart.Lines {
 		return mean(talks[0], func(c *course) float64 { return c.missed(spans[k].from, spans[k].to) })
 	}
 	return &chart.Lines{
-		Title:   fmt.Sprintf("Losing one of four caches: %.1f times as many prompt tokens are computed, and %.1f times when it is back, cold", at(1)/at(0), at(2)/at(0)),
+		Title: fmt.Sprintf("Losing one of four caches: %.1f times as many prompt tokens are computed, and %.1f times "+
+			"when it is back, cold", at(1)/at(0), at(2)/at(0)),
 		Caption: "llama-3.1-8b on l40s, conversations of eight turns on average; seed " + fmt.Sprint(seeds[0]),
 		Panels:  []chart.Panel{p},
 	}

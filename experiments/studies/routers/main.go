@@ -17,7 +17,8 @@ import (
 )
 
 func main() {
-	trace := flag.String("trace", "", "`file` with Mooncake's conversation trace; without it, the recorded hour is left out")
+	trace := flag.String("trace", "",
+		"`file` with Mooncake's conversation trace; without it, the recorded hour is left out")
 	paper.Main(func(ctx context.Context, out string) error { return run(ctx, out, *trace) })
 }
 

@@ -16,8 +16,9 @@ const tooLate = 100e3
 func (c *contest) picture() *plot.Figure {
 	d := c.scenario
 	f := plot.Comparison{
-		Title:   c.finding(),
-		Caption: fmt.Sprintf("%s, %d replicas of %d %s, means over %d seeds; see the tables for differences and intervals", d.Model, d.Deployment.Replicas, d.Deployment.TensorParallelSize, d.GPU, len(seeds)),
+		Title: c.finding(),
+		Caption: fmt.Sprintf("%s, %d replicas of %d %s, means over %d seeds; see the tables for differences and intervals",
+			d.Model, d.Deployment.Replicas, d.Deployment.TensorParallelSize, d.GPU, len(seeds)),
 	}
 	var shown []int
 	for i, s := range c.systems {
@@ -30,7 +31,8 @@ func (c *contest) picture() *plot.Figure {
 	}
 	for _, i := range shown {
 		if v := c.mean(i, len(c.points)-1, columns()[0].of); v > tooLate {
-			f.Notes = append(f.Notes, fmt.Sprintf("%s sends almost everything to one replica: its mean TTFT is %s s at %s, outside the scale.",
+			f.Notes = append(f.Notes, fmt.Sprintf("%s sends almost everything to one replica: its mean TTFT is %s s at %s, "+
+				"outside the scale.",
 				c.systems[i].name, layout.Digits(v/1e3), c.points[len(c.points)-1].name))
 		}
 	}
@@ -89,16 +91,19 @@ func (c *contest) finding() string {
 			return &seconds
 		}
 		last := len(c.points) - 1
-		return fmt.Sprintf("With metrics that are %s old, TTFT p99 is %s s by queue length, %s s with local counts, and %s s at random",
+		return fmt.Sprintf("With metrics that are %s old, TTFT p99 is %s s by queue length, %s s with local counts, and "+
+			"%s s at random",
 			c.points[last].name, at("least-queue", last, p99), at("least-queue, local", last, p99),
 			at("random", last, p99))
 	case "front-ends":
 		last := len(c.points) - 1
-		return fmt.Sprintf("Prefix trees see only their own front end: sglang finds %s %% with one and %s %% with 16; session finds %s and %s %%",
+		return fmt.Sprintf("Prefix trees see only their own front end: sglang finds %s %% with one and %s %% with 16; "+
+			"session finds %s and %s %%",
 			at("sglang", 0, hits), at("sglang", last, hits), at("session", 0, hits), at("session", last, hits))
 	}
 	best := c.least(c.shown, mean)
-	return fmt.Sprintf("At %s, mean TTFT is %s ms with %s (%s %% of prompt tokens cached) and %s ms with round-robin (%s %%)",
+	return fmt.Sprintf("At %s, mean TTFT is %s ms with %s (%s %% of prompt tokens cached) and %s ms with round-robin "+
+		"(%s %%)",
 		c.points[c.shown].name, at(best, c.shown, mean), best, at(best, c.shown, hits),
 		at("round-robin", c.shown, mean), at("round-robin", c.shown, hits))
 }
