@@ -51,7 +51,7 @@ func interference(c *class) error {
 	c.say("mean_itl", fmt.Sprintf("%.1f ms", meanITL))
 	c.claim("mean ITL of the two outputs in the example, in ms", meanITL, exactly(49.732, 3))
 
-	c.rising("ITL p99 grows from chunks of 512 to 2,048, to 8,192 and to prompts first, each time by at least " +
+	c.rising("ITL p99 grows from chunks of 512 to 2,048, to 8,192 and to prompts first, each time by at least "+
 		"this factor", []float64{itl[3], itl[2], itl[1], itl[0]}, 0.3)
 	c.claim("ITL p99, prompts first / chunks of 512", itl[0]/itl[3], atLeast(8))
 	c.claim("median TTFT, chunks of 512 / chunks of 8,192", of(small.Latency.TTFT.P50)/of(large.Latency.TTFT.P50),
@@ -61,7 +61,7 @@ func interference(c *class) error {
 	c.claim("throughput, highest / lowest of the four", max(x[0], x[1], x[2], x[3])/min(x[0], x[1], x[2], x[3]),
 		atMost(1.03))
 
-	timeline.Title = fmt.Sprintf("Long prompts stop decoding: ITL p99 is %s if prompts go first, and %s with " +
+	timeline.Title = fmt.Sprintf("Long prompts stop decoding: ITL p99 is %s if prompts go first, and %s with "+
 		"chunks of 512",
 		lasting(itl[0]), lasting(itl[3]))
 	c.draw("interference", timeline)

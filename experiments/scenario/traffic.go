@@ -290,7 +290,7 @@ func (l *Distribution) Variants() (string, map[string]yamldoc.VariantKeys) {
 func (l *Distribution) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if l.Law == "" {
 		if n.Get("distribution") == nil {
-			d.Fault(n.At, key, "distribution is missing (want fixed, uniform, lognormal, gamma, weibull, geometric, " +
+			d.Fault(n.At, key, "distribution is missing (want fixed, uniform, lognormal, gamma, weibull, geometric, "+
 				"log-series, mixture or quantiles)", "")
 		}
 		return

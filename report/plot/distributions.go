@@ -244,7 +244,7 @@ func gapsTitle(runs []NamedRun) string {
 	if !known || !ok || half <= 0 {
 		return "Gaps between output tokens"
 	}
-	text := fmt.Sprintf("Half of the gaps between tokens are within %s; one in a hundred is longer than %s, %s " +
+	text := fmt.Sprintf("Half of the gaps between tokens are within %s; one in a hundred is longer than %s, %s "+
 		"times that", duration(half, 2), duration(tail, 2), sig(tail/half, 2))
 	if tail < 1.5*half {
 		text = fmt.Sprintf("Tokens arrive evenly: half of the gaps between tokens are within %s, 99 %% within %s",

@@ -32,7 +32,7 @@ var _ Scheduler = (*VLLM)(nil)
 func (p *VLLM) Validate(l Limits) error {
 	switch {
 	case p.DisableChunkedPrefill && l.MaxNumBatchedTokens < int(l.MaxModelLen):
-		return fmt.Errorf("max_num_batched_tokens: %d is less than max_model_len %d, which chunked prefill off does " +
+		return fmt.Errorf("max_num_batched_tokens: %d is less than max_model_len %d, which chunked prefill off does "+
 			"not allow",
 			l.MaxNumBatchedTokens, l.MaxModelLen)
 	case l.Contiguous && p.Admission != FullLength:
