@@ -73,6 +73,7 @@ var below = map[string][]string{
 	"experiments/traces":      {"experiments", "report", "workload"},
 	"experiments/estimate":    {"experiments", "report", "model"},
 	"experiments/validation":  {"experiments", "report", "model", "workload"},
+	"experiments/conformance": {"experiments", "report", "sim", "model", "workload"},
 	"experiments/calibration": {"experiments", "experiments/validation", "model"},
 	"experiments/lessons": {"experiments", "experiments/studies", "experiments/sweep", "experiments/compare",
 		"report", "sim", "model", "workload"},

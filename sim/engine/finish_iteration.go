@@ -99,7 +99,7 @@ func (it *batchBuilder) reportStep() {
 	st := &r.step
 	st.Span = &r.span
 	st.Preempted, st.SwappedOut = it.victims, it.swaps
-	st.FreeBlocks = r.space.free()
+	st.FreeBlocks, st.Running, st.Waiting = r.space.free(), r.levels.Running, r.levels.Waiting
 	st.Scheduled = st.Scheduled[:0]
 	for i := r.running.first; i != none; i = r.seqs.at(i).next {
 		s := r.seqs.at(i)

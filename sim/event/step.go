@@ -9,8 +9,9 @@ type Step struct {
 	Preempted []int64
 	// SwappedOut lists those of them whose KV went to host memory.
 	SwappedOut []int64
-	// FreeBlocks is the number of free KV blocks after scheduling.
-	FreeBlocks int
+	// FreeBlocks is the number of free KV blocks after scheduling, Running and Waiting the lengths of the batch and the
+	// queue. A request that was preempted with its last token in flight waits until that token has been processed.
+	FreeBlocks, Running, Waiting int
 }
 
 // Share is the part of one sequence in an iteration.

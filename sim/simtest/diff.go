@@ -121,7 +121,8 @@ func compareSteps(a, b *Recorder) difference {
 	for i := range min(len(a.Steps), len(b.Steps), len(a.Iterations)) {
 		x, y := a.Steps[i], b.Steps[i]
 		if !slices.Equal(x.Scheduled, y.Scheduled) || !slices.Equal(x.Preempted, y.Preempted) ||
-			!slices.Equal(x.SwappedOut, y.SwappedOut) || x.FreeBlocks != y.FreeBlocks {
+			!slices.Equal(x.SwappedOut, y.SwappedOut) || x.FreeBlocks != y.FreeBlocks ||
+			x.Running != y.Running || x.Waiting != y.Waiting {
 			return difference{a.Iterations[i].Start, fmt.Sprintf("step %d: %+v\n other %+v", i, x, y)}
 		}
 	}

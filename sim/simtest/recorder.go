@@ -108,6 +108,7 @@ type Step struct {
 	Scheduled             []event.Share
 	Preempted, SwappedOut []int64
 	FreeBlocks            int
+	Running, Waiting      int
 }
 
 var (
@@ -218,7 +219,7 @@ func (t *Recorder) Finished(rec *event.Record) {
 // Step implements [event.StepObserver].
 func (t *StepRecorder) Step(s *event.Step) {
 	t.Steps = append(t.Steps, Step{slices.Clone(s.Scheduled), slices.Clone(s.Preempted), slices.Clone(s.SwappedOut),
-		s.FreeBlocks})
+		s.FreeBlocks, s.Running, s.Waiting})
 }
 
 // settleLinks keeps the last change of each instant and link, if it is one. It drops what happens after all requests

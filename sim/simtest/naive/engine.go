@@ -378,10 +378,14 @@ func (n *Engine) leaveRunning(s *sequence, ended bool) {
 	}
 }
 
+// waits is the number of requests that wait: in the queue, for KV that is being loaded, or for their last token.
+func (n *Engine) waits() int {
+	return n.WaitingLen() + len(n.remote.loadingSequences()) + len(n.finishing)
+}
+
 // reportLevels reports the levels if they have changed.
 func (n *Engine) reportLevels(at clock.Time) {
-	now := event.Levels{System: n.system, Waiting: n.WaitingLen() + len(n.remote.loadingSequences()) + len(n.finishing),
-		Running: len(n.running)}
+	now := event.Levels{System: n.system, Waiting: n.waits(), Running: len(n.running)}
 	for _, s := range n.running {
 		if s.decoding {
 			now.Decoding++

@@ -66,7 +66,7 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 		PaddedRows: it.padRows, PaddedContext: it.padContext, SwappedBlocks: n.changes.moved,
 	}
 	step := event.Step{Span: &span, Preempted: n.changes.preempted, SwappedOut: n.changes.swapped,
-		FreeBlocks: n.FreeBlocks()}
+		FreeBlocks: n.FreeBlocks(), Running: len(n.running), Waiting: n.waits()}
 	batch := model.Batch{SharedTokens: span.Shared}
 	var gaps []*sequence // of sequences that did not produce in the previous iteration
 	for _, s := range n.running {

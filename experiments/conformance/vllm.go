@@ -1,0 +1,180 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/sched"
+	"clifftop/workload"
+)
+
+// The format vllm-1: the scheduler of vLLM, v1/core/sched/scheduler.py, with the KV cache manager. An iteration takes
+// 10
+// ms. With pipeline parallelism a stage takes that long, and as many iterations as there are stages are in flight.
+
+var vllmProfiles = []string{"base", "async", "wm", "eos", "abort", "abortasync", "asynceos", "speceagle", "specngram",
+	"specdraft", "pp", "asyncdrafts", "hybrid", "hybridreal", "hybriddrafts", "lora"}
+
+// vllmCase is a line of the file.
+type vllmCase struct {
+	Config   json.RawMessage
+	Requests []vllmRequest
+	Steps    []vllmStep
+}
+
+// vllmRequest is a request. Times are in milliseconds; Leave is how long after At the client leaves.
+type vllmRequest struct {
+	At, Leave   float64
+	Prompt, Out int32
+	Prio        int16
+	Content     segments
+	Ans         string
+	Lora        int32
+}
+
+// vllmConfig are the settings of the engine: block_size, num_gpu_blocks with the null block, max_num_batched_tokens,
+// max_num_seqs, max_model_len, and others that are named as in vLLM.
+type vllmConfig struct {
+	BS, Blocks, Budget, Seqs   int
+	MaxLen                     int32 `json:"max_len"`
+	Caching, Chunked           bool
+	Threshold                  int32
+	Policy                     string
+	Reserve                    bool
+	Watermark                  float64
+	Async                      bool
+	PP                         int
+	MaxTokens                  int32 `json:"max_tokens"`
+	Spec                       *vllmDrafts
+	Model                      string
+	Layers, Groups             json.RawMessage
+	Memory, HashBS, SchedBlock json.RawMessage
+}
+
+// vllmDrafts is speculative decoding: K drafts, of which Accept are accepted in the successive iterations of a request.
+type vllmDrafts struct {
+	K      int32
+	Method string
+	Accept []int32
+}
+
+// vllmStep is an iteration: the rows (request, tokens, cached tokens), the preempted requests, the free blocks, and the
+// lengths of the batch and the queue.
+type vllmStep struct{ iteration }
+
+// UnmarshalJSON reads an array.
+func (s *vllmStep) UnmarshalJSON(data []byte) error {
+	var rows []vllmRow
+	if err := tuple(data, &rows, &s.Preempted, &s.Free, &s.Running, &s.Waiting); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		s.Rows = append(s.Rows, r.row)
+	}
+	return nil
+}
+
+type vllmRow struct{ row }
+
+// UnmarshalJSON reads an array.
+func (r *vllmRow) UnmarshalJSON(data []byte) error {
+	return tuple(data, &r.Request, &r.Tokens, &r.Cached)
+}
+
+func readVLLM(line []byte, c *Case) error {
+	var in vllmCase
+	if err := json.Unmarshal(line, &in); err != nil {
+		return err
+	}
+	var cfg vllmConfig
+	if err := decode(in.Config, &cfg); err != nil {
+		return err
+	}
+	if err := cfg.setup(c); err != nil {
+		return err
+	}
+	for i := range in.Requests {
+		r, err := in.Requests[i].request()
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		c.requests = append(c.requests, r)
+	}
+	for i := range in.Steps {
+		c.iterations = append(c.iterations, in.Steps[i].iteration)
+	}
+	c.compares = func(got, want *iteration) bool {
+		return slices.EqualFunc(got.Rows, want.Rows, sameTokens) && slices.Equal(got.Preempted, want.Preempted) &&
+			got.Free == want.Free && got.Running == want.Running && got.Waiting == want.Waiting
+	}
+	return nil
+}
+
+// sameTokens reports whether two rows have the same tokens.
+func sameTokens(a, b row) bool {
+	return a.Request == b.Request && a.Tokens == b.Tokens && a.Cached == b.Cached
+}
+
+func (q *vllmRequest) request() (r workload.Request, err error) {
+	r = workload.Request{Arrival: clock.Time(millis(q.At)), InputTokens: q.Prompt, OutputTokens: q.Out, Priority: q.Prio}
+	if q.Leave > 0 {
+		r.Client = &workload.Client{Cancel: millis(q.Leave)}
+	}
+	if r.Content, err = q.Content.content(); err != nil {
+		return r, err
+	}
+	return r, setOutput(&r, q.Ans)
+}
+
+// setup sets the engine of a case.
+func (v *vllmConfig) setup(c *Case) error {
+	cfg := engine.Config{
+		Timer:      fixedTimer(stepTime * clock.Duration(max(v.PP, 1))),
+		MaxNumSeqs: v.Seqs, MaxNumBatchedTokens: v.Budget, MaxModelLen: v.MaxLen,
+		BlockSize: int32(v.BS), NumGPUBlocks: v.Blocks, PrefixCaching: v.Caching,
+		AsyncScheduling: v.Async, Stages: v.PP, MaxTokens: v.MaxTokens,
+	}
+	policy := sched.VLLM{
+		DisableChunkedPrefill: !v.Chunked, LongPrefillTokenThreshold: v.Threshold, Watermark: v.Watermark,
+		Admission: sched.FirstChunk,
+	}
+	if v.Reserve {
+		policy.Admission = sched.FullPrompt
+	}
+	switch v.Policy {
+	case "fcfs":
+	case "priority":
+		cfg.Order, policy.Victim = sched.ByPriority{}, sched.LeastUrgent
+	default:
+		return &unknownError{"policy", v.Policy}
+	}
+	if v.Spec != nil {
+		s, err := v.Spec.speculative()
+		if err != nil {
+			return err
+		}
+		cfg.Speculative = s
+	}
+	c.engine = func() engine.Config {
+		cfg, policy := cfg, policy
+		cfg.Scheduler = &policy
+		return cfg
+	}
+	return nil
+}
+
+// draftMethods are the methods by their names in records.
+var draftMethods = map[string]engine.DraftMethod{
+	"eagle": engine.EAGLE, "ngram": engine.NGram, "draft": engine.DraftModel,
+}
+
+func (d *vllmDrafts) speculative() (engine.Speculative, error) {
+	method, ok := draftMethods[d.Method]
+	if !ok {
+		return engine.Speculative{}, &unknownError{"spec.method", d.Method}
+	}
+	return engine.Speculative{Tokens: d.K, Method: method, Script: append([]int32{}, d.Accept...)}, nil
+}
