@@ -23,13 +23,15 @@ type validateCommand struct {
 	measured measuredRuns
 	output   simulationFlags
 	ablate   bool
+
+	schedules []string // files of records of real schedulers
 }
 
 func newValidate() *cobra.Command {
 	var v validateCommand
 	c := &cobra.Command{
-		Use:   "validate [SCENARIO] --reference FILE",
-		Short: "Compare simulated runs with measured runs",
+		Use:   "validate [SCENARIO] --reference FILE | --schedules FILE…",
+		Short: "Compare simulated runs with measured runs, or policies with real schedulers",
 		Long: `Simulate measured runs and report the errors of time to first token, time per output token, end-to-end
 latency and throughput, for each run and summarized by model, GPU and load.
 
@@ -41,13 +43,23 @@ contradict themselves, are listed with the reason.
 
 FILE may also be a result of vllm bench serve --save-result. Then the scenario, or flags, add what the
 result does not contain, such as the GPU. Model, arrivals and lengths come from the result unless they are
-given.`,
+given.
+
+With --schedules, replay records of the schedulers of vLLM and SGLang, and count by profile the cases in which
+all iterations are equal to the recorded ones. The first difference of each other case is printed, and the exit
+status is then 1.`,
 		Example: `  clifftop validate --reference measured.csv
   clifftop validate --reference measured.csv --only gpu=H100 --only load=open --format csv
   clifftop validate --reference measured.csv --out results
   clifftop validate --reference measured.csv --only s2r-exp18-s0 --format scenario
-  clifftop validate scenario.yaml --reference vllm-result.json`,
-		Args: atMostOne("scenario"),
+  clifftop validate scenario.yaml --reference vllm-result.json
+  clifftop validate --schedules records.jsonl.gz`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(v.schedules) > 0 {
+				return nil // further files
+			}
+			return atMostOne("scenario")(c, args)
+		},
 		RunE: v.run,
 	}
 	v.measured.register(c)
@@ -57,10 +69,15 @@ given.`,
 		"accuracy.yaml, whose errors run and sweep quote, into `DIR`")
 	c.Flags().BoolVar(&v.ablate, "ablate", false, "remove parts of the model one by one and compare the errors over "+
 		"open-loop rows, or the rows of --only")
+	c.Flags().StringArrayVar(&v.schedules, "schedules", nil, "replay `FILE…` of recorded scheduler decisions; more "+
+		"files may follow")
 	return c
 }
 
 func (v *validateCommand) run(c *cobra.Command, args []string) error {
+	if len(v.schedules) > 0 {
+		return v.replay(c, append(v.schedules, args...))
+	}
 	v.measured.useEnvironment()
 	if v.measured.file == "" {
 		return fmt.Errorf("--reference is missing (want a CSV file of measured runs; %s can name it, or its folder)\n"+

@@ -3,8 +3,8 @@
 //
 // [Read] reads a file of records. [Run] replays each [Case] on the simulator, and returns a [Report] with the number of
 // cases that agree, by profile, and the first [Difference] of each other case. A profile is a set of cases with the
-// same
-// features. A case that no engine configuration can express is listed with the reason, and never counts as agreeing.
+// same features. A case that no engine configuration can express is listed with the reason, and never counts as
+// agreeing.
 //
 // A file has one JSON object per line, and may be compressed with gzip. The first line names the format, the scheduler
 // and its commit, and the number of cases. The formats are vllm-1 (vllm.go) and sglang-1 (sglang.go).

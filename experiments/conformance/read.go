@@ -76,7 +76,10 @@ func Read(name string, r io.Reader) (*Record, error) {
 		}
 		c := &Case{Format: head.Format}
 		if err := c.read(lines.Bytes(), &formats[at]); err != nil {
-			rec.Fault = fmt.Sprintf("line %d: %v", n, err)
+			var broken *json.SyntaxError
+			if !errors.As(err, &broken) || broken.Offset < int64(len(lines.Bytes())) {
+				rec.Fault = fmt.Sprintf("line %d: %v", n, err)
+			} // otherwise the line ends too early, and with it the file
 			break
 		}
 		rec.Cases = append(rec.Cases, c)

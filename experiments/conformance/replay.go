@@ -158,21 +158,30 @@ func (s *source) Done(*workload.Request, workload.End) bool { return false }
 // Err implements [workload.Source].
 func (s *source) Err() error { return nil }
 
-// Run replays the cases of records, and reports which agree.
+// result is the result of a case: the first difference, or nil.
+type result struct {
+	found *Difference
+	done  bool
+}
+
+// Run replays the cases of records, and reports which agree. If it is interrupted, the report has the cases that were
+// replayed before.
 func Run(ctx context.Context, records []*Record, o Options) (*Report, error) {
 	var cases []*Case
 	for _, r := range records {
 		cases = append(cases, r.Cases...)
 	}
-	found := make([]*Difference, len(cases))
-	err := experiments.Parallel(ctx, len(cases), o.Jobs, o.Progress, func(ctx context.Context, i int) (err error) {
+	results := make([]result, len(cases))
+	err := experiments.Parallel(ctx, len(cases), o.Jobs, o.Progress, func(ctx context.Context, i int) error {
 		if cases[i].Refused == "" {
-			found[i], err = cases[i].replay(ctx, &o)
+			found, err := cases[i].replay(ctx, &o)
+			if err != nil {
+				return err
+			}
+			results[i].found = found
 		}
-		return err
+		results[i].done = true
+		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return newReport(records, cases, found), nil
+	return newReport(records, cases, results), err
 }

@@ -2,16 +2,26 @@ package conformance
 
 import (
 	"cmp"
+	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 
+	"clifftop/experiments"
 	"clifftop/report/layout"
 )
 
+// Schema identifies the JSON form of a [Report].
+const Schema = "clifftop.schedules/1"
+
 // Report says how many cases of each profile agree with the records.
 type Report struct {
+	Schema   string `json:"schema"`
+	Clifftop string `json:"clifftop"` // version of the program
+	Partial  bool   `json:"partial"`  // it was interrupted: cases are missing
+
 	Records     []*Record     `json:"records"`
 	Profiles    []Profile     `json:"profiles"`
 	Differences []*Difference `json:"differences"`
@@ -40,9 +50,15 @@ type Refusal struct {
 	Reason  string `json:"reason"`
 }
 
-func newReport(records []*Record, cases []*Case, found []*Difference) *Report {
-	r := &Report{Records: records, Differences: []*Difference{}, NotExpressible: []Refusal{}}
+// newReport sums up the cases that were replayed.
+func newReport(records []*Record, cases []*Case, results []result) *Report {
+	r := &Report{Schema: Schema, Clifftop: experiments.Version, Records: records, Profiles: []Profile{},
+		Differences: []*Difference{}, NotExpressible: []Refusal{}}
 	for i, c := range cases {
+		if !results[i].done {
+			r.Partial = true
+			continue
+		}
 		p := r.profile(c)
 		p.Total++
 		p.Iterations += len(c.iterations)
@@ -50,8 +66,8 @@ func newReport(records []*Record, cases []*Case, found []*Difference) *Report {
 		case c.Refused != "":
 			p.NotExpressible++
 			r.NotExpressible = append(r.NotExpressible, Refusal{c.Format, c.Profile, c.Name, c.Refused})
-		case found[i] != nil:
-			r.Differences = append(r.Differences, found[i])
+		case results[i].found != nil:
+			r.Differences = append(r.Differences, results[i].found)
 		default:
 			p.Agree++
 		}
@@ -96,7 +112,7 @@ func (r *Report) Err() error {
 			text += fmt.Sprintf(", %d %s", part.n, part.what)
 		}
 	}
-	return fmt.Errorf("%s", text)
+	return errors.New(text)
 }
 
 // WriteTable writes the report for people.
@@ -106,6 +122,9 @@ func (r *Report) WriteTable(w io.Writer) error { return r.write(w, new(layout.Te
 func (r *Report) WriteMarkdown(w io.Writer) error { return r.write(w, &layout.Text{Markdown: true}) }
 
 func (r *Report) write(w io.Writer, t *layout.Text) error {
+	if r.Partial {
+		t.Paragraph("Interrupted: cases are missing.")
+	}
 	for _, rec := range r.Records {
 		t.Paragraph(fmt.Sprintf("%s: %s", rec.File, rec.Source))
 		if rec.Fault != "" {
@@ -137,6 +156,19 @@ func (r *Report) WriteProfiles(w io.Writer) error {
 	t.Table(r.grid(), 2, 1)
 	_, err := t.WriteTo(w)
 	return err
+}
+
+// WriteCSV writes the table of profiles as CSV.
+func (r *Report) WriteCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	out.Write([]string{"format", "profile", "agree", "total", "not_expressible", "iterations"})
+	for i := range r.Profiles {
+		p := &r.Profiles[i]
+		out.Write([]string{p.Format, p.Name, strconv.Itoa(p.Agree), strconv.Itoa(p.Total),
+			strconv.Itoa(p.NotExpressible), strconv.Itoa(p.Iterations)})
+	}
+	out.Flush()
+	return out.Error()
 }
 
 // grid returns the table of profiles.
