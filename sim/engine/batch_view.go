@@ -47,9 +47,8 @@ func (v *batchView) Remaining(limit int32) int64 {
 	}
 	var sum int64
 	for i := r.running.first; i != none; i = r.seqs.at(i).next {
-		if s := r.seqs.at(i); !s.over {
-			sum += int64(min(s.declared-v.generated(s), limit))
-		}
+		s := r.seqs.at(i)
+		sum += int64(min(s.declared-v.generated(s), limit))
 	}
 	return sum
 }

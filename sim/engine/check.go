@@ -79,9 +79,7 @@ func (k *checker) add(s *sequence) error {
 	case speculating:
 		k.drafting++
 	}
-	if !s.over {
-		k.remaining += int64(s.declared - issued)
-	}
+	k.remaining += int64(s.declared - issued)
 	return k.addBlocks(s, computed)
 }
 

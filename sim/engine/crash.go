@@ -47,11 +47,10 @@ func (e *Engine) CheckEmpty() {
 	}
 }
 
-// Lose ends sequence i because its replica fails or its KV is lost. A sequence whose last token was delivered is
-// complete.
+// Lose ends sequence i because its replica fails or its KV is lost.
 func (e *Engine) Lose(i int32) {
 	s := e.seqs.at(i)
-	if !s.over && s.rec.Left == clock.Never {
+	if s.rec.Left == clock.Never {
 		end := workload.End{How: workload.Disconnected, At: e.now.Add(e.cfg.NetworkOut)}
 		if end.First, end.Tokens = e.ReceivedBy(i, e.now); end.First != clock.Never {
 			end.At = max(end.At, end.First)

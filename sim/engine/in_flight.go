@@ -109,8 +109,3 @@ func (q *iterationRing) tokensInFlight(i int32) int32 {
 	}
 	return n
 }
-
-// partOf reports whether iteration f computes anything for sequence i.
-func (q *iterationRing) partOf(f *iteration, i int32) bool {
-	return q.seqs.at(i).chunkBatch == f.number || q.emits(f, i)
-}

@@ -71,7 +71,7 @@ func (it *batchBuilder) SwapOut(h sched.Seq) bool {
 	s := r.seqs.at(i)
 	computed := it.computed(s)
 	blocks := r.cfg.pagesFor(computed)
-	if s.phase == finishing || s.over || computed == 0 || r.space.hosted+blocks > r.cfg.HostBlocks {
+	if s.phase == finishing || computed == 0 || r.space.hosted+blocks > r.cfg.HostBlocks {
 		return false
 	}
 	decodes := s.phase == decoding || s.swapped && s.joinBatch == it.current.number

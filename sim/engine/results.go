@@ -13,9 +13,7 @@ import (
 func (e *Engine) process(f *iteration) {
 	e.pipe.land(f)
 	for _, i := range f.firsts {
-		if s := e.seqs.at(i); !s.over {
-			e.deliverFirst(s, f.end)
-		}
+		e.deliverFirst(e.seqs.at(i), f.end)
 	}
 	if e.space.caching {
 		e.registerHeld(f)
@@ -35,9 +33,6 @@ func (e *Engine) process(f *iteration) {
 	for _, i := range f.finishes {
 		if s := e.seqs.at(i); s.running() {
 			e.space.insertChunks(f, s.serial)
-		}
-		if slices.Contains(f.lasts, i) && e.keepsSeat(i, f) {
-			continue
 		}
 		e.complete(i, f)
 	}
@@ -63,39 +58,11 @@ func (e *Engine) deliverAwaited(i int32) {
 	e.space.register(s, computed)
 }
 
-// keepsSeat handles sequence i, which ends in iteration f on an EOS that the engine could not predict. If the next
-// iteration in flight computes for the sequence already, the sequence keeps its seat and its blocks until that
-// iteration has been processed. keepsSeat reports whether it does.
-func (e *Engine) keepsSeat(i int32, f *iteration) bool {
-	s := e.seqs.at(i)
-	if !s.running() || e.inFlight.n == 1 || !e.inFlight.partOf(e.inFlight.at(1), i) {
-		return false
-	}
-	e.answer(s, f.end)
-	if s.phase == prefilling { // the sequence was preempted and admitted again
-		s.phase = finishing
-		e.running.prefills = without(e.running.prefills, i)
-	}
-	if next := e.inFlight.at(1); !slices.Contains(next.finishes, i) {
-		next.finishes = append(next.finishes, i)
-		e.seqs.sortBySerial(next.finishes)
-	}
-	return true
-}
-
 // answer delivers the last token of s to its client.
 func (e *Engine) answer(s *sequence, end clock.Time) {
-	s.over = true
 	s.rec.LastToken = end
 	if s.rec.Left == clock.Never {
 		s.rec.ClientLast = e.seen(end, s.lastPlace)
-	}
-	if s.running() {
-		issued := s.issued
-		if s.phase == decoding {
-			issued += int32(e.steps(s) - s.joined)
-		}
-		e.running.remaining -= int64(s.declared - issued)
 	}
 	e.answered = true
 	if e.connector.handsOff(s) {
@@ -107,13 +74,14 @@ func (e *Engine) answer(s *sequence, end clock.Time) {
 	e.host.Answered(&s.rec)
 }
 
-// complete ends sequence i at the end of iteration f, which issues its last token, or one token too many.
+// complete ends sequence i at the end of iteration f, which issues its last token. If the engine could not predict the
+// end, the next iteration in flight may compute for the sequence already. As in vLLM, seat and blocks are free at once
+// all the same, and what that iteration issues is dropped.
 func (e *Engine) complete(i int32, f *iteration) {
 	s := e.seqs.at(i)
-	if !s.over {
-		e.answer(s, f.end)
-	} else if e.inFlight.emits(f, i) {
-		e.obs.Dropped(f.end, 1)
+	e.answer(s, f.end)
+	if slices.Contains(f.lasts, i) {
+		e.withdraw(i, 1)
 	}
 	s.rec.Tokens = s.output
 	switch s.phase {
@@ -128,6 +96,25 @@ func (e *Engine) complete(i int32, f *iteration) {
 		e.leaveRunning(i)
 	}
 	e.end(i)
+}
+
+// withdraw removes sequence i from the iterations in flight, from the given one on, and returns how many tokens of the
+// sequence they would have issued. These are dropped.
+func (e *Engine) withdraw(i int32, from int) (tokens int32) {
+	s := e.seqs.at(i)
+	for k := from; k < e.inFlight.n; k++ {
+		f := e.inFlight.at(k)
+		if !e.inFlight.emits(f, i) {
+			continue
+		}
+		n := e.inFlight.tokensOf(s)
+		tokens += n
+		e.obs.Dropped(f.end, int(n))
+		f.firsts, f.finishes = without(f.firsts, i), without(f.finishes, i)
+		f.lasts, f.returns = without(f.lasts, i), without(f.returns, i)
+		f.emitters, f.verified = without(f.emitters, i), without(f.verified, i)
+	}
+	return tokens
 }
 
 // remember adds the computed tokens of s, which is complete, to the prefix cache: all but the last token, unless s was
@@ -148,7 +135,7 @@ func (e *Engine) end(i int32) {
 	s.rec.Released = e.now
 	e.answered = true
 	e.gpu.took += s.rec.GPU.Total()
-	if s.over && e.connector.handsOff(s) {
+	if s.rec.LastToken != clock.Never && e.connector.handsOff(s) {
 		e.connector.handOff(s)
 	} else {
 		e.connector.forgetHandoff(s.rec.Request.ID)
@@ -185,18 +172,7 @@ func (e *Engine) cancel(i int32) {
 	if s.phase == decoding {
 		issued += int32(e.steps(s) - s.joined)
 	}
-	for k := range e.inFlight.n {
-		f := e.inFlight.at(k)
-		if !e.inFlight.emits(f, i) {
-			continue
-		}
-		tokens := e.inFlight.tokensOf(s)
-		issued -= tokens
-		e.obs.Dropped(f.end, int(tokens))
-		f.firsts, f.finishes = without(f.firsts, i), without(f.finishes, i)
-		f.lasts, f.returns = without(f.lasts, i), without(f.returns, i)
-		f.emitters, f.verified = without(f.emitters, i), without(f.verified, i)
-	}
+	issued -= e.withdraw(i, 0)
 	switch s.phase {
 	case preempted:
 		e.leaveQueue(s)

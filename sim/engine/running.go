@@ -94,9 +94,7 @@ func (e *Engine) leaveRunning(i int32) {
 	} else {
 		e.seqs.at(s.next).prev = s.prev
 	}
-	if !s.over {
-		e.running.remaining -= int64(s.declared - s.issued)
-	}
+	e.running.remaining -= int64(s.declared - s.issued)
 	e.running.size--
 	e.running.departures++
 	e.space.booked -= s.owed

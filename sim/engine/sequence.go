@@ -64,7 +64,6 @@ type outputTokens struct {
 	output   int32 // tokens to produce: the request's output, limited by the maximum model length
 	declared int32 // the maximum that the engine has to expect
 	slots    int32 // tokens to issue: one more than output where the engine cannot predict the end
-	over     bool  // the last token is delivered, but an iteration in flight still computes for the sequence
 }
 
 // membership is the place of a sequence in a cohort while it decodes.

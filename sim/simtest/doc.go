@@ -45,10 +45,8 @@
 // longer. If MaxTokens is 0 it declares the exact length. The maximum model length cuts it. A request is rejected if
 // the pool could not hold its prompt and its declared output. An output that is shorter than declared ends with an EOS
 // that the engine cannot predict. If an iteration in flight already has a part of the sequence when that token is
-// processed, the sequence keeps its seat and blocks, and gets no more tokens, until that iteration has been processed
-// too; the token that it produces there is dropped. The client has its last token at the usual instant, and the source
-// is told then. The record is complete, and the request leaves the system, when the seat is free. If such a sequence
-// was preempted meanwhile, it ends from the queue at once.
+// processed, the seat and the blocks of the sequence are free at once all the same, as in vLLM; the token that it
+// produces there is dropped.
 //
 // # Host time
 //

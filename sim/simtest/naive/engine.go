@@ -264,6 +264,12 @@ func (n *Engine) boundary(at clock.Time) error {
 
 // abort removes s, whose client has left.
 func (n *Engine) abort(s *sequence, at clock.Time) {
+	n.drop(s)
+	n.finish(s, event.TimedOut, at)
+}
+
+// drop reports the tokens of s, which ends, in the iterations in flight.
+func (n *Engine) drop(s *sequence) {
 	for _, it := range n.inFlight {
 		for _, sh := range it.shares {
 			if sh.seq == s && sh.emits {
@@ -271,7 +277,6 @@ func (n *Engine) abort(s *sequence, at clock.Time) {
 			}
 		}
 	}
-	n.finish(s, event.TimedOut, at)
 }
 
 // process delivers the tokens of an iteration that has ended.
@@ -288,7 +293,7 @@ func (n *Engine) process(it *iteration) {
 			rank++
 		}
 		if s.ended {
-			continue // its client has left
+			continue // its client has left, or its last token came before
 		}
 		if sh.chunk {
 			n.chunks++
@@ -296,14 +301,12 @@ func (n *Engine) process(it *iteration) {
 		if sh.chunk && sh.serial == s.serial && slices.Contains(n.running, s) {
 			n.kv.done(s, sh.upTo)
 		}
-		switch {
-		case s.over && sh.emits:
-			n.obs.Dropped(it.end, 1)
-		case sh.emits:
+		if sh.emits {
 			s.computed -= sh.rejected
 			n.deliver(s, sh.produces, it.end, it.end.Add(n.cfg.NetworkOut+rank*n.cfg.StreamPerSequence))
 		}
-		if s.over && !slices.ContainsFunc(n.inFlight, func(it *iteration) bool { return it.has(s) }) {
+		if s.delivered == s.output {
+			n.drop(s)
 			n.finish(s, event.Completed, it.end)
 		}
 	}
@@ -326,7 +329,6 @@ func (n *Engine) deliver(s *sequence, tokens int32, at, seen clock.Time) {
 		}
 	}
 	if s.delivered == s.output {
-		s.over = true
 		s.rec.LastToken = at
 		n.patient, n.aborting = without(n.patient, s), without(n.aborting, s)
 		if !s.clientLeft() {

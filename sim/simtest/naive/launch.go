@@ -1,8 +1,6 @@
 package naive
 
 import (
-	"slices"
-
 	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
@@ -51,11 +49,6 @@ type share struct {
 	produces, rejected int32
 	// again is the number of tokens computed before, lost that of those that the cache had lost, given that of all.
 	again, lost, given int32
-}
-
-// has reports whether s has a part in the iteration.
-func (it *iteration) has(s *sequence) bool {
-	return slices.ContainsFunc(it.shares, func(sh share) bool { return sh.seq == s })
 }
 
 // launch starts a composed iteration and reports it.

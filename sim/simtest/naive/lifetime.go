@@ -48,17 +48,7 @@ func (n *Engine) crash(at clock.Time) {
 	}
 	slices.SortFunc(all, func(a, b *sequence) int { return cmp.Compare(a.rec.Request.ID, b.rec.Request.ID) })
 	for _, s := range all {
-		for _, it := range n.inFlight {
-			for _, sh := range it.shares {
-				if sh.seq == s && sh.emits {
-					n.obs.Dropped(it.end, int(sh.produces))
-				}
-			}
-		}
-		if s.over {
-			n.finish(s, event.Completed, at)
-			continue
-		}
+		n.drop(s)
 		n.fail(s, at)
 		n.finish(s, event.Failed, at)
 	}

@@ -19,9 +19,8 @@ type sequence struct {
 	// that the engine must expect.
 	prompt, output, declared int32
 
-	// over means that its last token has been delivered, ended that it has left the engine. Between the two it still
-	// has a part in an iteration in flight.
-	over, ended bool
+	// ended means that it has left the engine.
+	ended bool
 	// key is its key in the order of the queue when it joined last.
 	key int64
 	// verified is the number of its decode iterations with drafts.
@@ -72,7 +71,7 @@ type transferState struct {
 func (s *sequence) clientLeft() bool { return s.rec.Left != clock.Never }
 
 // fullyScheduled reports whether the whole output is scheduled, and the engine knows it.
-func (s *sequence) fullyScheduled() bool { return s.over || s.scheduled == s.declared }
+func (s *sequence) fullyScheduled() bool { return s.scheduled == s.declared }
 
 // awaitsToken reports whether a token of it is in flight on a pipeline, so that it cannot be scheduled.
 func (s *sequence) awaitsToken() bool { return s.pipelined && s.scheduled > s.delivered }
