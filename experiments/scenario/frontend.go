@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/sim/clock"
 )
 
 // The engine's host: its memory, its CPU time, and the door at which requests come in.
@@ -18,11 +20,24 @@ func (u engineResolver) frontend() error {
 	c.MaxQueuedRequests = optional.Value(e.MaxNumQueuedReqs)
 	c.MaxQueuedTokens = int64(optional.Value(e.MaxNumQueuedTokens))
 	c.MaxTokens = limitInt32(optional.Value(s.Workload.MaxTokens))
-	optional.Default(&o.CPU, 0)
-	optional.Default(&o.CPUPerSequence, 0)
+	cpu, perSequence := u.hostTime()
+	optional.Default(&o.CPU, unit.Duration(cpu))
+	optional.Default(&o.CPUPerSequence, unit.Duration(perSequence))
 	c.CPUStep, c.CPUPerSequence = o.CPU.Clock(), o.CPUPerSequence.Clock()
 	c.Contiguous = e.KVAllocation == "contiguous"
 	return u.swapSpace()
+}
+
+// hostTime returns the host's time for an iteration, and its part for each sequence. It is known for vLLM's V1 engine.
+// Step times other than those of kernels have no host: a roofline is a bound, and the rest are whole iterations. With
+// pipeline stages the asynchronous loop hides the host even from a single user (vLLM, pull request 32618).
+func (u engineResolver) hostTime() (step, perSequence clock.Duration) {
+	s := u.Scenario
+	hidden := s.Engine.AsyncScheduling == On && s.Deployment.PipelineParallelSize > 1
+	if s.StepTime.Kind != "kernels" || !u.policy.Defaults.VLLMHost || hidden {
+		return 0, 0
+	}
+	return u.Profile.CPU, u.Profile.CPUPerSequence
 }
 
 // swapSpace sizes the host's memory for KV blocks, and the link to it.

@@ -157,9 +157,9 @@ type Overheads struct {
 	// StreamPerSequence delays the output of the k-th sequence of a batch by k times this.
 	StreamPerSequence *unit.Duration `json:"stream_per_sequence"`
 	// CPU is the host time of an iteration. It precedes the GPU time, or overlaps with it under asynchronous
-	// scheduling; null is 0.
+	// scheduling; null is 950 us on vLLM's engine, else 0.
 	CPU *unit.Duration `json:"cpu"`
-	// CPUPerSequence is added to it for each sequence in the iteration.
+	// CPUPerSequence is added to it for each sequence in the iteration; null is 1.1 us on vLLM's engine, else 0.
 	CPUPerSequence *unit.Duration `json:"cpu_per_sequence"`
 }
 

@@ -339,22 +339,29 @@ func TestRelativePaths(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
+	first := Profile{Frontend: 4200 * clock.Microsecond, FrontendPerToken: 2800 * clock.Nanosecond}
+	later := Profile{Frontend: 12 * clock.Millisecond, FrontendPerToken: 4 * clock.Microsecond}
 	for _, test := range []struct {
 		version string
 		want    Profile
 	}{
-		{"", Profile{"vllm-0.32", 0.92, true, true, true, true, 12 * clock.Millisecond, 4 * clock.Microsecond, false}},
-		{"vllm-0.27", Profile{"vllm-0.27", 0.90, true, true, true, true, 12 * clock.Millisecond, 4 * clock.Microsecond,
-			true}},
-		{"vllm-0.20.1", Profile{"vllm-0.20", 0.90, false, true, true, true, 12 * clock.Millisecond,
-			4 * clock.Microsecond, true}},
-		{"vllm-0.17", Profile{"vllm-0.17", 0.90, false, true, false, false, 12 * clock.Millisecond,
-			4 * clock.Microsecond, true}},
-		{"vllm-0.15", Profile{"vllm-0.15", 0.90, false, true, false, false, 4200 * clock.Microsecond,
-			2800 * clock.Nanosecond, true}},
-		{"vllm-0.10", Profile{"vllm-0.10", 0.90, false, false, false, false, 4200 * clock.Microsecond,
-			2800 * clock.Nanosecond, true}},
+		{"", Profile{Name: "vllm-0.32", GPUMemoryUtilization: 0.92, GraphsInBudget: true, AsyncScheduling: true,
+			SchedulerReserveFullISL: true, FuseAllReduce: true, Frontend: later.Frontend,
+			FrontendPerToken: later.FrontendPerToken}},
+		{"vllm-0.27", Profile{Name: "vllm-0.27", GPUMemoryUtilization: 0.90, GraphsInBudget: true, AsyncScheduling: true,
+			SchedulerReserveFullISL: true, FuseAllReduce: true, Frontend: later.Frontend,
+			FrontendPerToken: later.FrontendPerToken, AppendUnkeyed: true}},
+		{"vllm-0.20.1", Profile{Name: "vllm-0.20", GPUMemoryUtilization: 0.90, AsyncScheduling: true,
+			SchedulerReserveFullISL: true, FuseAllReduce: true, Frontend: later.Frontend,
+			FrontendPerToken: later.FrontendPerToken, AppendUnkeyed: true}},
+		{"vllm-0.17", Profile{Name: "vllm-0.17", GPUMemoryUtilization: 0.90, AsyncScheduling: true,
+			Frontend: later.Frontend, FrontendPerToken: later.FrontendPerToken, AppendUnkeyed: true}},
+		{"vllm-0.15", Profile{Name: "vllm-0.15", GPUMemoryUtilization: 0.90, AsyncScheduling: true,
+			Frontend: first.Frontend, FrontendPerToken: first.FrontendPerToken, AppendUnkeyed: true}},
+		{"vllm-0.10", Profile{Name: "vllm-0.10", GPUMemoryUtilization: 0.90,
+			Frontend: first.Frontend, FrontendPerToken: first.FrontendPerToken, AppendUnkeyed: true}},
 	} {
+		test.want.CPU, test.want.CPUPerSequence = hostStep, hostPerSequence // the same for all releases
 		got, err := profileFor(test.version)
 		if err != nil || got != test.want {
 			t.Errorf("%s: %+v, %v, want %+v", test.version, got, err, test.want)

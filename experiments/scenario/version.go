@@ -25,6 +25,9 @@ type Profile struct {
 	FuseAllReduce bool
 	// Frontend and FrontendPerToken are the time from a request's arrival to the engine's sight of it.
 	Frontend, FrontendPerToken clock.Duration
+	// CPU and CPUPerSequence are the host's time for an iteration: scheduling, preparing the inputs and processing the
+	// outputs.
+	CPU, CPUPerSequence clock.Duration
 	// AppendUnkeyed returns freed blocks that hold no cached prefix to the back of the free list.
 	AppendUnkeyed bool
 }
@@ -35,6 +38,19 @@ type change struct {
 	what  string
 	apply func(*Profile)
 }
+
+// The host's time for an iteration of vLLM's V1 engine, as two published comparisons and a profile show it:
+//
+//   - Llama-3.1-8B with EAGLE3 on an L20, one user: 28.14 ms between chunks with the synchronous loop, 27.17 ms with the
+//     asynchronous one (vLLM, pull request 25872, September 2025).
+//   - Llama-3.2-1B on one GPU, one user, synchronous loop: 2.73 ms per token (pull request 17866, May 2025), where the
+//     GPU needs 1.78 ms on an H100.
+//   - Processing the outputs takes 0.287 ms for 256 sequences (pull request 46112, June 2026). This is the only part
+//     whose growth with the batch has been published, so that the time per sequence is a lower bound.
+const (
+	hostStep        = 950 * clock.Microsecond
+	hostPerSequence = 1100 * clock.Nanosecond
+)
 
 // changes are the releases of vLLM that changed behaviour, in order. The utilisation's default is 0.90 in all
 // documented releases but the current one.
@@ -74,6 +90,7 @@ func profileFor(version string) (Profile, error) {
 	p := Profile{
 		Name: fmt.Sprintf("vllm-0.%d", minor), GPUMemoryUtilization: 0.90, AppendUnkeyed: true,
 		Frontend: 4200 * clock.Microsecond, FrontendPerToken: 2800 * clock.Nanosecond,
+		CPU: hostStep, CPUPerSequence: hostPerSequence,
 	}
 	for _, c := range changes {
 		if minor >= c.minor {

@@ -21,7 +21,8 @@ type Rule struct {
 func Rules() []Rule {
 	return []Rule{
 		{"version", "a run without an engine version is taken for the last vLLM without asynchronous scheduling, " +
-			olderVersion +
+			olderVersion + ", without host time: launch scripts of the time asked vLLM 0.10.2 for asynchronous scheduling, " +
+			"which hides the host, as the times per token show, but new requests join as early as in a synchronous loop" +
 			"; the runs of inference-sim/training, of February 2026, for vllm-0.15, which the same group's dated runs carry; " +
 			"those on Blackwell and of gpt-oss, whose published launch scripts ask for asynchronous scheduling and fused " +
 			"all-reduces, for " + recipeVersion + ", where both are the default"},

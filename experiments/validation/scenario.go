@@ -44,9 +44,13 @@ func newWriter(c *Case) (*writer, error) {
 	w.line("gpu: %s", gpu.Name)
 	w.deployment(&gpu)
 	w.engine()
-	if r.queueClock() {
+	v, _ := r.version()
+	switch {
+	case r.queueClock():
 		c.apply("queue_clock")
 		w.line("overheads: {frontend: 0, frontend_per_token: 0, stream_per_sequence: 0}")
+	case v == olderVersion:
+		w.line("overheads: {cpu: 0, cpu_per_sequence: 0}")
 	}
 	return w, nil
 }

@@ -38,6 +38,8 @@ type Policy struct {
 type Defaults struct {
 	// Synchronous engines compose an iteration when the one before it has ended.
 	Synchronous bool
+	// VLLMHost is for policies of vLLM's own engine, whose host needs the time of its release for an iteration.
+	VLLMHost bool
 	// NoPrefixCaching is for engines that cannot share KV between requests.
 	NoPrefixCaching bool
 	// WholePrompts is for policies that never divide a prompt. The token budget is then at least the longest sequence.

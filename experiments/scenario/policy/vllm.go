@@ -6,7 +6,8 @@ var vllmPolicy = Policy{
 	Name: "vllm",
 	Does: "one token budget for decodes and prefill chunks; running requests first; the last admitted is preempted " +
 		"and recomputed",
-	Source: "vLLM V1 (v1/core/sched)",
+	Source:   "vLLM V1 (v1/core/sched)",
+	Defaults: Defaults{VLLMHost: true},
 	New: func(e *Engine) sched.Scheduler {
 		p := vllmOf(e)
 		return &p
@@ -14,9 +15,10 @@ var vllmPolicy = Policy{
 }
 
 var preemptivePolicy = Policy{
-	Name:   "preemptive",
-	Does:   "vLLM's, where a waiting request takes the place of running ones that are less urgent by the order",
-	Source: "preemptive priority and SRPT, with recomputation",
+	Name:     "preemptive",
+	Does:     "vLLM's, where a waiting request takes the place of running ones that are less urgent by the order",
+	Source:   "preemptive priority and SRPT, with recomputation",
+	Defaults: Defaults{VLLMHost: true},
 	New: func(e *Engine) sched.Scheduler {
 		p := &sched.Preemptive{VLLM: vllmOf(e), Threshold: int64(e.PreemptionThreshold)}
 		p.Victim = sched.LeastUrgent
