@@ -24,7 +24,9 @@ func SegmentID(name string) uint64 {
 const (
 	outputDomain = 0x616e7377
 	promptDomain = 0x70726d74
-	blockDomain  = 0x9e3779b97f4a7c15
+	// adapterDomain is that of LoRA adapters.
+	adapterDomain = 0x6c6f7261
+	blockDomain   = 0x9e3779b97f4a7c15
 )
 
 // OutputID returns the identity of the output of a request of a session; turn counts from 0.
@@ -68,8 +70,28 @@ func chain(parent, segment, piece uint64) uint64 {
 }
 
 // Text appends the segments of all tokens of r to to: those of its content, truncated to the prompt, then the
-// tokens unique to the prompt, then the output ([OutputID] in a session).
+// tokens unique to the prompt, then the output ([OutputID] in a session). The identities depend on the adapter.
 func (r *Request) Text(to []Segment) []Segment {
+	n := len(to)
+	to = r.text(to)
+	if r.Adapter != 0 {
+		for i := n; i < len(to); i++ {
+			to[i].ID = mix(to[i].ID ^ adapterKey(r.Adapter))
+		}
+	}
+	return to
+}
+
+// adapterKey returns what distinguishes the KV of an adapter: 0 for the base model.
+func adapterKey(adapter int32) uint64 {
+	if adapter == 0 {
+		return 0
+	}
+	return mix(adapterDomain<<32 ^ uint64(uint32(adapter)))
+}
+
+// text appends the segments of all tokens, without the adapter.
+func (r *Request) text(to []Segment) []Segment {
 	left := r.InputTokens
 	if r.Content != nil {
 		for _, s := range r.Content.Segments {
@@ -137,7 +159,7 @@ func NewBlockKeys(r *Request, blockSize int32) BlockKeys {
 	first, _ := r.First()
 	k := BlockKeys{
 		unique: UniqueID(first), prompt: r.InputTokens, blockSize: blockSize, repeats: r.Repeats(),
-		before: chain(blockDomain, uint64(blockSize), 0),
+		before: chain(blockDomain, uint64(blockSize), adapterKey(r.Adapter)),
 	}
 	k.output, k.shareable = ^k.unique, r.SharesOutput()
 	if r.Session != 0 {

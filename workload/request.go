@@ -22,6 +22,9 @@ type Request struct {
 	Priority int16
 	// Class is an index into the source's list of class names.
 	Class uint16
+	// Adapter numbers the LoRA adapter that the request uses, from 1; 0 means the base model. Requests with different
+	// adapters share no tokens in prefix caches.
+	Adapter int32
 }
 
 // Content describes the leading tokens of a prompt as a chain of segments. Two prompts share their longest common

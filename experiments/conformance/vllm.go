@@ -48,6 +48,7 @@ type vllmConfig struct {
 	Async                      bool
 	PP                         int
 	MaxTokens                  int32 `json:"max_tokens"`
+	MaxLoRAs                   int   `json:"max_loras"`
 	Spec                       *vllmDrafts
 	Model                      string
 	Layers, Groups             json.RawMessage
@@ -119,7 +120,8 @@ func sameTokens(a, b row) bool {
 }
 
 func (q *vllmRequest) request() (r workload.Request, err error) {
-	r = workload.Request{Arrival: clock.Time(millis(q.At)), InputTokens: q.Prompt, OutputTokens: q.Out, Priority: q.Prio}
+	r = workload.Request{Arrival: clock.Time(millis(q.At)), InputTokens: q.Prompt, OutputTokens: q.Out, Priority: q.Prio,
+		Adapter: q.Lora}
 	if q.Leave > 0 {
 		r.Client = &workload.Client{Cancel: millis(q.Leave)}
 	}
@@ -139,7 +141,7 @@ func (v *vllmConfig) setup(c *Case) error {
 	}
 	policy := sched.VLLM{
 		DisableChunkedPrefill: !v.Chunked, LongPrefillTokenThreshold: v.Threshold, Watermark: v.Watermark,
-		Admission: sched.FirstChunk,
+		Admission: sched.FirstChunk, MaxLoRAs: v.MaxLoRAs,
 	}
 	if v.Reserve {
 		policy.Admission = sched.FullPrompt

@@ -41,6 +41,7 @@ func (it *batchBuilder) init(r *Engine) {
 
 // begin begins an empty composition of the iteration with a number.
 func (it *batchBuilder) begin(number int64) {
+	it.r.queue.restore()
 	it.r.space.refile()
 	it.composition.begin(number)
 	it.padRows, it.padTokens, it.padContext, it.padTo = 0, 0, 0, 0

@@ -115,6 +115,15 @@ func (v *batchView) Progress(i sched.Seq) sched.Progress {
 	return p
 }
 
+// Given implements [sched.Walk].
+func (v *batchView) Given(i sched.Seq) int32 {
+	s := v.r.seqs.at(int32(i))
+	if s.phase == decoding && v.stepped && !v.slow && !v.r.inOtherCohort(s) {
+		return 1
+	}
+	return s.given
+}
+
 // Urgency implements [sched.Walk].
 func (v *batchView) Urgency(i sched.Seq) sched.Urgency {
 	s := v.r.seqs.at(int32(i))
@@ -134,5 +143,6 @@ func (v *batchView) Urgency(i sched.Seq) sched.Urgency {
 func progress(r *workload.Request) sched.Progress {
 	return sched.Progress{
 		Request: r.ID, User: r.User, Session: r.Session, Class: r.Class, Priority: r.Priority, Prompt: r.InputTokens,
+		Adapter: r.Adapter,
 	}
 }

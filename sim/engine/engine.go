@@ -124,6 +124,7 @@ func (e *Engine) again() bool { return e.inFlight.n == 0 && e.it.preempted > 0 }
 
 // plan sets the next boundary, and returns the fault of the engine, if it has one.
 func (e *Engine) plan() error {
+	e.queue.restore()
 	switch {
 	case e.ahead.N > 0:
 		e.next = e.spanEnd()

@@ -86,6 +86,13 @@ func (a policyCheck) Progress(i sched.Seq) sched.Progress {
 	return a.batchBuilder.Progress(i)
 }
 
+func (a policyCheck) Given(i sched.Seq) int32 {
+	if !a.runs(i) {
+		return 0
+	}
+	return a.batchBuilder.Given(i)
+}
+
 func (a policyCheck) Urgency(i sched.Seq) sched.Urgency {
 	if !a.runs(i) {
 		return sched.Urgency{}

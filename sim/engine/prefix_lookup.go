@@ -45,7 +45,27 @@ func (v *queueView) Waiting(place int) (d sched.Waiting, ok bool) {
 	return d, true
 }
 
-// Beginning implements [sched.Queue].
+// Peek implements [sched.Queue].
+func (v *queueView) Peek(place int) (p sched.Progress, ok bool) {
+	w := v.waiting(place)
+	if w == nil {
+		return p, false
+	}
+	p = progress(&w.req)
+	p.MaxTokens = v.r.cfg.declaredOf(&w.req)
+	if w.seq != none {
+		p.Generated = v.r.seqs.at(w.seq).issued
+	}
+	return p, true
+}
+
+// Skip implements [sched.Queue].
+func (v *queueView) Skip() {
+	v.looked = true
+	v.r.queue.skip()
+}
+
+// Beginning implements [sched.QueueText].
 func (v *queueView) Beginning(place int, tokens int32) (key uint64, ok bool) {
 	v.looked = v.looked || place > 0
 	w := v.r.queue.at(place)
@@ -55,7 +75,7 @@ func (v *queueView) Beginning(place int, tokens int32) (key uint64, ok bool) {
 	return w.req.PrefixHash(tokens), true
 }
 
-// Path implements [sched.Queue].
+// Path implements [sched.QueueText].
 func (v *queueView) Path(place int, to []int32) []int32 {
 	v.looked = v.looked || place > 0
 	r := v.r
@@ -128,7 +148,7 @@ func (k *space) describe(w *waiting, d *sched.Waiting) {
 	q := &w.req
 	d.Request, d.User, d.Session, d.Class, d.Priority, d.Prompt = q.ID, q.User, q.Session, q.Class, q.Priority,
 		q.InputTokens
-	d.Urgency = w.urgency()
+	d.Adapter, d.Urgency = q.Adapter, w.urgency()
 	d.TrueOutput, d.MaxTokens = k.cfg.OutputOf(q), k.cfg.declaredOf(q)
 	d.Known = d.Prompt
 	if w.seq == none {

@@ -30,6 +30,8 @@ type queue struct {
 	ordered   priorityQueue // by urgency
 	fair      *fairQueue
 	removed   map[int64]struct{} // requests that have left and are still in resumed, fresh or ordered
+	skipped   []waiting          // passed over by the policy, behind loaded; by urgency only in the current composition
+	passed    int                // leading requests that the current composition passes over
 	clean     int                // first come, first served: leading entries known not to be removed
 }
 
@@ -46,11 +48,19 @@ func (q *queue) len() int { return q.length }
 // head returns the first request, or nil.
 func (q *queue) head() *waiting { return q.at(0) }
 
-// at returns the i-th request in order, or nil. Only a first-come-first-served queue shows more than its head.
+// at returns the i-th request in order that is not passed over, or nil. Only a first-come-first-served queue shows more
+// than its head.
 func (q *queue) at(i int) *waiting {
+	i += q.passed
 	if n := len(q.loaded); n > 0 {
 		if i < n {
 			return &q.loaded[i]
+		}
+		i -= n
+	}
+	if n := len(q.skipped); n > 0 {
+		if i < n {
+			return &q.skipped[i]
 		}
 		i -= n
 	}
@@ -146,9 +156,17 @@ func (q *queue) takeLoaded(seq int32) {
 // take removes the i-th request, which must have been returned by at.
 func (q *queue) take(i int) {
 	q.length--
+	i += q.passed
 	if n := len(q.loaded); n > 0 {
 		if i < n {
 			q.loaded = slices.Delete(q.loaded, i, i+1)
+			return
+		}
+		i -= n
+	}
+	if n := len(q.skipped); n > 0 {
+		if i < n {
+			q.skipped = slices.Delete(q.skipped, i, i+1)
 			return
 		}
 		i -= n
@@ -159,6 +177,33 @@ func (q *queue) take(i int) {
 	}
 	q.clean = max(q.clean-1, 0)
 	q.drop(i)
+}
+
+// skip passes over the head until restore.
+func (q *queue) skip() {
+	w := q.head()
+	if w == nil {
+		return
+	}
+	if q.passed == len(q.loaded)+len(q.skipped) {
+		moved := *w
+		q.take(0)
+		q.length++
+		q.skipped = append(q.skipped, moved)
+	}
+	q.passed++
+}
+
+// restore ends the passing over of requests. By urgency they return to their places.
+func (q *queue) restore() {
+	q.passed = 0
+	if !q.byUrgency {
+		return
+	}
+	for i := range q.skipped {
+		q.pushOrdered(q.skipped[i])
+	}
+	q.skipped = q.skipped[:0]
 }
 
 // drop removes the i-th entry.
@@ -181,6 +226,10 @@ func (q *queue) remove(r *workload.Request) {
 		q.fair.remove(r)
 		return
 	}
+	if i := slices.IndexFunc(q.skipped, func(w waiting) bool { return w.req.ID == r.ID }); i >= 0 {
+		q.skipped = slices.Delete(q.skipped, i, i+1)
+		return
+	}
 	q.clean = 0
 	if q.removed == nil {
 		q.removed = make(map[int64]struct{})
@@ -194,6 +243,9 @@ func (q *queue) each(do func(r *workload.Request)) {
 		if _, left := removed[w.req.ID]; !left && w.seq == none {
 			do(&w.req)
 		}
+	}
+	for i := range q.skipped {
+		visit(&q.skipped[i], nil)
 	}
 	for i := range q.fresh.length {
 		visit(q.fresh.at(i), q.removed)

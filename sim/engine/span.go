@@ -141,6 +141,9 @@ func (it *batchBuilder) horizon(n int) int {
 		n = 1 + c.takes.within(c.steps, free, n-1)
 	}
 	if n > 1 && r.fair != nil {
+		if r.queue.passed > 0 {
+			return 1
+		}
 		n = r.fair.sameHead(n)
 	}
 	return n

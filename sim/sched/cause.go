@@ -9,7 +9,7 @@ const (
 	LacksKV              // the KV pool has too few free blocks
 	LacksBudget          // the iteration's token budget is used up
 	LacksSeats           // the running batch is full (max_num_seqs)
-	HeldByPolicy         // the policy holds it back: a preemption in this step, another phase, an order
+	HeldByPolicy         // the policy holds it back: a preemption in this step, another phase, an order, its adapter
 	NumberOfCauses       // not a cause; for arrays indexed by cause
 )
 

@@ -41,6 +41,8 @@ func (p *Preemptive) Validate(l Limits) error {
 	case p.Victim != LeastUrgent:
 		return errors.New("policy preemptive: the least urgent gives way, also to running sequences that grow (want that " +
 			"victim)")
+	case p.MaxLoRAs > 0:
+		return errors.New("policy preemptive: it does not support max_loras (want policy vllm)")
 	case p.Threshold < 0:
 		return fmt.Errorf("preemption threshold: %d is negative", p.Threshold)
 	}

@@ -12,6 +12,8 @@ type Progress struct {
 	// Prompt is the length of the prompt and Generated that of the output so far, in tokens. MaxTokens is the longest
 	// output, as the client declared it; the output may end before.
 	Prompt, Generated, MaxTokens int32
+	// Adapter is the LoRA adapter of [clifftop/workload.Request].
+	Adapter int32
 }
 
 // Waiting is a request in the queue.

@@ -14,6 +14,7 @@ type View interface {
 	Decoding
 	Preemption
 	Queue
+	QueueText
 	Admitter
 	KVSpace
 	Reservation
@@ -75,6 +76,8 @@ type Walk interface {
 	Missing(s Seq) int32
 	// Progress returns how far s has come, and to which user, session and class it belongs.
 	Progress(s Seq) Progress
+	// Given is the number of tokens that s was given in this iteration.
+	Given(s Seq) int32
 	// Urgency is the place that s would have in the queue if it returned there now, with all that it computed before
 	// this iteration. Without an [Order] its key is 0.
 	Urgency(s Seq) Urgency
@@ -126,6 +129,19 @@ type Queue interface {
 	// Waiting returns the request at place i of the queue, from 0; ok is false if there is none. Places above 0 are
 	// allowed only without an [Order]. The cost grows with i.
 	Waiting(i int) (w Waiting, ok bool)
+	// Peek is Waiting without a lookup in the prefix cache.
+	Peek(i int) (p Progress, ok bool)
+	// Skip passes over the head of the queue, if there is one, in this iteration: the requests behind it move up. After
+	// the iteration all that were passed over are at the front of the queue again, in the order that they had. Without
+	// an [Order] they stay ahead of sequences that are preempted later, as in vLLM.
+	Skip()
+	// Blocked records why the head of the queue is not admitted, for the accounting of waiting time. It does nothing if
+	// the queue is empty.
+	Blocked(why Cause)
+}
+
+// QueueText is what the waiting requests begin with.
+type QueueText interface {
 	// Beginning returns a key of the first known tokens of the request at place i: requests that begin alike have equal
 	// keys. ok is false if the request has fewer tokens. It costs as much as Waiting.
 	Beginning(i int, tokens int32) (key uint64, ok bool)
@@ -133,9 +149,6 @@ type Queue interface {
 	// i. It appends nothing without a radix cache. A number stands for the same node within one iteration. It costs as
 	// much as Waiting.
 	Path(i int, to []int32) []int32
-	// Blocked records why the head of the queue is not admitted, for the accounting of waiting time. It does nothing if
-	// the queue is empty.
-	Blocked(why Cause)
 }
 
 // Admitter moves requests from the queue into the running batch.

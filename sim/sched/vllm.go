@@ -1,8 +1,10 @@
 package sched
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // VLLM is the scheduler of vLLM's V1 engine: no phases, one token budget. Running requests come first, in order of
@@ -24,6 +26,11 @@ type VLLM struct {
 	// Swap moves the KV of a preempted request to host memory, as far as there is room, which V1 does not do. It
 	// resumes where it was.
 	Swap bool
+	// MaxLoRAs is the number of adapters that requests of one iteration may use; 0 is no limit. A waiting request that
+	// would exceed it is passed over, and others overtake it.
+	MaxLoRAs int
+
+	adapters []int32 // of the iteration that is composed
 }
 
 var _ Scheduler = (*VLLM)(nil)
@@ -46,6 +53,8 @@ func (p *VLLM) Validate(l Limits) error {
 		return errors.New("preemption: swap needs swap space in host memory, which has none")
 	case p.Swap && l.PrefixCaching:
 		return errors.New("preemption: swap does not go with prefix caching")
+	case p.MaxLoRAs < 0:
+		return fmt.Errorf("max_loras: %d is negative", p.MaxLoRAs)
 	case p.LongPrefillTokenThreshold < 0:
 		return fmt.Errorf("long_prefill_token_threshold: %d is negative", p.LongPrefillTokenThreshold)
 	case !(p.Watermark >= 0 && p.Watermark < 1):
@@ -91,9 +100,12 @@ func (p *VLLM) preempt(v View, s Seq) {
 	}
 }
 
-// admitWaiting admits from the head of the queue while seats, budget and KV blocks last. No request overtakes a blocked
-// head; the cause that blocks it is returned.
+// admitWaiting admits from the head of the queue while seats, budget and KV blocks last. Only requests that the limit of
+// adapters holds back are overtaken. The cause that blocks the head is returned.
 func (p *VLLM) admitWaiting(v View) Cause {
+	if p.MaxLoRAs > 0 {
+		return p.admitWithAdapters(v)
+	}
 	for {
 		w, ok := v.Waiting(0)
 		if !ok {
@@ -103,6 +115,44 @@ func (p *VLLM) admitWaiting(v View) Cause {
 			return why
 		}
 	}
+}
+
+// admitWithAdapters is admitWaiting with a limit of adapters. As in vLLM, seats and budget are examined before it.
+func (p *VLLM) admitWithAdapters(v View) (head Cause) {
+	p.adapters = p.adapters[:0]
+	for s := v.First(); s != None; s = v.Next(s) {
+		if v.Given(s) > 0 {
+			p.use(v.Progress(s).Adapter)
+		}
+	}
+	for {
+		next, ok := v.Peek(0)
+		if !ok {
+			return head
+		}
+		if v.Seats() > 0 && v.Budget() > 0 && !p.adapterFits(next.Adapter) {
+			head = HeldByPolicy
+			v.Skip()
+			continue
+		}
+		w, _ := v.Waiting(0)
+		if why := p.admit(v, &w); why != NotBlocked {
+			return cmp.Or(head, why)
+		}
+		p.use(next.Adapter)
+	}
+}
+
+// use adds an adapter to those of the iteration.
+func (p *VLLM) use(adapter int32) {
+	if adapter != 0 && !slices.Contains(p.adapters, adapter) {
+		p.adapters = append(p.adapters, adapter)
+	}
+}
+
+// adapterFits reports whether a request with an adapter may be added to the iteration.
+func (p *VLLM) adapterFits(adapter int32) bool {
+	return adapter == 0 || len(p.adapters) < p.MaxLoRAs || slices.Contains(p.adapters, adapter)
 }
 
 // admit admits w, the head of the queue, or returns what it lacks.

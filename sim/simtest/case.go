@@ -62,6 +62,9 @@ func (c Case) String() string {
 		if r.Client != nil {
 			fmt.Fprintf(&b, " client %+v", *r.Client)
 		}
+		if r.Adapter != 0 {
+			fmt.Fprintf(&b, " adapter %d", r.Adapter)
+		}
 		if r.Priority != 0 {
 			fmt.Fprintf(&b, " priority %d", r.Priority)
 		}

@@ -141,13 +141,17 @@
 // there are seats, budget and blocks; none overtakes a head that does not fit. A sequence whose missing tokens are all
 // scheduled produces a token at the end of the iteration.
 //
+// With max_loras, a waiting request with an adapter is passed over in an iteration that uses as many other adapters
+// already: those of running sequences that are given tokens, and of requests that are admitted. Requests behind it are
+// admitted in its place. A request without an adapter is never passed over.
+//
 // Tokens count as computed, and output tokens as produced, as soon as they are scheduled. A sequence whose whole output
 // is scheduled keeps its seat and blocks until its last token is processed.
 //
 // # Preemption
 //
 // A preempted sequence loses its blocks (they keep their keys) and all computed tokens. It goes to the head of the
-// queue, or to its place in an ordered queue. It keeps its output; tokens in flight are delivered. When it is admitted
+// queue, behind requests that an iteration has passed over, or to its place in an ordered queue. It keeps its output; tokens in flight are delivered. When it is admitted
 // again, prompt and output so far are prefilled together. If its whole output was already in flight, it completes from
 // the queue.
 //

@@ -14,6 +14,14 @@ func (d drawer) requests(c *Case, step clock.Duration) []workload.Request {
 	leave := d.once("clients leave", 3)
 	gaps := d.one("gaps", 0, 1, 8, 40) // in steps, at most
 
+	adapters := d.one("adapters", 0, 0, 2, 4)
+	adapter := func() int32 {
+		if adapters == 0 {
+			return 0
+		}
+		return int32(d.of("adapter", adapters))
+	}
+
 	list := make([]workload.Request, d.one("requests", 1, 2, 4, 8, 15, 20, 30))
 	at := clock.Time(0)
 	for i := range list {
@@ -26,7 +34,7 @@ func (d drawer) requests(c *Case, step clock.Duration) []workload.Request {
 			r.Client = d.client(step)
 		}
 		r.Priority, r.Class = int16(d.of("priority", 4)-1), uint16(d.of("class", 3))
-		r.User = int32(d.of("user", 3))
+		r.User, r.Adapter = int32(d.of("user", 3)), adapter()
 		list[i] = r
 	}
 	return list

@@ -41,7 +41,7 @@ type Runner func(cfg engine.Config, src workload.Source, obs event.Observer) err
 //	    Adds a request with a name. Further arguments: at=2 (sent when step 2 begins, if the engine never
 //	    idled before) or at=11ms; leaves=65ms (the client's timeout for the whole output), first-by=30ms (its
 //	    timeout for the first token) and cancels=40ms (the user cancels if the output is not complete);
-//	    silent (the server gets no abort); priority=5; user=3; class=2;
+//	    silent (the server gets no abort); priority=5; adapter=2; user=3; class=2;
 //	    content=(system:96, @B:20) (names and lengths of the leading segments; @B is the output of
 //	    request B, which needs a session); session=1 (turns are counted).
 //	run
@@ -173,6 +173,7 @@ func (e *Env) request(args *arguments) {
 		InputTokens:  int32(args.int("prompt", 0)),
 		OutputTokens: int32(args.int("out", 0)),
 		Priority:     int16(args.int("priority", 0)),
+		Adapter:      int32(args.int("adapter", 0)),
 		Session:      int32(args.int("session", 0)),
 		User:         int32(args.int("user", 0)),
 		Class:        uint16(args.int("class", 0)),

@@ -92,7 +92,7 @@ func (c *fuzzPolicy) query(v sched.View) uint64 {
 	for s := v.First(); s != sched.None; s = v.Next(s) {
 		p, u := v.Progress(s), v.Urgency(s)
 		d.add(p.Request, int64(p.Prompt), int64(p.Generated), int64(p.MaxTokens), int64(p.Priority), u.Key, u.Arrival,
-			u.Request, int64(v.Missing(s)))
+			u.Request, int64(v.Missing(s)), int64(v.Given(s)), int64(p.Adapter))
 	}
 	for s := v.Last(); s != sched.None; s = v.Prev(s) {
 		d.add(v.Urgency(s).Request)
@@ -103,6 +103,9 @@ func (c *fuzzPolicy) query(v sched.View) uint64 {
 	for i := range c.visible(v) {
 		w, _ := v.Waiting(i)
 		first, _ := v.Beginning(0, 4)
+		if p, ok := v.Peek(i); ok {
+			d.add(p.Request, int64(p.Generated), int64(p.Adapter))
+		}
 		if begins, ok := v.Beginning(i, 4); ok && begins == first {
 			d.add(2)
 		}
@@ -181,6 +184,10 @@ func (c *fuzzPolicy) prefill(v sched.View) {
 // admit admits some requests of the queue.
 func (c *fuzzPolicy) admit(v sched.View) {
 	for c.rand.IntN(4) > 0 {
+		if c.left > 0 && v.RunningLen() > 0 && c.rand.IntN(4) == 0 {
+			c.left--
+			v.Skip()
+		}
 		most := c.visible(v)
 		if most == 0 {
 			return
@@ -196,6 +203,11 @@ func (c *fuzzPolicy) admit(v sched.View) {
 		}
 		if !c.tryAdmit(v, i, n) {
 			return
+		}
+	}
+	for s := v.First(); s != sched.None; s = v.Next(s) {
+		if v.Given(s) == 0 && v.Missing(s) > 0 && c.rand.IntN(4) == 0 {
+			v.Blocked(sched.LacksBudget)
 		}
 	}
 }

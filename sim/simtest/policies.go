@@ -25,7 +25,7 @@ func Policies() []Policy {
 		}},
 		{"preemptive", func(k *Knobs) sched.Scheduler {
 			p := &sched.Preemptive{VLLM: vllm(k), Threshold: int64(k.Int("preempt-threshold", 0, 0, 10))}
-			p.Victim, p.Swap = sched.LeastUrgent, k.Flag("swap")
+			p.Victim, p.Swap, p.MaxLoRAs = sched.LeastUrgent, k.Flag("swap"), 0
 			return p
 		}},
 		{"vllm-variants", func(k *Knobs) sched.Scheduler {
@@ -76,6 +76,7 @@ func vllm(k *Knobs) sched.VLLM {
 		DisableChunkedPrefill:     k.Flag("whole-prompts"),
 		LongPrefillTokenThreshold: int32(k.Int("threshold", 0, 1, 24)),
 		Watermark:                 k.Float("watermark", 0, .05, .2, .5),
+		MaxLoRAs:                  k.Int("max-loras", 0, 1, 2),
 	}
 	if k.Flag("first-chunk") {
 		p.Admission = sched.FirstChunk

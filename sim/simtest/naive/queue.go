@@ -28,29 +28,50 @@ func (q *queue) enqueue(s *sequence, head bool) {
 		s.key = q.rank(s).Key
 		q.waiting = insert(q.waiting, s, func(a, b *sequence) int { return compareUrgency(a.urgency(), b.urgency()) })
 	case head:
-		q.waiting = slices.Insert(q.waiting, 0, s)
+		first := 0
+		for first < len(q.waiting) && q.waiting[first].skipped {
+			first++
+		}
+		q.waiting = slices.Insert(q.waiting, first, s)
 	default:
 		q.waiting = append(q.waiting, s)
 	}
 }
 
-// place is the i-th request of the queue, or nil.
+// place is the i-th request of the queue that is not passed over, or nil.
 func (q *queue) place(i int) *sequence {
-	first := q.loaded
+	return q.outside(i, func(s *sequence) bool { return s.passed })
+}
+
+// head is the first request of the queue, passed over or not, or nil.
+func (q *queue) head() *sequence {
+	return q.outside(0, func(s *sequence) bool { return false })
+}
+
+// outside is the i-th request of the queue for which but is false, or nil.
+func (q *queue) outside(i int, but func(s *sequence) bool) *sequence {
+	first, others := slices.DeleteFunc(slices.Clone(q.loaded), but), slices.DeleteFunc(slices.Clone(q.waiting), but)
 	if i < len(first) {
 		return first[i]
 	}
 	i -= len(first)
-	if i >= len(q.waiting) {
+	if i >= len(others) {
 		return nil
 	}
 	if q.accounts.order == nil {
-		return q.waiting[i]
+		return others[i]
 	}
-	return slices.MinFunc(q.waiting, func(s, t *sequence) int {
+	return slices.MinFunc(others, func(s, t *sequence) int {
 		return cmp.Or(cmp.Compare(q.accounts.charged[q.accounts.client(s)], q.accounts.charged[q.accounts.client(t)]),
 			compareUrgency(s.urgency(), t.urgency()))
 	})
+}
+
+// restore ends the passing over of requests.
+func (q *queue) restore() {
+	for _, s := range slices.Concat(q.loaded, q.waiting) {
+		s.passed = false
+	}
 }
 
 // join notes that a request joins the queue.

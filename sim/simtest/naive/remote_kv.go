@@ -207,7 +207,7 @@ func (v view) Load(i int) bool {
 	if tokens == 0 || v.BlocksFor(w.Known)-w.Held > v.FreeBlocks() || remote && v.pullLimitReached() {
 		return false
 	}
-	v.waiting = without(v.waiting, s)
+	v.waiting, s.skipped = without(v.waiting, s), false
 	s.lostFrom, s.lostTo = v.kv.lost(s, s.known()-1)
 	s.found = v.kv.admit(s, s.known()-1)
 	s.computed = min(s.found+tokens, s.known()-1)

@@ -32,7 +32,7 @@ func (v view) keep(room bool) {
 		blocked: v.blocked, padRows: v.padRows, padContext: v.padContext,
 	}
 	if v.WaitingLen() > 0 {
-		now.head = v.place(0)
+		now.head = v.head()
 	}
 	plain := v.plain()
 	if p.left > 0 && room && v.undisturbed(p) {

@@ -23,6 +23,8 @@ type sequence struct {
 	ended bool
 	// key is its key in the order of the queue when it joined last.
 	key int64
+	// skipped means that a policy passed over it while it waited, passed that the current one does.
+	skipped, passed bool
 	// verified is the number of its decode iterations with drafts.
 	verified int
 	// scheduled and delivered are the output tokens that were given to iterations, and those whose iteration has been
@@ -104,7 +106,7 @@ func (s *sequence) progress() sched.Progress {
 	r := &s.rec.Request
 	return sched.Progress{
 		Request: r.ID, User: r.User, Session: r.Session, Class: r.Class, Priority: r.Priority,
-		Prompt: s.prompt, Generated: s.scheduled, MaxTokens: s.declared,
+		Prompt: s.prompt, Generated: s.scheduled, MaxTokens: s.declared, Adapter: r.Adapter,
 	}
 }
 

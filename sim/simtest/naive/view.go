@@ -26,6 +26,7 @@ func (n *Engine) compose(at clock.Time) *iteration {
 		s.given, s.found, s.loaded = 0, 0, 0
 	}
 	n.raiseCounters(n.running)
+	n.restore()
 	v := view{n, it, at}
 	it.before = snapshot{slices.Clone(n.running), n.WaitingLen(), n.place(0), n.joined, n.serials, n.departures}
 	room := v.room(slices.DeleteFunc(slices.Clone(n.running), func(s *sequence) bool { return !s.decodes() }))
@@ -33,6 +34,7 @@ func (n *Engine) compose(at clock.Time) *iteration {
 	if n.fault == nil && n.gpu.pipeline == nil {
 		v.keep(room)
 	}
+	n.restore()
 	return it
 }
 
@@ -70,7 +72,7 @@ func (v view) Blocked(why sched.Cause) {
 	if v.WaitingLen() == 0 {
 		return
 	}
-	if v.blocked = why; v.place(0).awaitsToken() {
+	if v.blocked = why; v.place(0) != nil && v.place(0).awaitsToken() {
 		v.blocked = sched.HeldByPolicy
 	}
 }
@@ -112,6 +114,7 @@ func (v view) Prev(i sched.Seq) sched.Seq {
 }
 
 func (v view) Missing(i sched.Seq) int32           { return v.runs(i).missing() }
+func (v view) Given(i sched.Seq) int32             { return v.runs(i).given }
 func (v view) Progress(i sched.Seq) sched.Progress { return v.runs(i).progress() }
 func (v view) Urgency(i sched.Seq) sched.Urgency   { return v.rank(v.runs(i)) }
 func (v view) Book(i sched.Seq, tokens int32)      { v.runs(i).booked = tokens }
@@ -248,11 +251,8 @@ func (v view) Waiting(i int) (sched.Waiting, bool) {
 	if i > 0 && v.cfg.Order != nil {
 		v.wrong("looks beyond the head of an ordered queue")
 	}
-	if i >= v.WaitingLen() {
-		return sched.Waiting{}, false
-	}
 	s := v.place(i)
-	if s.awaitsToken() {
+	if s == nil || s.awaitsToken() {
 		return sched.Waiting{}, false
 	}
 	w := v.describe(s)
@@ -270,8 +270,25 @@ func (v view) Waiting(i int) (sched.Waiting, bool) {
 	return w, true
 }
 
+func (v view) Peek(i int) (sched.Progress, bool) {
+	s := v.place(i)
+	if i > 0 && v.cfg.Order != nil {
+		v.wrong("looks beyond the head of an ordered queue")
+	}
+	if s == nil || s.awaitsToken() {
+		return sched.Progress{}, false
+	}
+	return s.progress(), true
+}
+
+func (v view) Skip() {
+	if s := v.place(0); s != nil {
+		s.passed, s.skipped = true, true
+	}
+}
+
 func (v view) Beginning(i int, tokens int32) (key uint64, ok bool) {
-	if i >= v.WaitingLen() || v.place(i).known() < tokens {
+	if v.place(i) == nil || v.place(i).known() < tokens {
 		return 0, false
 	}
 	h := fnv.New64a()
@@ -282,15 +299,15 @@ func (v view) Beginning(i int, tokens int32) (key uint64, ok bool) {
 }
 
 func (v view) Path(i int, to []int32) []int32 {
-	if i >= v.WaitingLen() {
+	s := v.place(i)
+	if s == nil {
 		return to
 	}
-	s := v.place(i)
 	return append(to, v.kv.path(s, s.known()-1)...)
 }
 
 func (v view) Admit(i int, tokens int32) sched.Seq {
-	if i >= v.WaitingLen() || i > 0 && v.cfg.Order != nil || v.Seats() == 0 {
+	if v.place(i) == nil || i > 0 && v.cfg.Order != nil || v.Seats() == 0 {
 		v.wrong("admits request %d of %d with %d seats", i, v.WaitingLen(), v.Seats())
 		return sched.None
 	}
@@ -302,7 +319,7 @@ func (v view) Admit(i int, tokens int32) sched.Seq {
 	if wasLoaded {
 		v.loaded = without(v.loaded, s)
 	}
-	v.waiting = without(v.waiting, s)
+	v.waiting, s.skipped = without(v.waiting, s), false
 	v.running = append(v.running, s)
 	v.serials++
 	s.serial = v.serials

@@ -64,24 +64,44 @@ func (p vllmReference) compareVictims(n view, a, b *sequence) int {
 
 // admitWaiting admits from the head of the queue until the head does not fit.
 func (p vllmReference) admitWaiting(n view) {
-	for len(n.waiting) > 0 {
+	skipped := false
+	blocked := func(why sched.Cause) {
+		if skipped {
+			why = sched.HeldByPolicy
+		}
+		n.Blocked(why)
+	}
+	for n.place(0) != nil {
 		s := n.place(0)
 		if s.awaitsToken() {
 			n.Blocked(sched.HeldByPolicy)
 			return
 		}
 		if len(n.running) == n.cfg.MaxNumSeqs {
-			n.Blocked(sched.LacksSeats)
+			blocked(sched.LacksSeats)
 			return
 		}
 		if n.budget == 0 {
-			n.Blocked(sched.LacksBudget)
+			blocked(sched.LacksBudget)
 			return
+		}
+		if p.MaxLoRAs > 0 && s.rec.Request.Adapter != 0 {
+			used := map[int32]bool{s.rec.Request.Adapter: true}
+			for _, r := range n.running {
+				if r.given > 0 && r.rec.Request.Adapter != 0 {
+					used[r.rec.Request.Adapter] = true
+				}
+			}
+			if len(used) > p.MaxLoRAs {
+				n.Skip()
+				skipped = true
+				continue
+			}
 		}
 		cached, held := n.kv.lookup(s, s.known()-1)
 		want := p.capped(s.known() - cached)
 		if p.DisableChunkedPrefill && want > n.budget {
-			n.Blocked(sched.LacksBudget)
+			blocked(sched.LacksBudget)
 			return
 		}
 		want = min(want, n.budget)
@@ -95,11 +115,12 @@ func (p vllmReference) admitWaiting(n view) {
 			need += int(p.Watermark * float64(n.cfg.NumGPUBlocks))
 		}
 		if need > n.FreeBlocks() {
-			n.Blocked(sched.LacksKV)
+			blocked(sched.LacksKV)
 			return
 		}
 		n.Admit(0, want)
 	}
+	blocked(sched.NotBlocked)
 }
 
 // capped applies the threshold for long prefills.
