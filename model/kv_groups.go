@@ -10,7 +10,8 @@ const (
 	FullAttention         KVKind = iota // keys and values of all tokens
 	LatentAttention                     // one compressed vector of every token: see [MLA]
 	SlidingWindow                       // keys and values of the last tokens
-	ChunkedLocalAttention               // attention in chunks with fixed bounds; all tokens are kept, as in vLLM
+	ChunkedLocalAttention               // keys and values of the chunk with fixed bounds that the last token is in
+	RecurrentState                      // one state that each token changes
 )
 
 // kvKinds has the name of each kind, and the largest number of blocks that a sequence keeps; nil means all blocks.
@@ -24,6 +25,7 @@ var kvKinds = [...]struct {
 		return (g.Window+blockSize-1)/blockSize + 1
 	}},
 	ChunkedLocalAttention: {name: "chunked local attention"},
+	RecurrentState:        {name: "recurrent state"},
 }
 
 // String returns the field's name of the kind.
