@@ -16,6 +16,8 @@ type ClassSpec struct {
 	Output   LengthsSpec  `yaml:"output" json:"output"`
 	Prefix   PrefixSpec   `yaml:"prefix,omitempty" json:"prefix,omitzero"`
 	Sessions *SessionSpec `yaml:"sessions,omitempty" json:"sessions,omitempty"`
+	// Adapters says which LoRA adapters the requests use.
+	Adapters AdapterSpec `yaml:"adapters,omitempty" json:"adapters,omitzero"`
 	// Needs lists the keys above that the class's preset does not fill, and why.
 	Needs []Need `yaml:"-" json:"-"`
 }
@@ -33,6 +35,7 @@ const MaxClasses = 1000
 type part struct {
 	bodies        // without random number generators
 	prefix        PrefixSpec
+	adapters      AdapterSpec
 	conversations *conversationLaws // nil for single requests
 	survey        conversationStats
 	weight        float64
@@ -50,7 +53,7 @@ func (p *part) turns() float64 {
 // all returns the single class of a Spec without classes.
 func (s Spec) all() ClassSpec {
 	return ClassSpec{Weight: 1, Input: s.Input, Output: s.Output, Prefix: s.Prefix, Sessions: s.Sessions,
-		Needs: s.Needs}
+		Adapters: s.Adapters, Needs: s.Needs}
 }
 
 // needsMix reports whether the traffic has several classes or conversations.
@@ -94,7 +97,8 @@ func (s Spec) compileParts(f *fieldFaults) []part {
 
 // compilePart compiles the length distributions of a class and the laws of its conversations.
 func (s Spec) compilePart(key string, c ClassSpec, f *fieldFaults) part {
-	p := part{prefix: c.Prefix, weight: c.Weight}
+	p := part{prefix: c.Prefix, adapters: c.Adapters, weight: c.Weight}
+	c.Adapters.check(key+".lora", f)
 	before := f.Len()
 	if c.Sessions == nil && !needs(c.Needs, key, "input", c.Input.Distribution == "", f) {
 		p.input = c.Input.build(key+".input", f)
@@ -166,6 +170,7 @@ func (s Spec) classes(parts []part, seed uint64) []class {
 			own = Hash(seed, domain)
 		}
 		k := newClass(p.bodies, p.conversations, own)
+		k.adapters = p.adapters.law(own)
 		k.domain = domain
 		if len(s.Classes) > 0 {
 			k.class, k.priority = uint16(i), s.Classes[i].Priority

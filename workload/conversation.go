@@ -59,6 +59,7 @@ type conversation struct {
 	turns         int32  // total
 	sent          int32  // turns sent during the run
 	inFlight      int32
+	adapter       int32
 	system        bool // history begins with a system prompt
 	last          bool // the prepared turn is the last
 	over          bool // no further turn
@@ -83,6 +84,7 @@ func (k *class) begin(v *conversation, entity uint64) {
 	v.entity, v.turn, v.sent, v.last, v.over = entity, 0, 0, false, false
 	k.lengths.Seek(entity, 0)
 	v.turns = t.turns.Sample(k.lengths)
+	v.adapter = k.adapters.of(entity, 0)
 	v.history, v.tokens, v.system = make([]Segment, 0, min(2*v.turns+1, 16)), 0, false
 	if len(t.system.tokens) == 0 {
 		return

@@ -215,6 +215,7 @@ func (c *classMix) send(ref int32, at clock.Time) Request {
 	r := Request{
 		ID: c.id, Arrival: at, Session: v.number, User: v.user, Turn: v.sent,
 		InputTokens: v.input, OutputTokens: v.output, Class: k.class, Priority: k.priority,
+		Adapter: v.adapter,
 	}
 	n := len(v.history)
 	r.Content = &Content{Segments: v.history[:n:n]}

@@ -18,6 +18,7 @@ const (
 	purposePast       = "past"
 	purposeClass      = "class"
 	purposeSources    = "sources"
+	purposeAdapter    = "adapter"
 )
 
 // golden is 2⁶⁴ divided by the golden ratio: multiples of it, mixed, make SplitMix64.

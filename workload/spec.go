@@ -20,7 +20,9 @@ type Spec struct {
 	Prefix PrefixSpec `yaml:"prefix,omitempty" json:"prefix,omitzero"`
 	// Sessions makes requests turns of conversations; nil means single requests.
 	Sessions *SessionSpec `yaml:"sessions,omitempty" json:"sessions,omitempty"`
-	// Classes mixes several classes of traffic and replaces Input, Output, Prefix and Sessions. The class of a
+	// Adapters says which LoRA adapters the requests use.
+	Adapters AdapterSpec `yaml:"adapters,omitempty" json:"adapters,omitzero"`
+	// Classes mixes several classes of traffic and replaces Input, Output, Prefix, Sessions and Adapters. The class of a
 	// request is its index here. Each arrival of an open loop, and each user of a closed one, belongs to one class.
 	Classes []ClassSpec `yaml:"classes,omitempty" json:"classes,omitempty"`
 	// ClassWeights is what the class weights are shares of in an open loop: requests (also when empty), or

@@ -57,6 +57,7 @@ type bodies struct {
 	inputs, outputs *RNG
 	prompts         []prompt  // prompts that repeat; empty if all are unique
 	texts           []Content // prefixes of the users' prompts; may be empty
+	adapters        *adapterLaw
 }
 
 // fill draws the body of request k of an entity; index selects the repeated prompt.
@@ -71,6 +72,7 @@ func (b *bodies) fill(r *Request, entity, k uint64, index int64) {
 			r.Content = &b.texts[r.User]
 		}
 	}
+	r.Adapter = b.adapters.of(entity, k)
 	b.outputs.Seek(entity, k)
 	r.OutputTokens = b.answer(int64(r.InputTokens))
 }

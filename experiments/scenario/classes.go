@@ -1,8 +1,10 @@
 package scenario
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
@@ -28,6 +30,8 @@ type Class struct {
 	Prefix *Prefix `json:"prefix,omitempty"`
 	// Sessions makes requests turns of conversations.
 	Sessions *Sessions `json:"sessions,omitempty"`
+	// LoRA says which adapters requests use.
+	LoRA *LoRA `json:"lora,omitempty"`
 	// Clients are those of the class; without them they are the scenario's.
 	Clients *Clients `json:"clients,omitempty"`
 	// SLO is the objective of the class; without one it is held to that of the scenario.
@@ -69,6 +73,7 @@ type body struct {
 	input, output *Distribution
 	prefix        *Prefix
 	sessions      *Sessions
+	lora          *LoRA
 }
 
 // class is the body as the workload package takes it, without name, weight and priority.
@@ -100,13 +105,18 @@ func (b body) class() workload.ClassSpec {
 // bodies fills in what requests are made of: one body, or those of the classes.
 func (u trafficResolver) bodies(spec *workload.Spec, preset workload.Preset) error {
 	w := &u.Scenario.Workload
-	around := body{preset, w.Input, w.Output, w.Prefix, w.Sessions}
+	around, names := body{preset, w.Input, w.Output, w.Prefix, w.Sessions, w.LoRA}, w.adapterNames()
 	if len(w.Classes) == 0 {
 		if spec.Classes != nil && w.Input == nil && w.Output == nil && w.Prefix == nil && w.Sessions == nil {
-			return nil // the preset's
+			spec.Classes = slices.Clone(spec.Classes) // the preset's
+			for i := range spec.Classes {
+				spec.Classes[i].Adapters = w.LoRA.spec(names)
+			}
+			return nil
 		}
 		c := around.class()
 		spec.Input, spec.Output, spec.Prefix, spec.Sessions, spec.Classes = c.Input, c.Output, c.Prefix, c.Sessions, nil
+		spec.Adapters = w.LoRA.spec(names)
 		return nil
 	}
 	spec.Classes, spec.ClassWeights = nil, w.ClassWeights
@@ -118,6 +128,7 @@ func (u trafficResolver) bodies(spec *workload.Spec, preset workload.Preset) err
 		k := &w.Classes[i]
 		c := b.class()
 		c.Name, c.Weight, c.Priority = k.Name, k.Weight, int16(k.Priority)
+		c.Adapters = b.lora.spec(names)
 		spec.Classes = append(spec.Classes, c)
 	}
 	return nil
@@ -141,7 +152,7 @@ func (u trafficResolver) bodyOf(i int, around body) (body, error) {
 				"%s already contains several classes (want another preset)", p.Name)
 		}
 		u.judged(p, k.Input, k.Output)
-		b = body{preset: p}
+		b = body{preset: p, lora: around.lora}
 	}
 	for _, x := range []struct{ to, from **Distribution }{{&b.input, &k.Input}, {&b.output, &k.Output}} {
 		if *x.from != nil {
@@ -153,6 +164,9 @@ func (u trafficResolver) bodyOf(i int, around body) (body, error) {
 		b.sessions, b.input, b.prefix = k.Sessions, nil, nil
 	case k.Input != nil:
 		b.sessions = nil
+	}
+	if k.LoRA != nil {
+		b.lora = k.LoRA
 	}
 	if k.Prefix != nil {
 		b.prefix, b.sessions = k.Prefix, nil
@@ -192,4 +206,98 @@ func (u reportResolver) classes() ([]collect.ClassSpan, error) {
 		spans = append(spans, span)
 	}
 	return spans, nil
+}
+
+// LoRA says which adapters requests use: one by its name, or several that are numbered from 1. The turns of a
+// conversation use the same one.
+type LoRA struct {
+	// Name is that of the one adapter.
+	Name string `json:"-"`
+	// Adapters is the number of adapters. Classes that do not name theirs share them.
+	Adapters int `json:"adapters" range:"[1,1048576]"`
+	// Zipf gives the k-th adapter the weight k to the power of -zipf; null makes all equally frequent.
+	Zipf *float64 `json:"zipf,omitempty" range:"[0,100]"`
+	// Share is the part of the requests, or of the conversations, that use an adapter; null is all. The others use the
+	// base model.
+	Share *float64 `json:"share,omitempty" range:"(0,1]"`
+}
+
+// MarshalJSON writes the name, or the keys.
+func (l LoRA) MarshalJSON() ([]byte, error) {
+	if l.Name != "" {
+		return json.Marshal(l.Name)
+	}
+	type plain LoRA
+	return json.Marshal(plain(l))
+}
+
+func (l *LoRA) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	switch {
+	case n.Kind == yamldoc.Text && n.Text != "":
+		*l = LoRA{Name: n.Text}
+	case n.Kind == yamldoc.Map:
+		type plain LoRA
+		var x plain
+		d.Value(n, key, &x, "")
+		d.Require(n, key, "want the number of adapters", "adapters")
+		*l = LoRA(x)
+	default:
+		d.Wrong(n, key, "the name of an adapter, or a map such as {adapters: 8, zipf: 1}")
+	}
+}
+
+// spec is the law as the workload package takes it; nil is the base model. Named adapters have the numbers after
+// those that a scenario can count.
+func (l *LoRA) spec(names []string) workload.AdapterSpec {
+	switch {
+	case l == nil:
+		return workload.AdapterSpec{}
+	case l.Name != "":
+		at := slices.Index(names, l.Name)
+		return workload.AdapterSpec{First: workload.MaxAdapters + int32(at) + 1, Count: 1, Share: 1}
+	}
+	a := workload.AdapterSpec{First: 1, Count: int32(l.Adapters), Zipf: optional.Value(l.Zipf), Share: 1}
+	optional.Set(&a.Share, l.Share)
+	return a
+}
+
+// adapterNames lists the adapters that the traffic names.
+func (w *Workload) adapterNames() (names []string) {
+	add := func(l *LoRA) {
+		if l != nil && l.Name != "" && !slices.Contains(names, l.Name) {
+			names = append(names, l.Name)
+		}
+	}
+	add(w.LoRA)
+	for i := range w.Classes {
+		add(w.Classes[i].LoRA)
+	}
+	return names
+}
+
+// UsesAdapters reports whether requests may use LoRA adapters.
+func (t *Traffic) UsesAdapters() bool {
+	if r := t.Recording; r != nil {
+		return r.adapters
+	}
+	return t.Spec.Adapters.Count > 0 || slices.ContainsFunc(t.Spec.Classes, func(c workload.ClassSpec) bool {
+		return c.Adapters.Count > 0
+	})
+}
+
+// adapters limits the adapters of an iteration: without max_loras to one where the traffic has adapters, as vLLM does.
+func (u fleetResolver) adapters() error {
+	limited := func(policy string) bool { return policy == "vllm" || policy == "preemptive" }
+	for i := range u.Pools {
+		p := u.Pools[i].Setup
+		e := &p.Scenario.Engine
+		switch {
+		case e.MaxLoRAs != nil && !limited(e.Policy):
+			u.Warn("unused", "engine.max_loras has no effect on policy %s", e.Policy)
+		case e.MaxLoRAs == nil && e.Policy == "vllm" && u.Traffic.UsesAdapters():
+			e.MaxLoRAs = optional.Of(1)
+			u.Warn("max_loras", "max_loras is 1, vLLM's default: the requests of an iteration use one adapter")
+		}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package scenario
 import (
 	"cmp"
 
+	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/sched"
@@ -45,6 +46,7 @@ func (u *Setup) engineKeys() *policy.Engine {
 	return &policy.Engine{
 		MaxNumBatchedTokens: e.MaxNumBatchedTokens, BlockSize: e.BlockSize,
 		LongPrefillTokenThreshold: e.LongPrefillTokenThreshold, PreemptionThreshold: e.PreemptionThreshold,
+		MaxLoRAs:             optional.Value(e.MaxLoRAs),
 		EnableChunkedPrefill: e.EnableChunkedPrefill, Swap: e.Preemption == "swap", Watermark: e.Watermark,
 		Victim: e.victim(), Admission: e.admission(), Options: e.Options.Of(&u.policy),
 	}

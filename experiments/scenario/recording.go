@@ -15,6 +15,7 @@ type Recording struct {
 	Opener   trace.Opener
 	Load     trace.Load
 	classes  []string                     // their names
+	adapters bool                         // requests may use LoRA adapters
 	Timeless bool                         // the trace has no arrivals: a rate makes them
 	first    atomic.Pointer[trace.Source] // made when the scenario was resolved, for the first run
 }
@@ -109,6 +110,7 @@ func (u trafficResolver) traceSource() error {
 	t.Format = file.Last().Format()
 	t.Statistics = traceStatistics(file, src)
 	r.Timeless, r.classes = file.Last().Timeless(), src.Classes()
+	r.adapters = src.Stats().Adapters > 0
 	r.first.Store(src)
 	u.Traffic.Recording = r
 	u.Traffic.Rate = src.Rate()

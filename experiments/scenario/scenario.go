@@ -107,6 +107,9 @@ type Engine struct {
 	SchedulerReserveFullISL Toggle `json:"scheduler_reserve_full_isl"`
 	// LongPrefillTokenThreshold limits the prefill tokens of one request in an iteration; 0 is no limit.
 	LongPrefillTokenThreshold int `json:"long_prefill_token_threshold" range:"[0,16777216]"`
+	// MaxLoRAs limits the LoRA adapters that the requests of one iteration use, under policy vllm; null is 1 where
+	// requests use adapters.
+	MaxLoRAs *int `json:"max_loras,omitempty" range:"[1,1048576]"`
 	// Watermark is the fraction of the KV cache that an admission leaves free; the default is the policy's: 0 for
 	// vllm.
 	Watermark float64 `json:"watermark" range:"[0,1)"`

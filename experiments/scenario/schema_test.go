@@ -152,6 +152,9 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"workload: {headcount: {people: 0, adoption: 0.6, active_at_peak: 0.2}}",
 		"workload: {arrivals: {process: superposed, rate: 3, sources: 20, top_share: 0.3, top10_share: 0.7, source_cv: [1, 1, 1, 2, 5]}}",
 		"workload: {classes: [{name: a, weight: -1}]}", "workload: {classes: {}}", "workload: {class_weights: users}",
+		"workload: {lora: support}", "workload: {lora: {adapters: 32, zipf: 1, share: 0.8}}", "workload: {lora: {zipf: 1}}",
+		"workload: {lora: {adapters: 0}}", "workload: {lora: 3}", "workload: {lora: null}", "engine: {max_loras: 0}",
+		"workload: {classes: [{name: a, weight: 1, lora: tuned}]}\nengine: {max_loras: 4}",
 		"workload: {sessions: {edited_history: 2}}", "workload: {sessions: {turns: 0}}",
 		"offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s}]}",
 		"offload: {tiers: [{name: host, size: 64 GiB, bandwidth: 200Gb/s, latency: 10us, eviction: arc, write: back}], " +
@@ -328,6 +331,10 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 		s := m.object(t, none)
 		s.Required = []string{"tokens"}
 		return either(n, several, s)
+	case reflect.TypeFor[LoRA]():
+		s := m.object(t, none)
+		s.Required = []string{"adapters"}
+		return either(&jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}, s)
 	case reflect.TypeFor[ThinkTime]():
 		s := m.object(t, none)
 		s.Required = []string{"mean"}

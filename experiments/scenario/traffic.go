@@ -27,6 +27,8 @@ type Workload struct {
 	Prefix *Prefix `json:"prefix"`
 	// Sessions makes requests turns of conversations instead of single requests.
 	Sessions *Sessions `json:"sessions"`
+	// LoRA says which adapters requests use; null is the base model.
+	LoRA *LoRA `json:"lora,omitempty"`
 	// Classes mixes several kinds of traffic. Each arrival, or each user of a closed loop, belongs to one of them.
 	Classes []Class `json:"classes"`
 	// ClassWeights is the unit of the weights of classes in an open loop: requests, or sessions, where a

@@ -28,6 +28,7 @@ func Generate(ctx context.Context, u *scenario.Setup, w io.Writer, zip bool) (ro
 	var classes []string
 	columns := trace.Columns{Waits: u.Traffic.Spec.WaitsForOutputs()}
 	columns.Full = u.Scenario.Workload.Prefix != nil || u.Traffic.Spec.Sessions != nil || u.Traffic.Spec.Classes != nil
+	columns.LoRA = u.Traffic.UsesAdapters()
 	for _, c := range u.Traffic.Spec.Classes {
 		classes = append(classes, c.Name)
 	}

@@ -91,7 +91,7 @@ func Convert(ctx context.Context, w io.Writer, file *scenario.TraceFile, load tr
 
 // columnsOf are the columns that rows so summed up need.
 func columnsOf(s trace.Stats) trace.Columns {
-	return trace.Columns{Full: !s.Plain, Waits: s.Requests > s.Rows}
+	return trace.Columns{Full: !s.Plain, LoRA: s.Adapters > 0, Waits: s.Requests > s.Rows}
 }
 
 // appliedTo counts what a cap changes, which is known only at the end; it is nil where there is none.

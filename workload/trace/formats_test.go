@@ -19,6 +19,10 @@ var examples = map[string]struct{ text, rows string }{
 		"# a comment\n# another\narrival_s,input_tokens,output_tokens,session,content,class,priority\n0.5,100,9,a,sys:64,chat,\n1,20,3,a,,,\n",
 		"0.5 100 9 s1.0 chat b1; 1 20 3 s1.1",
 	},
+	"clifftop with adapters": {
+		"arrival_s,input_tokens,output_tokens,session,lora,wait_s\n0,100,9,a,tuned,\n,120,3,a,,2\n1,20,3,,other,\n2,5,1,,,\n3,7,1,,tuned,\n",
+		"0 100 9 s1.0 lora1 then 2 120 3; 1 20 3 lora2; 2 5 1; 3 7 1 lora1",
+	},
 	"azure": {
 		"TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\r\n2024-10-15T12:00:00.112Z,1,893,207\r\n2024-10-15T12:00:01.362Z,0,404,1",
 		"0 893 207 image; 1.25 404 1 text",
@@ -74,6 +78,9 @@ func show(rows []Row, classes []string) string {
 		s := fmt.Sprint(r.Arrival.Seconds(), " ", r.InputTokens, " ", r.OutputTokens)
 		if r.Session != 0 {
 			s += fmt.Sprintf(" s%d.%d", r.Session, r.Turn)
+		}
+		if r.Adapter != 0 {
+			s += fmt.Sprintf(" lora%d", r.Adapter)
 		}
 		if r.Class != 0 {
 			s += " " + classes[r.Class]

@@ -9,21 +9,24 @@ import (
 )
 
 // native is Clifftop's own layout: CSV with the columns arrival_s, input_tokens and output_tokens, and optionally
-// session, content, class, priority and wait_s. Arrivals are seconds from the start of the run.
+// session, content, class, priority, lora and wait_s. Arrivals are seconds from the start of the run.
 //
 // content lists the leading segments of the prompt as name:tokens, joined by |. Equal names mean equal text. The
 // name @out stands for an output of the same session: the last one in the list is the previous output, the one
 // before it the output before that. A # with 16 hexadecimal digits is a numeric identity.
 //
 // A row with wait_s is sent that many seconds after the output of the row above it. It has no arrival; its session,
-// class and priority are those of the first row of the conversation.
+// class, priority and lora are those of the first row of the conversation.
+//
+// lora names the LoRA adapter of the request; an empty one is the base model.
 type native struct {
 	header
 	classTable
 	sessions                          sessionTable
 	time, input, output               int
 	session, content, class, priority int
-	wait                              int
+	wait, lora                        int
+	adapters                          classTable
 	name                              []byte // session of the row
 }
 
@@ -33,15 +36,18 @@ var (
 	nativeExtras  = []string{"session", "content", "class", "priority"}
 )
 
+// loraColumn is the column of adapters.
+const loraColumn = "lora"
+
 // waitColumn is the column of rows that wait for the output of the row above.
 const waitColumn = "wait_s"
 
 func nativeFormat() format {
 	return format{
 		Format: Format{"clifftop", "CSV: arrival_s,input_tokens,output_tokens and optionally " +
-			"session,content,class,priority,wait_s", "Clifftop's own"},
+			"session,content,class,priority,lora,wait_s", "Clifftop's own"},
 		need:    [][]string{nativeColumns},
-		may:     append(nativeExtras[:len(nativeExtras):len(nativeExtras)], waitColumn),
+		may:     append(nativeExtras[:len(nativeExtras):len(nativeExtras)], loraColumn, waitColumn),
 		columns: func(_ *File, h header) layout { return newNative(h) },
 	}
 }
@@ -50,7 +56,7 @@ func newNative(h header) *native {
 	return &native{
 		header: h, time: h.index("arrival_s"), input: h.index("input_tokens"), output: h.index("output_tokens"),
 		session: h.index("session"), content: h.index("content"), class: h.index("class"),
-		priority: h.index("priority"), wait: h.index(waitColumn),
+		priority: h.index("priority"), wait: h.index(waitColumn), lora: h.index(loraColumn),
 		sessions: newSessionTable(),
 	}
 }
@@ -79,6 +85,11 @@ func (o *native) parse(line []byte, r *Row, t *instant) (f *fault) {
 	if r.Class, f = o.of(o.field(o.class)); f != nil {
 		return f
 	}
+	adapter, f := o.adapters.of(o.field(o.lora))
+	if f != nil {
+		return f
+	}
+	r.Adapter = int32(adapter)
 	o.name = append(o.name[:0], o.field(o.session)...)
 	if f = o.sessions.of(o.name, r); f != nil {
 		return f

@@ -16,6 +16,8 @@ type Stats struct {
 	MaxTotal              int32
 	// Sessions is the highest session number.
 	Sessions int32
+	// Adapters is the highest number of a LoRA adapter.
+	Adapters int32
 	// Plain means that no row has a session, shared content, a class or a priority.
 	Plain bool
 	// ZeroGaps is the number of rows that arrive together with the row before.
@@ -77,7 +79,7 @@ func Scan(r Reader) (Stats, error) {
 			output += int64(t.OutputTokens)
 			s.MaxTotal = max(s.MaxTotal, t.InputTokens+t.OutputTokens)
 		}
-		s.Sessions = max(s.Sessions, q.Session)
+		s.Sessions, s.Adapters = max(s.Sessions, q.Session), max(s.Adapters, q.Adapter)
 		s.Plain = s.Plain && q.Session == 0 && q.Content == nil && q.Class == 0 && q.Priority == 0
 	}
 	s.ZeroGaps, s.Quantum = ticks.Zeros(), ticks.Quantum()

@@ -12,7 +12,7 @@ import (
 )
 
 // Writer writes requests in Clifftop's own format without loss: a reader gets the same arrivals, lengths, shared
-// prefixes, sessions, classes and priorities. Call Flush at the end.
+// prefixes, sessions, classes, priorities and adapters. Call Flush at the end.
 type Writer struct {
 	w       *bufio.Writer
 	classes []string
@@ -24,17 +24,22 @@ type Writer struct {
 type Columns struct {
 	// Full adds session, content, class and priority to arrival and lengths.
 	Full bool
+	// LoRA adds the number of the LoRA adapter. It implies Full.
+	LoRA bool
 	// Waits adds the wait of requests after the output of the previous one. It implies Full.
 	Waits bool
 }
 
 // NewWriter writes the header. classes is the list that [workload.Request.Class] indexes.
 func NewWriter(w io.Writer, c Columns, classes []string) *Writer {
-	c.Full = c.Full || c.Waits
+	c.Full = c.Full || c.Waits || c.LoRA
 	t := &Writer{w: bufio.NewWriterSize(w, 64<<10), columns: c, classes: classes}
 	names := nativeColumns[:len(nativeColumns):len(nativeColumns)]
 	if c.Full {
 		names = append(names, nativeExtras...)
+	}
+	if c.LoRA {
+		names = append(names, loraColumn)
 	}
 	if c.Waits {
 		names = append(names, waitColumn)
@@ -94,6 +99,11 @@ func (t *Writer) request(r *workload.Request, wait clock.Duration) error {
 		b = append(b, ',')
 		if r.Priority != 0 {
 			b = strconv.AppendInt(b, int64(r.Priority), 10)
+		}
+	}
+	if t.columns.LoRA {
+		if b = append(b, ','); r.Adapter != 0 {
+			b = strconv.AppendInt(b, int64(r.Adapter), 10)
 		}
 	}
 	if t.columns.Waits {

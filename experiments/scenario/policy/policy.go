@@ -66,6 +66,7 @@ type Engine struct {
 	BlockSize                 int
 	LongPrefillTokenThreshold int
 	PreemptionThreshold       int
+	MaxLoRAs                  int // 0 is no limit
 	EnableChunkedPrefill      bool
 	Swap                      bool // preemption: swap
 	Watermark                 float64

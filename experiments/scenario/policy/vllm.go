@@ -35,5 +35,6 @@ func vllmOf(e *Engine) sched.VLLM {
 		Admission:                 e.Admission,
 		Watermark:                 e.Watermark,
 		Swap:                      e.Swap,
+		MaxLoRAs:                  e.MaxLoRAs,
 	}
 }
