@@ -47,7 +47,7 @@ func records(t *testing.T) (list []*conformance.Record) {
 }
 
 // complete are the profiles all of whose given records agree.
-var complete = []string{"base", "async", "wm", "eos", "abort", "abortasync", "asynceos", "lora"}
+var complete = []string{"base", "async", "wm", "eos", "abort", "abortasync", "asynceos", "lora", "pp"}
 
 // TestRecords replays the records, and compares the result with the published table.
 func TestRecords(t *testing.T) {

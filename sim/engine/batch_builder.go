@@ -202,7 +202,7 @@ func (p *prefiller) givePrefill(i int32, s *sequence, n int32) {
 	p.chunkSeqs = append(p.chunkSeqs, i)
 	p.countPrefill(s, n, 1)
 	s.computed += n
-	s.chunkBatch = p.current.number
+	s.chunkBefore, s.chunkBatch = s.chunkBatch, p.current.number
 	r.space.register(s, min(s.computed, s.target-s.awaited))
 	if r.space.radix != nil {
 		p.current.computed = append(p.current.computed, computedChunk{i, s.computed, s.serial})
@@ -236,7 +236,7 @@ func (p *prefiller) takeBackChunk(i int32, s *sequence) {
 		}
 	}
 	s.computed -= s.given
-	s.chunkBatch = 0
+	s.chunkBatch = s.chunkBefore
 	p.countPrefill(s, s.given, -1)
 }
 

@@ -123,7 +123,7 @@ func (c *Config) limits() sched.Limits {
 		BlockSize: c.BlockSize, NumGPUBlocks: c.NumGPUBlocks,
 		HostBlocks: c.HostBlocks, PrefixCaching: c.PrefixCaching, Contiguous: c.Contiguous,
 		Connector: c.Connector != nil, Ordered: c.Order != nil, Async: c.AsyncScheduling,
-		Speculative: c.Speculative.On(),
+		Speculative: c.Speculative.On(), Pipeline: c.Stages > 1,
 	}
 }
 

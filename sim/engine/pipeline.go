@@ -178,9 +178,9 @@ func (p *pipeline) emits(f *iteration, s *sequence) bool {
 	return s.lastBatch == f.number
 }
 
-// holds reports whether w, in the queue, waits for a token that was in flight when its sequence was preempted.
-func (p *pipeline) holds(w *waiting) bool {
-	return p != nil && w != nil && w.seq != none && p.r.seqs.at(w.seq).lastBatch > p.landed
+// computes reports whether an iteration in flight computes for s, which was preempted.
+func (p *pipeline) computes(s *sequence) bool {
+	return p != nil && max(s.lastBatch, s.chunkBatch) > p.landed
 }
 
 // ending reports whether a member of the open cohort may issue its last token in the iteration being composed.

@@ -55,6 +55,7 @@ func (v *queueView) Peek(place int) (p sched.Progress, ok bool) {
 	p.MaxTokens = v.r.cfg.declaredOf(&w.req)
 	if w.seq != none {
 		p.Generated = v.r.seqs.at(w.seq).issued
+		p.InFlight = v.r.pipe.computes(v.r.seqs.at(w.seq))
 	}
 	return p, true
 }
@@ -91,13 +92,10 @@ func (v *queueView) Blocked(why sched.Cause) {
 	if v.r.queue.len() == 0 {
 		return
 	}
-	if v.blocked = why; v.r.pipe.holds(v.r.queue.head()) {
-		v.blocked = sched.HeldByPolicy
-	}
+	v.blocked = why
 }
 
-// waiting returns the request at a place of the queue, or nil. It is nil too if the request waits for a token in
-// flight.
+// waiting returns the request at a place of the queue, or nil.
 func (v *queueView) waiting(place int) *waiting {
 	if place > 0 {
 		v.looked = true
@@ -106,11 +104,7 @@ func (v *queueView) waiting(place int) *waiting {
 			return nil
 		}
 	}
-	w := v.r.queue.at(place)
-	if v.r.pipe.holds(w) {
-		return nil
-	}
-	return w
+	return v.r.queue.at(place)
 }
 
 // unsupported fails the run because the policy used a feature that the engine does not have.

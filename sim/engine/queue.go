@@ -244,8 +244,8 @@ func (q *queue) each(do func(r *workload.Request)) {
 			do(&w.req)
 		}
 	}
-	for i := range q.skipped {
-		visit(&q.skipped[i], nil)
+	for _, w := range q.skipped { // copies: remove moves the entries of this list
+		visit(&w, nil)
 	}
 	for i := range q.fresh.length {
 		visit(q.fresh.at(i), q.removed)

@@ -109,11 +109,12 @@ type delivery struct {
 
 // iterationNumbers are the numbers of the iterations that computed or issued tokens of a sequence.
 type iterationNumbers struct {
-	joinBatch  int64      // iteration that completed its prefill
-	beforeJoin int64      // iteration that issued its last token before the last admission
-	chunkBatch int64      // iteration of its last prefill chunk
-	lastBatch  int64      // last iteration that issued a token; not kept while it decodes in step with the cohort
-	lastEnd    clock.Time // end of that iteration
+	joinBatch   int64      // iteration that completed its prefill
+	beforeJoin  int64      // iteration that issued its last token before the last admission
+	chunkBatch  int64      // iteration of its last prefill chunk
+	chunkBefore int64      // iteration of the prefill chunk before
+	lastBatch   int64      // last iteration that issued a token; not kept while it decodes in step with the cohort
+	lastEnd     clock.Time // end of that iteration
 }
 
 // scheduledPart is the part of a sequence in the iteration that is being composed.

@@ -14,6 +14,9 @@ type Progress struct {
 	Prompt, Generated, MaxTokens int32
 	// Adapter is the LoRA adapter of [clifftop/workload.Request].
 	Adapter int32
+	// InFlight means that a waiting request was preempted and an iteration in flight still computes for it, so that it
+	// cannot be admitted yet. It occurs with pipeline stages.
+	InFlight bool
 }
 
 // Waiting is a request in the queue.

@@ -79,6 +79,8 @@ type Limits struct {
 	PrefixCaching, Contiguous bool
 	// Ordered means that the queue has an [Order], so that only its head can be seen.
 	Ordered bool
+	// Pipeline means that there are several pipeline stages, so that preempted requests may wait [Progress.InFlight].
+	Pipeline bool
 	// Async means that an iteration is composed while the one before it runs.
 	Async bool
 	// Speculative means that decoding sequences are given drafts, so that each must be visited: DecodeAll and

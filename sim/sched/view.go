@@ -129,7 +129,7 @@ type Queue interface {
 	// Waiting returns the request at place i of the queue, from 0; ok is false if there is none. Places above 0 are
 	// allowed only without an [Order]. The cost grows with i.
 	Waiting(i int) (w Waiting, ok bool)
-	// Peek is Waiting without a lookup in the prefix cache.
+	// Peek is Waiting without a lookup in the prefix cache. Only Peek sets InFlight.
 	Peek(i int) (p Progress, ok bool)
 	// Skip passes over the head of the queue, if there is one, in this iteration: the requests behind it move up. After
 	// the iteration all that were passed over are at the front of the queue again, in the order that they had. Without

@@ -30,6 +30,7 @@ type VLLM struct {
 	// would exceed it is passed over, and others overtake it.
 	MaxLoRAs int
 
+	skips    bool    // requests may be passed over
 	adapters []int32 // of the iteration that is composed
 }
 
@@ -37,6 +38,7 @@ var _ Scheduler = (*VLLM)(nil)
 
 // Validate implements [Scheduler].
 func (p *VLLM) Validate(l Limits) error {
+	p.skips = p.MaxLoRAs > 0 || l.Pipeline
 	switch {
 	case p.DisableChunkedPrefill && l.MaxNumBatchedTokens < int(l.MaxModelLen):
 		return fmt.Errorf("max_num_batched_tokens: %d is less than max_model_len %d, which chunked prefill off does "+
@@ -100,59 +102,54 @@ func (p *VLLM) preempt(v View, s Seq) {
 	}
 }
 
-// admitWaiting admits from the head of the queue while seats, budget and KV blocks last. Only requests that the limit of
-// adapters holds back are overtaken. The cause that blocks the head is returned.
-func (p *VLLM) admitWaiting(v View) Cause {
-	if p.MaxLoRAs > 0 {
-		return p.admitWithAdapters(v)
-	}
+// admitWaiting admits from the head of the queue while seats, budget and KV blocks last. A request is overtaken only while
+// the limit of adapters holds it back, or an iteration in flight computes for it. The cause that blocks the head is
+// returned.
+func (p *VLLM) admitWaiting(v View) (head Cause) {
+	p.countAdapters(v)
 	for {
+		if p.skips && v.Seats() > 0 && v.Budget() > 0 { // as in vLLM, seats and budget are examined first
+			next, ok := v.Peek(0)
+			if ok && (next.InFlight || !p.adapterFits(next.Adapter)) {
+				head = HeldByPolicy
+				v.Skip()
+				continue
+			}
+		}
 		w, ok := v.Waiting(0)
 		if !ok {
-			return NotBlocked
+			return head
 		}
 		if why := p.admit(v, &w); why != NotBlocked {
-			return why
+			return cmp.Or(head, why)
 		}
+		p.use(w.Adapter)
 	}
 }
 
-// admitWithAdapters is admitWaiting with a limit of adapters. As in vLLM, seats and budget are examined before it.
-func (p *VLLM) admitWithAdapters(v View) (head Cause) {
+// countAdapters finds the adapters of the running requests that are part of the iteration.
+func (p *VLLM) countAdapters(v View) {
+	if p.MaxLoRAs == 0 {
+		return
+	}
 	p.adapters = p.adapters[:0]
 	for s := v.First(); s != None; s = v.Next(s) {
 		if v.Given(s) > 0 {
 			p.use(v.Progress(s).Adapter)
 		}
 	}
-	for {
-		next, ok := v.Peek(0)
-		if !ok {
-			return head
-		}
-		if v.Seats() > 0 && v.Budget() > 0 && !p.adapterFits(next.Adapter) {
-			head = HeldByPolicy
-			v.Skip()
-			continue
-		}
-		w, _ := v.Waiting(0)
-		if why := p.admit(v, &w); why != NotBlocked {
-			return cmp.Or(head, why)
-		}
-		p.use(next.Adapter)
-	}
 }
 
-// use adds an adapter to those of the iteration.
+// use adds an adapter to those of the iteration, if their number is limited.
 func (p *VLLM) use(adapter int32) {
-	if adapter != 0 && !slices.Contains(p.adapters, adapter) {
+	if p.MaxLoRAs > 0 && adapter != 0 && !slices.Contains(p.adapters, adapter) {
 		p.adapters = append(p.adapters, adapter)
 	}
 }
 
 // adapterFits reports whether a request with an adapter may be added to the iteration.
 func (p *VLLM) adapterFits(adapter int32) bool {
-	return adapter == 0 || len(p.adapters) < p.MaxLoRAs || slices.Contains(p.adapters, adapter)
+	return p.MaxLoRAs == 0 || adapter == 0 || len(p.adapters) < p.MaxLoRAs || slices.Contains(p.adapters, adapter)
 }
 
 // admit admits w, the head of the queue, or returns what it lacks.

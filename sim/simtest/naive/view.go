@@ -72,9 +72,7 @@ func (v view) Blocked(why sched.Cause) {
 	if v.WaitingLen() == 0 {
 		return
 	}
-	if v.blocked = why; v.place(0) != nil && v.place(0).awaitsToken() {
-		v.blocked = sched.HeldByPolicy
-	}
+	v.blocked = why
 }
 
 func (v view) Booked() int {
@@ -252,7 +250,7 @@ func (v view) Waiting(i int) (sched.Waiting, bool) {
 		v.wrong("looks beyond the head of an ordered queue")
 	}
 	s := v.place(i)
-	if s == nil || s.awaitsToken() {
+	if s == nil {
 		return sched.Waiting{}, false
 	}
 	w := v.describe(s)
@@ -275,10 +273,19 @@ func (v view) Peek(i int) (sched.Progress, bool) {
 	if i > 0 && v.cfg.Order != nil {
 		v.wrong("looks beyond the head of an ordered queue")
 	}
-	if s == nil || s.awaitsToken() {
+	if s == nil {
 		return sched.Progress{}, false
 	}
-	return s.progress(), true
+	p := s.progress()
+	p.InFlight = v.computes(s)
+	return p, true
+}
+
+// computes reports whether an iteration in flight on a pipeline computes for s.
+func (n *Engine) computes(s *sequence) bool {
+	return n.gpu.pipeline != nil && slices.ContainsFunc(n.inFlight, func(it *iteration) bool {
+		return slices.ContainsFunc(it.shares, func(sh share) bool { return sh.seq == s })
+	})
 }
 
 func (v view) Skip() {

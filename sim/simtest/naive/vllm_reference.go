@@ -73,10 +73,6 @@ func (p vllmReference) admitWaiting(n view) {
 	}
 	for n.place(0) != nil {
 		s := n.place(0)
-		if s.awaitsToken() {
-			n.Blocked(sched.HeldByPolicy)
-			return
-		}
 		if len(n.running) == n.cfg.MaxNumSeqs {
 			blocked(sched.LacksSeats)
 			return
@@ -85,14 +81,19 @@ func (p vllmReference) admitWaiting(n view) {
 			blocked(sched.LacksBudget)
 			return
 		}
+		if n.computes(s) {
+			n.Skip()
+			skipped = true
+			continue
+		}
 		if p.MaxLoRAs > 0 && s.rec.Request.Adapter != 0 {
-			used := map[int32]bool{s.rec.Request.Adapter: true}
+			used := map[int32]bool{}
 			for _, r := range n.running {
 				if r.given > 0 && r.rec.Request.Adapter != 0 {
 					used[r.rec.Request.Adapter] = true
 				}
 			}
-			if len(used) > p.MaxLoRAs {
+			if len(used) >= p.MaxLoRAs && !used[s.rec.Request.Adapter] {
 				n.Skip()
 				skipped = true
 				continue
