@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -21,8 +22,9 @@ type TRTLLM struct {
 	Chunking  Chunking
 	ChunkUnit int32
 
-	why    Cause          // why the head was not started last
-	shares []contextShare // scratch
+	ordered bool           // the queue has an order
+	why     Cause          // why the head was not started last
+	shares  []contextShare // scratch
 }
 
 var _ Scheduler = (*TRTLLM)(nil)
@@ -35,10 +37,10 @@ const (
 	// GuaranteedNoEvict starts a request only if there is room for its prompt and its longest output, in addition to
 	// what the running ones may still take; no sequence is ever paused.
 	GuaranteedNoEvict Capacity = iota
-	// MaxUtilization starts a request if there is room for its prompt and one token. When the pool runs out the
+	// MaxUtilization starts a request if there is room for its prompt. When the pool runs out the
 	// request started last is paused, and computed again later.
 	MaxUtilization
-	// StaticBatch is GuaranteedNoEvict, but requests are started only when none runs.
+	// StaticBatch is GuaranteedNoEvict, but contexts are computed, and requests started, only while none generates.
 	StaticBatch
 )
 
@@ -52,7 +54,8 @@ type Chunking uint8
 
 // The chunking policies.
 const (
-	// FirstComeFirstServed gives each context all that it can use, in order.
+	// FirstComeFirstServed gives each context all that it can use, in order. One that is left with less than a unit gets
+	// nothing, and a later one that fits whole overtakes it.
 	FirstComeFirstServed Chunking = iota
 	// EqualProgress gives all contexts one unit each in turn.
 	EqualProgress
@@ -63,7 +66,7 @@ func (c Chunking) String() string { return [...]string{"FIRST_COME_FIRST_SERVED"
 
 // Validate implements [Scheduler].
 func (p *TRTLLM) Validate(l Limits) error {
-	switch {
+	switch p.ordered = l.Ordered; {
 	case l.Speculative || l.Connector:
 		return needsTokens("trtllm", l)
 	case !p.ChunkedContext && l.MaxNumBatchedTokens < int(l.MaxModelLen):
@@ -79,19 +82,19 @@ func (p *TRTLLM) Validate(l Limits) error {
 
 // Schedule implements [Scheduler].
 func (p *TRTLLM) Schedule(v View) {
-	paused := false
+	r := newRoom(p.Capacity, v)
 	for !v.DecodeFirst() {
 		last := lastStarted(v)
 		if last == None {
 			break
 		}
 		v.Preempt(last)
-		paused = true
+		r.closed = true
 	}
 	if p.ChunkedContext && p.Chunking == EqualProgress {
-		p.why = p.inTurns(v, paused)
+		p.why = p.inTurns(v, r)
 	} else {
-		p.why = p.inOrder(v, paused)
+		p.why = p.inOrder(v, r)
 	}
 	if p.why != NotBlocked {
 		v.Blocked(p.why)
@@ -119,23 +122,32 @@ func lastStarted(v View) Seq {
 
 // inOrder gives running contexts, then waiting requests, all that they can use. It returns the cause that
 // stopped it, if there is one.
-func (p *TRTLLM) inOrder(v View, paused bool) Cause {
-	for s := v.NextPrefill(None); s != None; s = v.NextPrefill(s) {
+func (p *TRTLLM) inOrder(v View, r *room) (head Cause) {
+	for s := v.NextPrefill(None); s != None && !r.contextsWait; s = v.NextPrefill(s) {
 		if n := p.chunk(v.Missing(s), v.Budget()); n > 0 && v.Grow(s, n) {
 			v.Give(s, n)
 		}
 	}
-	r := newRoom(p.Capacity, v, paused)
-	for {
-		w, why := r.next(0)
+	for i := 0; ; {
+		w, why := r.next(i)
 		if w == nil || why != NotBlocked {
-			return why
+			return cmp.Or(head, why)
 		}
 		n := p.chunk(w.Known-w.Cached, v.Budget())
-		if n == 0 {
+		switch {
+		case n > 0:
+			r.start(i, n, *w)
+			continue
+		case !p.ChunkedContext || v.Budget() == 0:
 			return LacksBudget
 		}
-		r.start(0, n, *w)
+		head = LacksBudget
+		r.look(*w)
+		if p.ordered {
+			v.Skip()
+		} else {
+			i++
+		}
 	}
 }
 

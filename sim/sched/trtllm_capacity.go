@@ -7,12 +7,24 @@ type room struct {
 	closed  bool // no request is started in this iteration
 	looking int  // blocks of requests that were looked at and are not started yet
 	seats   int  // and their number
-	ahead   int  // blocks for the first decoded tokens of those started in this iteration
 	waiting Waiting
+
+	contextsWait bool // contexts that run get nothing
 }
 
-func newRoom(policy Capacity, v View, paused bool) *room {
-	return &room{policy: policy, v: v, closed: paused || policy == StaticBatch && v.RunningLen() > 0}
+// newRoom returns the room of an iteration in which nothing was given yet. In a static batch contexts wait while a
+// sequence generates, also those of which a part is computed.
+func newRoom(policy Capacity, v View) *room {
+	r := &room{policy: policy, v: v}
+	if policy == StaticBatch {
+		contexts := 0
+		for s := v.NextPrefill(None); s != None; s = v.NextPrefill(s) {
+			contexts++
+		}
+		r.contextsWait = v.RunningLen() > contexts
+		r.closed = r.contextsWait
+	}
+	return r
 }
 
 // next returns the i-th request of the queue if it can be started in addition to those before it; otherwise the cause,
@@ -38,13 +50,13 @@ func (r *room) next(i int) (*Waiting, Cause) {
 func (r *room) need(w Waiting) int {
 	tokens := w.Prompt + w.MaxTokens
 	if r.policy == MaxUtilization {
-		tokens = w.Known + 1
+		tokens = w.Known
 	}
 	return r.v.BlocksFor(tokens) - w.Held
 }
 
 // left returns the number of blocks that are neither taken nor reserved.
-func (r *room) left() int { return r.v.FreeBlocks() - r.v.Booked() - r.looking - r.ahead }
+func (r *room) left() int { return r.v.FreeBlocks() - r.v.Booked() - r.looking }
 
 // look counts w, which can be started, against those looked at later.
 func (r *room) look(w Waiting) {
@@ -59,9 +71,7 @@ func (r *room) start(i int, n int32, w Waiting) {
 	if w.Cached+n < w.Known {
 		v.Reserve(s, w.Known)
 	}
-	if r.policy == MaxUtilization {
-		r.ahead += v.BlocksFor(w.Known+1) - v.BlocksFor(w.Known)
-	} else {
+	if r.policy != MaxUtilization {
 		v.Book(s, w.Prompt+w.MaxTokens)
 	}
 }

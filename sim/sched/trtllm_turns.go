@@ -6,25 +6,29 @@ type contextShare struct {
 	missing, given int32
 }
 
-// inTurns gives running contexts and the waiting requests that can be started one unit after the other in
-// turns, until the budget is used up. It returns the cause that stopped it, if there is one.
-func (p *TRTLLM) inTurns(v View, paused bool) Cause {
+// inTurns gives running contexts and the waiting requests that can be started one unit after the other in turns, until
+// no unit fits the budget. It returns the cause that stopped it, if there is one.
+func (p *TRTLLM) inTurns(v View, r *room) Cause {
 	p.shares = p.shares[:0]
-	for s := v.NextPrefill(None); s != None; s = v.NextPrefill(s) {
+	for s := v.NextPrefill(None); s != None && !r.contextsWait; s = v.NextPrefill(s) {
 		p.shares = append(p.shares, contextShare{seq: s, missing: v.Missing(s)})
 	}
-	r := newRoom(p.Capacity, v, paused)
+	left := v.Budget() // after one unit for each context
+	for i := range p.shares {
+		left -= p.unit(p.shares[i].missing, left)
+	}
 	why := NotBlocked
 	for i := 0; ; i++ {
-		if int64(len(p.shares))*int64(p.ChunkUnit) > int64(v.Budget()) {
-			why = LacksBudget // later ones get no unit
-			break
-		}
 		var w *Waiting
 		if w, why = r.next(i); w == nil || why != NotBlocked {
 			break
 		}
+		if left == 0 {
+			why = LacksBudget // later ones get no unit
+			break
+		}
 		p.shares = append(p.shares, contextShare{seq: None, missing: w.Known - w.Cached})
+		left -= p.unit(w.Known-w.Cached, left)
 		r.look(*w)
 	}
 	p.deal(v.Budget())
@@ -45,19 +49,24 @@ func (p *TRTLLM) inTurns(v View, paused bool) Cause {
 	return why
 }
 
+// unit returns the tokens of one more unit of a context that misses some, or 0 if they exceed the budget.
+func (p *TRTLLM) unit(missing, budget int32) int32 {
+	if n := min(p.ChunkUnit, missing); n <= budget {
+		return n
+	}
+	return 0
+}
+
 // deal shares the budget.
 func (p *TRTLLM) deal(budget int32) {
 	for dealt := true; dealt; {
 		dealt = false
 		for i := range p.shares {
 			c := &p.shares[i]
-			n := min(p.ChunkUnit, c.missing-c.given)
-			if n == 0 || n > budget {
-				continue
-			}
+			n := p.unit(c.missing-c.given, budget)
 			c.given += n
 			budget -= n
-			dealt = true
+			dealt = dealt || n > 0
 		}
 	}
 }
