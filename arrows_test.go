@@ -16,7 +16,7 @@ var below = map[string][]string{
 	"model":     {},
 	"workload":  {},
 
-	"sim/kv":        {"workload"},
+	"sim/kv":        {"model", "workload"},
 	"sim/sched":     {"workload"},
 	"sim/network":   {},
 	"sim/event":     {"sim/sched", "workload"},

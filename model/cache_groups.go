@@ -53,6 +53,18 @@ func (g *CacheGroup) HitBlocks() int {
 	return 0
 }
 
+// KeepsAll reports whether a sequence keeps the KV of all its tokens.
+func (g *CacheGroup) KeepsAll() bool { return g.Kind == FullAttention || g.Kind == LatentAttention }
+
+// Recycles reports whether a sequence frees blocks between the chunks of its prefill, so that Most is less than the
+// blocks of all its tokens.
+func (g *CacheGroup) Recycles() bool {
+	return g.Kind == SlidingWindow || g.Kind == ChunkedLocalAttention
+}
+
+// Aligned reports whether the group keeps recurrent states only at the ends of chunks.
+func (g *CacheGroup) Aligned() bool { return g.Kind == RecurrentState && g.Mode == AlignedState }
+
 // Sparse reports whether a prefix retention interval applies to the group.
 func (g *CacheGroup) Sparse() bool { return g.Kind == SlidingWindow || g.Kind == RecurrentState }
 
@@ -115,6 +127,20 @@ func GroupLayers(kinds KVGroups, blockSize int) (CacheGroups, error) {
 		}
 	}
 	return gs, nil
+}
+
+// SetRecurrentMode sets the mode of recurrent groups. Without states of their own for prefixes, a block of theirs is as
+// long as the longest sequence.
+func (gs *CacheGroups) SetRecurrentMode(m RecurrentMode, longest int) {
+	for i := range gs.Groups {
+		g := &gs.Groups[i]
+		if g.Kind != RecurrentState {
+			continue
+		}
+		if g.Mode = m; m == LastState {
+			g.BlockSize = longest
+		}
+	}
 }
 
 // LargestGroup returns the number of layers of the largest group.

@@ -47,7 +47,8 @@ func records(t *testing.T) (list []*conformance.Record) {
 }
 
 // complete are the profiles all of whose given records agree.
-var complete = []string{"base", "async", "wm", "eos", "abort", "abortasync", "asynceos", "lora", "pp"}
+var complete = []string{"base", "async", "wm", "eos", "abort", "abortasync", "asynceos", "lora", "pp", "hybrid",
+	"hybridreal"}
 
 // TestRecords replays the records, and compares the result with the published table.
 func TestRecords(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
 	"clifftop/sim/sched"
@@ -38,21 +39,79 @@ type vllmRequest struct {
 // vllmConfig are the settings of the engine: block_size, num_gpu_blocks with the null block, max_num_batched_tokens,
 // max_num_seqs, max_model_len, and others that are named as in vLLM.
 type vllmConfig struct {
-	BS, Blocks, Budget, Seqs   int
-	MaxLen                     int32 `json:"max_len"`
-	Caching, Chunked           bool
-	Threshold                  int32
-	Policy                     string
-	Reserve                    bool
-	Watermark                  float64
-	Async                      bool
-	PP                         int
-	MaxTokens                  int32 `json:"max_tokens"`
-	MaxLoRAs                   int   `json:"max_loras"`
-	Spec                       *vllmDrafts
-	Model                      string
-	Layers, Groups             json.RawMessage
-	Memory, HashBS, SchedBlock json.RawMessage
+	BS, Blocks, Budget, Seqs int
+	MaxLen                   int32 `json:"max_len"`
+	Caching, Chunked         bool
+	Threshold                int32
+	Policy                   string
+	Reserve                  bool
+	Watermark                float64
+	Async                    bool
+	PP                       int
+	MaxTokens                int32 `json:"max_tokens"`
+	MaxLoRAs                 int   `json:"max_loras"`
+	Spec                     *vllmDrafts
+	vllmHybrid
+}
+
+// vllmHybrid is KV cache groups: the layers of the model and the memory of the pool, from which vLLM makes the groups
+// and the number of blocks, and vLLM's scheduler_block_size, prefix_cache_retention_interval and mamba_cache_mode.
+type vllmHybrid struct {
+	Model       string
+	Layers      []vllmLayers
+	Memory      int64
+	Groups      []vllmLayers
+	SchedulerBS int    `json:"scheduler_bs"`
+	HashBS      int    `json:"hash_bs"`
+	Retention   *int   // null is dense
+	MambaMode   string `json:"mamba_mode"`
+}
+
+// vllmLayers is layers of a kind, or a group of them.
+type vllmLayers struct {
+	Kind                      string
+	Layers, Heads, Window, BS int
+	Mode                      string
+}
+
+var vllmKinds = map[string]model.KVKind{"full": model.FullAttention, "sliding": model.SlidingWindow,
+	"chunked": model.ChunkedLocalAttention, "mamba": model.RecurrentState}
+
+var mambaModes = map[string]model.RecurrentMode{"": 0, "none": model.LastState, "align": model.AlignedState,
+	"all": model.AllStates}
+
+// hybrid makes the KV cache groups of the layers, and compares them and the pool with those of the record.
+func (v *vllmConfig) hybrid() (*engine.Hybrid, error) {
+	var kinds model.KVGroups
+	for _, l := range v.Layers {
+		kind, ok := vllmKinds[l.Kind]
+		if !ok {
+			return nil, &unknownError{"layers: kind", l.Kind}
+		}
+		kinds = append(kinds, model.KVGroup{Kind: kind, Layers: l.Layers, Window: l.Window,
+			TokenBytes: int64(l.Heads) * 32})
+	}
+	mode, ok := mambaModes[v.MambaMode]
+	if !ok {
+		return nil, &unknownError{"mamba_mode", v.MambaMode}
+	}
+	groups, err := model.GroupLayers(kinds, v.BS)
+	if err != nil {
+		return nil, err
+	}
+	h := &engine.Hybrid{CacheGroups: groups, Retention: engine.DenseRetention}
+	if v.Retention != nil {
+		h.Retention = *v.Retention
+	}
+	h.SetRecurrentMode(mode, int(v.MaxLen))
+	same := slices.EqualFunc(h.Groups, v.Groups, func(a model.CacheGroup, b vllmLayers) bool {
+		return a.Kind == vllmKinds[b.Kind] && a.Layers == b.Layers && a.Window == b.Window && a.BlockSize == b.BS
+	})
+	if blocks := v.Memory / h.BlockBytes(); !same || int(blocks) != v.Blocks || h.ScheduledBlock() != v.SchedulerBS {
+		return nil, fmt.Errorf("the groups are %v with %d blocks, a hit is a multiple of %d tokens (recorded: %v, %d, %d)",
+			h.Groups, blocks, h.ScheduledBlock(), v.Groups, v.Blocks, v.SchedulerBS)
+	}
+	return h, nil
 }
 
 // vllmDrafts is speculative decoding: K drafts, of which Accept are accepted in the successive iterations of a request.
@@ -152,6 +211,13 @@ func (v *vllmConfig) setup(c *Case) error {
 		cfg.Order, policy.Victim = sched.ByPriority{}, sched.LeastUrgent
 	default:
 		return &unknownError{"policy", v.Policy}
+	}
+	if len(v.Groups) > 0 {
+		h, err := v.hybrid()
+		if err != nil {
+			return err
+		}
+		cfg.Hybrid = h
 	}
 	if v.Spec != nil {
 		s, err := v.Spec.speculative()

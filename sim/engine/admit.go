@@ -18,7 +18,9 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 		it.unsupported("Admit on an empty queue")
 		return sched.None
 	}
-	if r.space.mayHit(w) {
+	if r.space.groups != nil {
+		r.space.findGrouped(w, r.seqs.known(w))
+	} else if r.space.mayHit(w) {
 		r.space.lookUp(w, r.seqs.known(w)) // otherwise the cached result of the last lookup is used
 	}
 	i := r.take(place, w)
@@ -55,7 +57,12 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 	s.joinBatch, s.beforeJoin = math.MaxInt64, s.lastBatch
 	r.running.join(i)
 	r.levels.Running++
-	it.grow(i, s, r.cfg.blocksFor(r.cfg.slots(s.computed+n)))
+	if r.space.groups != nil {
+		s.in = 0
+		it.growGrouped(s, s.computed, n)
+	} else {
+		it.grow(i, s, r.cfg.blocksFor(r.cfg.slots(s.computed+n)))
+	}
 	if s.swapped {
 		it.resume(i, s)
 	} else {
@@ -113,6 +120,9 @@ func (e *Engine) start(s *sequence, req *workload.Request) {
 	}
 	if e.space.radix != nil {
 		s.text, s.common = req.Text(s.text[:0]), common(req)
+	}
+	if e.space.groups != nil {
+		e.space.startGrouped(s, req)
 	}
 	if !e.space.caching {
 		return

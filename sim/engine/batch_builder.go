@@ -43,6 +43,9 @@ func (it *batchBuilder) init(r *Engine) {
 func (it *batchBuilder) begin(number int64) {
 	it.r.queue.restore()
 	it.r.space.refile()
+	if g := it.r.space.groups; g != nil {
+		g.Begin()
+	}
 	it.composition.begin(number)
 	it.padRows, it.padTokens, it.padContext, it.padTo = 0, 0, 0, 0
 	it.chunks, it.chunkSeqs = it.chunks[:0], it.chunkSeqs[:0]
@@ -81,6 +84,9 @@ func (it *batchBuilder) Grow(i sched.Seq, n int32) bool {
 		}
 		// The step is counted, but the token is not given yet.
 		computed = r.cohort.computed(s) - 1
+	}
+	if r.space.groups != nil {
+		return it.growGrouped(s, computed, n)
 	}
 	return it.grow(int32(i), s, r.cfg.blocksFor(r.cfg.slots(computed+n)))
 }

@@ -114,6 +114,10 @@ func (k *checker) addBlocks(s *sequence, computed int32) error {
 		}
 		blocks = k.e.space.held(s) // those for drafts stay
 	}
+	if k.e.space.groups != nil {
+		k.held += k.e.space.held(s)
+		return nil
+	}
 	left := s.bookedLeft(blocks)
 	if !s.bookedNext && s.owed != left {
 		return k.e.Broken("request %d has %d of %d booked blocks left, counted %d", s.rec.Request.ID, left, s.booking,
@@ -191,7 +195,11 @@ func (k *checker) checkPool() error {
 	case k.e.space.free() < 0:
 		return k.e.Broken("%d blocks free", k.e.space.free())
 	}
-	if free := k.e.space.pool.Usable() - k.held + int(k.e.space.Shared()); free != k.e.space.poolFree() {
+	shared := k.e.space.Shared()
+	if k.e.space.groups != nil {
+		shared = k.e.space.pool.Shared() // of all groups
+	}
+	if free := k.e.space.pool.Usable() - k.held + int(shared); free != k.e.space.poolFree() {
 		return k.e.Broken("%d of %d KV blocks are free, counted %d", free, k.e.space.pool.Usable(), k.e.space.poolFree())
 	}
 	return nil

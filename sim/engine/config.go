@@ -36,8 +36,11 @@ type Config struct {
 	// Otherwise they go to the front.
 	AppendUnkeyed bool
 
-	// Groups are the KV cache groups that share the pool; nil is one group that keeps every token.
+	// Groups are the KV cache groups that are charged to sequences; nil is one group that keeps every token.
 	Groups model.KVGroups
+	// Hybrid are KV cache groups with block tables of their own, as in vLLM; nil is one block table. It needs a
+	// scheduler that is [sched.Grouped], and a limited pool.
+	Hybrid *Hybrid
 
 	// AsyncScheduling keeps two iterations in flight: the next one is scheduled while one runs.
 	AsyncScheduling bool
@@ -98,6 +101,104 @@ type Config struct {
 	Floor func(b *model.Batch) float64
 }
 
+// Hybrid is KV cache groups that share the pool, as vLLM's hybrid KV cache manager has them. Each group has its own
+// block table. A sequence takes and frees the blocks of one group after the other. Blocks that no further token attends
+// to are freed when the sequence is next given blocks.
+type Hybrid struct {
+	model.CacheGroups
+	// Retention is vLLM's prefix_cache_retention_interval, for sliding windows and recurrent states. Of these groups, the
+	// prefix cache has what a hit needs that ends at a multiple of Retention, at the end of the prompt, or where an
+	// earlier lookup found that only other groups had more. 0 leaves out the multiples. [DenseRetention] keeps all.
+	Retention int
+}
+
+// DenseRetention is the retention of every block: prefix_cache_retention_interval is null.
+const DenseRetention = -1
+
+// validate returns the faults of the groups.
+func (h *Hybrid) validate(c *Config) error {
+	var found faults.List
+	want := found.Check
+	found.Add(h.CacheGroups.Validate())
+	g, ok := c.Scheduler.(sched.Grouped)
+	want(ok, "KV cache groups: the policy allocates blocks of one group only (want policy vllm)")
+	if ok {
+		found.Add(g.Grouped())
+	}
+	want(c.NumGPUBlocks != 0, "KV cache groups: they need a limited pool")
+	want(len(c.Groups) == 0, "KV cache groups: groups with block tables are not charged")
+	want(!c.Radix && !c.Contiguous, "KV cache groups: they work on a paged pool with hashed blocks")
+	want(c.HostBlocks == 0, "KV cache groups: sequences are computed again, not swapped")
+	want(c.Connector == nil, "KV cache groups: a KV connector loads and stores one group only")
+	want(!c.Speculative.On(), "KV cache groups: drafts are not supported")
+	want(c.Stages < 2, "KV cache groups: pipeline stages are not supported")
+	size := 1
+	if found.Err() == nil {
+		size = h.ScheduledBlock()
+	}
+	want(h.Retention == DenseRetention || h.Retention >= 0 && h.Retention%size == 0,
+		"prefix_cache_retention_interval: %d is not allowed (want a multiple of %d)", h.Retention, size)
+	for i := range h.Groups {
+		g := &h.Groups[i]
+		want(g.Kind != model.RecurrentState || g.Mode != model.LastState || !c.PrefixCaching,
+			"mamba_cache_mode: none has no prefix caching (want align or all)")
+		want(!c.PrefixCaching || g.BlockSize == size || g.Kind != model.ChunkedLocalAttention && !g.Aligned(),
+			"KV cache groups: %v has blocks of %d tokens, and a prefix hit is a multiple of %d (want equal blocks)",
+			g.Kind, g.BlockSize, size)
+	}
+	return found.Err()
+}
+
+// Clip returns how many of n tokens a prefill chunk has that begins behind the first start ones. Recurrent groups in
+// align mode keep states only at the ends of chunks, so that a chunk ends at a block boundary, at the last one before
+// the end of the prefill, and where other groups have a longer hit (the junction; 0 is none). A chunk of most tokens,
+// the largest that is possible, may end inside a block that is larger. It is _mamba_block_aligned_split of vLLM's
+// scheduler.
+func (h *Hybrid) Clip(start, n, prompt, known, junction, most int32) int32 {
+	size := h.aligned()
+	ends := max(prompt, known-1)
+	if size == 0 || start >= ends {
+		return n
+	}
+	end := start + n
+	if end < ends {
+		if at := end / size * size; at > start || size <= most {
+			end = at
+		}
+	}
+	stops := [3]int32{known / size * size, 0, 0}
+	if start%size != 0 {
+		stops[1] = (start/size + 1) * size
+	}
+	if start < junction && junction < end {
+		stops[2] = start + (junction-start)/size*size
+	}
+	for _, at := range stops {
+		if start < at && at < end {
+			end = at
+		}
+	}
+	return max(end-start, 0)
+}
+
+// aligned returns the block size of recurrent groups in align mode; 0 if there is none.
+func (h *Hybrid) aligned() int32 {
+	for i := range h.Groups {
+		if g := &h.Groups[i]; g.Aligned() {
+			return int32(g.BlockSize)
+		}
+	}
+	return 0
+}
+
+// InFlightTokens returns the number of tokens that can be scheduled and not processed.
+func (c *Config) InFlightTokens() int {
+	if c.AsyncScheduling {
+		return 2 * c.MaxNumBatchedTokens
+	}
+	return c.MaxNumBatchedTokens
+}
+
 // Charge returns the number of blocks that a sequence is charged for KV cache groups that keep only some of its tokens.
 // blocks is the number that it holds.
 func (c *Config) Charge(blocks int) int { return c.Groups.Charge(blocks, int(c.BlockSize)) }
@@ -123,7 +224,7 @@ func (c *Config) limits() sched.Limits {
 		BlockSize: c.BlockSize, NumGPUBlocks: c.NumGPUBlocks,
 		HostBlocks: c.HostBlocks, PrefixCaching: c.PrefixCaching, Contiguous: c.Contiguous,
 		Connector: c.Connector != nil, Ordered: c.Order != nil, Async: c.AsyncScheduling,
-		Speculative: c.Speculative.On(), Pipeline: c.Stages > 1,
+		Speculative: c.Speculative.On(), Pipeline: c.Stages > 1, Hybrid: c.Hybrid != nil,
 	}
 }
 
@@ -159,6 +260,9 @@ func (c *Config) Validate() error {
 	want(!c.Contiguous || !c.PrefixCaching, "contiguous KV: it has no prefix cache")
 	want(!c.Contiguous || c.NumGPUBlocks != 0, "contiguous KV: it needs a limited pool")
 	want(!c.Radix || c.PrefixCaching, "radix: prefix caching is off")
+	if c.Hybrid != nil {
+		found.Add(c.Hybrid.validate(c))
+	}
 	want(c.MaxSpan >= 0, "max span: %d is negative", c.MaxSpan)
 	if c.Stages != 0 && c.Stages != 1 {
 		found.Add(c.validatePipeline()...)
@@ -181,9 +285,13 @@ func (c *Config) blocksFor(tokens int32) int {
 	return int((int64(tokens) + int64(c.BlockSize) - 1) / int64(c.BlockSize))
 }
 
-// pagesFor returns the number of blocks that a sequence of this many tokens takes from the pool, with the charge for
-// groups that keep only some of them.
-func (c *Config) pagesFor(tokens int32) int {
+// PagesFor returns the number of blocks that a sequence of this many tokens takes from the pool, with the charge for
+// groups that keep only some of them. With groups that have block tables it is vLLM's bound of what the sequence holds
+// at a time.
+func (c *Config) PagesFor(tokens int32) int {
+	if c.Hybrid != nil {
+		return c.Hybrid.MostBlocks(int(tokens), c.InFlightTokens())
+	}
 	blocks := c.blocksFor(tokens)
 	return blocks + c.Charge(blocks)
 }
@@ -211,5 +319,5 @@ func (c *Config) OutputOf(req *workload.Request) int32 {
 // NeverFits reports whether a request can never be served.
 func (c *Config) NeverFits(req *workload.Request) bool {
 	return req.InputTokens >= c.MaxModelLen ||
-		c.pagesFor(c.most(req.InputTokens, c.declaredOf(req))) > c.UsableBlocks()
+		c.PagesFor(c.most(req.InputTokens, c.declaredOf(req))) > c.UsableBlocks()
 }

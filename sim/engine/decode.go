@@ -14,7 +14,7 @@ type cohortDecoder struct {
 
 // DecodeAll implements [sched.Decoding].
 func (d *cohortDecoder) DecodeAll() sched.Seq {
-	if d.r.running.speculating > 0 {
+	if d.visitsAll() {
 		return d.first()
 	}
 	before := d.firstPrefill()
@@ -29,11 +29,17 @@ func (d *cohortDecoder) DecodeAll() sched.Seq {
 
 // DecodeFirst implements [sched.Decoding].
 func (d *cohortDecoder) DecodeFirst() bool {
-	if d.r.running.speculating > 0 {
+	if d.visitsAll() {
 		return false
 	}
 	d.mixed = len(d.r.running.prefills) > 0
 	return d.r.cohort.size == 0 || d.step()
+}
+
+// visitsAll reports whether each decoding sequence must be visited: it has drafts, or first frees blocks of KV cache
+// groups.
+func (d *cohortDecoder) visitsAll() bool {
+	return d.r.running.speculating > 0 || d.r.space.groups != nil && d.r.cohort.size > 0
 }
 
 // step makes the step of the cohort if the pool and the budget have room for all members, and reports whether it did.
@@ -144,7 +150,7 @@ func (d *cohortDecoder) giveDecode(i int32, s *sequence) {
 	d.context += int64(length)
 	number, end := r.lastToken(s)
 	d.countGaps(number, end, 1)
-	if r.space.caching {
+	if r.space.caching || r.space.groups != nil {
 		known := s.rec.Request.InputTokens + s.issued + int32(r.cohort.steps-s.joined) - 1 - r.inFlight.tokensInFlight(i)
 		r.space.register(s, min(length, known))
 	}

@@ -38,7 +38,7 @@ func (it *batchBuilder) Load(place int) bool {
 		return false
 	}
 	d, ok := it.Waiting(place)
-	if !ok || d.Loadable == 0 || r.cfg.pagesFor(d.Known)-d.Held > r.space.free() || r.connector.holdsBack() {
+	if !ok || d.Loadable == 0 || r.cfg.PagesFor(d.Known)-d.Held > r.space.free() || r.connector.holdsBack() {
 		return false
 	}
 	c := r.connector

@@ -168,7 +168,11 @@ func (a policyCheck) Admit(place int, n int32) sched.Seq {
 	}
 	w, _ := a.batchBuilder.Waiting(place)
 	missing, most := w.Known-w.Cached-w.Computed, a.batchBuilder.LargestFree()
-	switch room := a.r.cfg.pagesFor(a.r.cfg.slots(w.Known - missing + n)); {
+	room := a.r.cfg.PagesFor(a.r.cfg.slots(w.Known - missing + n))
+	if w.Grouped {
+		room = a.batchBuilder.Needs(place, n, false)
+	}
+	switch {
 	case n < 1 || n > missing || n > a.budget:
 		a.wrong("request %d is given %d tokens, where it misses %d and %d are left", w.Request, n, missing, a.budget)
 	case room-w.Held > most:

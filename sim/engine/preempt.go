@@ -70,7 +70,7 @@ func (it *batchBuilder) SwapOut(h sched.Seq) bool {
 	r, i := it.r, int32(h)
 	s := r.seqs.at(i)
 	computed := it.computed(s)
-	blocks := r.cfg.pagesFor(computed)
+	blocks := r.cfg.PagesFor(computed)
 	if s.phase == finishing || computed == 0 || r.space.hosted+blocks > r.cfg.HostBlocks {
 		return false
 	}

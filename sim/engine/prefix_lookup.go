@@ -32,6 +32,9 @@ func (v *queueView) Waiting(place int) (d sched.Waiting, ok bool) {
 	switch {
 	case r.space.radix != nil:
 		r.space.cached(w, &d, r.running.answers > 0)
+	case r.space.groups != nil:
+		d.Grouped = true
+		d.Cached = r.space.findGrouped(w, d.Known)
 	case r.space.mayHit(w):
 		r.space.lookUp(w, d.Known)
 		found := int32(len(r.space.look.blocks))
@@ -127,6 +130,7 @@ type lookup struct {
 	held    int                // number of those blocks that are referenced
 	most    int32              // the maximum number of blocks that can be found
 	text    []workload.Segment // scratch
+	tables  *kv.GroupTables    // fresh, with KV cache groups
 }
 
 // mayHit reports whether a waiting request can have a hit in the prefix cache of hashed blocks.
@@ -198,6 +202,9 @@ func (c *prefixCache) takeCached(s *sequence) int32 {
 	}
 	l := &c.look
 	s.lostFrom, s.lostTo = 0, 0
+	if c.groups != nil {
+		return c.groups.Take(s.tables)
+	}
 	if !c.caching || !l.valid || l.request != s.rec.Request.ID {
 		return 0
 	}
@@ -278,8 +285,11 @@ func (c *prefixCache) Peek(q *workload.Request) int32 {
 
 // HashedBlocks returns the block size in tokens if blocks are found by hashes, else 0.
 func (c *prefixCache) HashedBlocks() int32 {
-	if c.caching {
+	switch {
+	case c.caching:
 		return c.cfg.BlockSize
+	case c.groups != nil:
+		return c.groups.Hashed()
 	}
 	return 0
 }

@@ -49,6 +49,8 @@ func (k *space) Settle() {
 func (c *prefixCache) register(s *sequence, tokens int32) {
 	if c.caching {
 		c.registerBlocks(s, tokens/c.cfg.BlockSize)
+	} else if c.groups != nil {
+		c.groups.Register(s.tables, tokens)
 	}
 }
 
@@ -115,6 +117,8 @@ func (c *prefixCache) warm(q *workload.Request) int32 {
 		c.warmTree(q, full)
 	case c.caching:
 		c.warmBlocks(q, full)
+	case c.groups != nil:
+		c.groups.Warm(q, full*c.cfg.BlockSize)
 	}
 	return full
 }

@@ -1,9 +1,13 @@
 package engine
 
 import (
+	"math"
+
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
+	"clifftop/sim/kv"
 	"clifftop/sim/sched"
+	"clifftop/workload"
 )
 
 // kvAllocator is the KV pool as a policy sees it. It allocates blocks to running sequences, for the tokens of the
@@ -32,7 +36,7 @@ func (a *kvAllocator) LargestFree() int {
 }
 
 // BlocksFor implements [sched.KVSpace].
-func (a *kvAllocator) BlocksFor(tokens int32) int { return a.r.cfg.pagesFor(tokens) }
+func (a *kvAllocator) BlocksFor(tokens int32) int { return a.r.cfg.PagesFor(tokens) }
 
 // Slots implements [sched.KVSpace].
 func (a *kvAllocator) Slots(tokens int32) int32 { return a.r.cfg.slots(tokens) }
@@ -84,7 +88,7 @@ func (a *kvAllocator) Book(i sched.Seq, tokens int32) {
 	r.space.Settle()
 	held := r.space.held(s)
 	left := s.bookedLeft(held)
-	s.booking = r.cfg.pagesFor(tokens)
+	s.booking = r.cfg.PagesFor(tokens)
 	r.space.updateBooking(s, held, left)
 	a.refile(int32(i), s)
 }
@@ -242,5 +246,117 @@ func (k *space) growWindow(i int32, s *sequence, blocks int) {
 	if !s.growing { // from now on one booked block is used in each round
 		k.delist(s)
 		k.enlist(s, i)
+	}
+}
+
+// KV cache groups with block tables of their own.
+
+// Clip implements [sched.Grouping].
+func (a *kvAllocator) Clip(i sched.Seq, n, most int32) int32 {
+	r := a.r
+	s := r.seqs.at(int32(i))
+	if r.space.groups == nil || s.phase != prefilling {
+		return n
+	}
+	return a.clip(&s.rec.Request, s.tables, s.target, s.computed, n, most)
+}
+
+// ClipWaiting implements [sched.Grouping].
+func (a *kvAllocator) ClipWaiting(i int, n, most int32) int32 {
+	r := a.r
+	w := r.queue.at(i)
+	if r.space.groups == nil || w == nil {
+		return n
+	}
+	known := r.seqs.known(w)
+	found := r.space.findGrouped(w, known)
+	return a.clip(&w.req, r.space.tablesOf(w), known, found, n, most)
+}
+
+// clip cuts a chunk of n tokens behind the first start tokens of a request.
+func (a *kvAllocator) clip(q *workload.Request, t *kv.GroupTables, known, start, n, most int32) int32 {
+	if limit := int32(min(a.r.cfg.MaxNumBatchedTokens, math.MaxInt32)); most == 0 || most > limit {
+		most = limit
+	}
+	return a.r.cfg.Hybrid.Clip(start, n, q.InputTokens, known, t.Junction, most)
+}
+
+// Needs implements [sched.Grouping].
+func (a *kvAllocator) Needs(i int, n int32, whole bool) int {
+	r := a.r
+	a.asked = true
+	w := r.queue.at(i)
+	if r.space.groups == nil || w == nil {
+		return 0
+	}
+	known := r.seqs.known(w)
+	found := r.space.findGrouped(w, known)
+	if whole {
+		return r.space.groups.Needs(r.space.tablesOf(w), known, true)
+	}
+	return r.space.groups.Needs(r.space.tablesOf(w), found+n, false)
+}
+
+// growGrouped gives s, sequence i, the blocks for n more tokens, and reports whether there were enough. computed is the
+// number of its computed tokens.
+func (a *kvAllocator) growGrouped(s *sequence, computed, n int32) bool {
+	r := a.r
+	processed := computed
+	if r.inFlight.n > 0 && s.in == r.inFlight.at(0).number {
+		processed -= s.scheduled
+	}
+	if !r.space.groups.Grow(s.tables, computed+n, processed) {
+		return false
+	}
+	s.grown, s.scheduled, s.in = true, n, a.current.number
+	return true
+}
+
+// findGrouped returns how many leading tokens of a waiting request the groups have in the prefix cache. At least one of
+// its known tokens remains to be computed.
+func (k *space) findGrouped(w *waiting, known int32) int32 {
+	return k.groups.Find(k.tablesOf(w), known-1)
+}
+
+// tablesOf returns the block tables of a waiting request, which are empty.
+func (k *space) tablesOf(w *waiting) *kv.GroupTables {
+	if w.seq != none {
+		return k.seqs.at(w.seq).tables
+	}
+	l := &k.look
+	if !l.begun || l.request != w.req.ID {
+		if l.tables == nil {
+			l.tables = new(kv.GroupTables)
+		}
+		k.groups.Start(l.tables, &w.req)
+		l.begun, l.request = true, w.req.ID
+	}
+	return l.tables
+}
+
+// startGrouped gives s, the sequence of a request that is admitted, its block tables.
+func (k *space) startGrouped(s *sequence, q *workload.Request) {
+	if l := &k.look; l.begun && l.request == q.ID {
+		s.tables, l.tables, l.begun = l.tables, s.tables, false
+		return
+	}
+	if s.tables == nil {
+		s.tables = new(kv.GroupTables)
+	}
+	k.groups.Start(s.tables, q)
+}
+
+// registerDelivered registers what is known of the sequences that iteration f, which is being processed, gave a token.
+func (e *Engine) registerDelivered(f *iteration) {
+	for i := e.running.first; i != none && e.depth > 1; i = e.seqs.at(i).next {
+		s := e.seqs.at(i)
+		if !e.inFlight.emits(f, i) {
+			continue
+		}
+		computed := s.computed
+		if s.phase == decoding {
+			computed = e.cohort.computed(s)
+		}
+		e.space.register(s, computed-(e.inFlight.tokensInFlight(i)-1))
 	}
 }

@@ -17,6 +17,8 @@ func (e *Engine) process(f *iteration) {
 	}
 	if e.space.caching {
 		e.registerHeld(f)
+	} else if e.space.groups != nil {
+		e.registerDelivered(f)
 	}
 	e.connector.computed(f)
 	e.it.deliverDrafts(f)
@@ -44,7 +46,7 @@ func (e *Engine) deliverAwaited(i int32) {
 	s := e.seqs.at(i)
 	s.awaited = 0
 	e.stream(s)
-	if !e.space.caching {
+	if !e.space.caching && e.space.groups == nil {
 		return
 	}
 	computed := s.computed

@@ -45,6 +45,7 @@ type sequence struct {
 	externalKV
 	blockHashes
 	radixText
+	groupedBlocks
 
 	shared int64 // while it decodes: the cohort's share when it joined, plus the share of steps that it had no part in
 	client int32 // index of its client in the fair queue
@@ -166,6 +167,13 @@ type radixText struct {
 	common int32              // leading tokens that other requests may begin with
 }
 
+// groupedBlocks is the blocks of a sequence with KV cache groups.
+type groupedBlocks struct {
+	tables    *kv.GroupTables
+	scheduled int32 // tokens that it was given in an iteration, and the number of that iteration
+	in        int64
+}
+
 // promptLeft returns the number of prompt tokens of s, which runs, that it was not given since its last admission.
 func (s *sequence) promptLeft() int64 { return int64(max(0, s.rec.Request.InputTokens-s.computed)) }
 
@@ -215,9 +223,9 @@ func (s *slab) take() int32 {
 // put frees an index. The slices of the sequence keep their capacity.
 func (s *slab) put(i int32) {
 	q := s.items[i]
-	blocks, keys, text := q.blocks[:0], q.keys, q.text[:0]
+	blocks, keys, text, tables := q.blocks[:0], q.keys, q.text[:0], q.tables
 	*q = sequence{} // cleared in place; a literal with fields would be built elsewhere and copied
-	q.blocks, q.keys, q.text = blocks, keys, text
+	q.blocks, q.keys, q.text, q.tables = blocks, keys, text, tables
 	s.free = append(s.free, i)
 }
 

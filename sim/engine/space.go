@@ -28,11 +28,12 @@ type prefixCache struct {
 	cfg      *Config
 	seqs     *slab
 	pool     *kv.Pool
-	radix    *kv.Radix  // counts blocks instead of the pool; nil without a radix cache
-	caching  bool       // blocks are found by hashes of their tokens
-	offloads bool       // tiers keep evicted blocks, so that private blocks of a request are hashed too
-	look     lookup     // result of the last lookup by hashes
-	matched  radixMatch // result of the last match in the radix tree
+	radix    *kv.Radix   // counts blocks instead of the pool; nil without a radix cache
+	groups   *kv.Grouped // has the blocks of KV cache groups; nil without them
+	caching  bool        // blocks are found by hashes of their tokens
+	offloads bool        // tiers keep evicted blocks, so that private blocks of a request are hashed too
+	look     lookup      // result of the last lookup by hashes
+	matched  radixMatch  // result of the last match in the radix tree
 }
 
 // init makes the space of an engine, with all blocks free.
@@ -40,15 +41,19 @@ func (k *space) init(r *Engine) {
 	cfg := &r.cfg
 	k.cfg, k.seqs, k.members, k.async = cfg, &r.seqs, &r.cohort, r.depth > 1
 	k.mostCharged = cfg.mostCharged()
-	k.caching = cfg.PrefixCaching && !cfg.Radix
+	k.caching = cfg.PrefixCaching && !cfg.Radix && cfg.Hybrid == nil
 	k.offloads = cfg.Connector != nil && len(cfg.Connector.Tiers) > 0
-	if k.caching {
+	if k.caching || cfg.Hybrid != nil && cfg.PrefixCaching {
 		k.pool = kv.NewCache(cfg.UsableBlocks(), cfg.AppendUnkeyed)
 	} else {
 		k.pool = kv.NewCountingPool(cfg.UsableBlocks())
 	}
 	if cfg.Radix {
 		k.radix = kv.NewRadix(cfg.UsableBlocks(), cfg.BlockSize)
+	}
+	if h := cfg.Hybrid; h != nil {
+		k.groups = kv.NewGrouped(k.pool, kv.GroupedConfig{Groups: h.Groups, Retention: h.Retention,
+			Most: int(cfg.MaxModelLen), InFlight: cfg.InFlightTokens(), Caching: cfg.PrefixCaching})
 	}
 	if cfg.Contiguous {
 		k.contiguous = kv.NewContiguous(cfg.UsableBlocks())
@@ -77,6 +82,9 @@ func (k *space) poolFree() int {
 func (k *space) Shared() int64 {
 	if k.radix != nil {
 		return k.radix.Shared()
+	}
+	if k.groups != nil {
+		return k.groups.Shared() / int64(k.cfg.BlockSize)
 	}
 	return k.pool.Shared()
 }
@@ -123,6 +131,9 @@ func (k *space) emptyOf(s *sequence) int { return max(0, s.reserved-k.cfg.blocks
 
 // held returns the number of blocks that s holds. The blocks of the cohort must be settled.
 func (k *space) held(s *sequence) int {
+	if k.groups != nil {
+		return s.tables.Held()
+	}
 	if k.caching {
 		return len(s.blocks)
 	}
@@ -140,6 +151,10 @@ func (k *space) held(s *sequence) int {
 func (k *space) freeBlocks(s *sequence) {
 	k.windowed -= s.windowed
 	s.windowed = 0
+	if k.groups != nil {
+		k.groups.Free(s.tables)
+		return
+	}
 	if k.caching {
 		k.pool.Release(s.blocks, s.registered)
 		s.blocks = s.blocks[:0]

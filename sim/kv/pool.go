@@ -293,3 +293,68 @@ func (p *Pool) Release(names []int32, full int32) {
 		p.list.pushFront(nameless)
 	}
 }
+
+// register registers a full block, which has no name yet, under a key, and returns its name.
+func (p *Pool) register(key uint64) (name int32) {
+	n := p.index.obtain(key >> groupBits)
+	g := &p.index.groups[n]
+	place, bit := n<<groupBits|int32(key%groupSize), uint8(1)<<(key%groupSize)
+	p.epoch++
+	if (g.held|g.copied)&bit != 0 {
+		g.copied |= bit
+		return p.copies.add(place)
+	}
+	g.held |= bit
+	g.values[place%groupSize] = 1
+	if p.tell != nil {
+		p.tell(key, true)
+	}
+	return place
+}
+
+// drop drops one reference to each block of a list, from the last to the first, and returns the number of blocks. 0 is
+// no block. Nameless blocks go to the front of the free list, or are only counted if there is no cache.
+func (p *Pool) drop(names []int32, caching bool) (n int) {
+	if !caching {
+		for _, name := range names {
+			if name != 0 {
+				n++
+			}
+		}
+		p.PutCount(n)
+		return n
+	}
+	if !p.list.room(len(names)) {
+		p.list.compact(func(name, place int32) {
+			if name != nameless {
+				*p.state(name) = -1 - place
+			}
+		})
+	}
+	first := 0
+	for i := len(names) - 1; i >= 0; i-- {
+		name := names[i]
+		switch {
+		case name == 0:
+			continue
+		case name == nameless && p.appendUnkeyed:
+			p.free++
+			p.list.pushBack(nameless)
+		case name == nameless:
+			p.free++
+			first++
+		case *p.state(name) > 1:
+			*p.state(name)--
+			p.shared--
+		default:
+			p.free++
+			p.epoch++
+			*p.state(name) = -1 - p.list.pushBack(name)
+		}
+		n++
+	}
+	for range first {
+		p.list.pushFront(nameless)
+	}
+	return n
+}

@@ -43,6 +43,9 @@ type Waiting struct {
 	// Held is the number of its cached blocks that are referenced by running sequences, so that taking them needs no
 	// free block; for a request that was loaded, all its blocks.
 	Held int
+	// Grouped means that there are KV cache groups with block tables of their own: [Grouping] says what an admission
+	// takes, and Held is not set.
+	Grouped bool
 	// Urgency is its place in the order of the queue.
 	Urgency Urgency
 }

@@ -86,4 +86,14 @@ type Limits struct {
 	// Speculative means that decoding sequences are given drafts, so that each must be visited: DecodeAll and
 	// DecodeFirst schedule nothing.
 	Speculative bool
+	// Hybrid means that there are KV cache groups with block tables of their own, so that each sequence must be visited:
+	// DecodeAll and DecodeFirst schedule nothing.
+	Hybrid bool
+}
+
+// Grouped is a [Scheduler] that allocates blocks of several KV cache groups: it asks [Grouping] instead of BlocksFor.
+type Grouped interface {
+	Scheduler
+	// Grouped reports settings that do not work with groups.
+	Grouped() error
 }

@@ -17,6 +17,7 @@ type View interface {
 	QueueText
 	Admitter
 	KVSpace
+	Grouping
 	Reservation
 }
 
@@ -181,6 +182,18 @@ type KVSpace interface {
 	// Slots is the number of tokens for which Grow and Admit allocate, when a sequence is given tokens up to this many
 	// in all. It is larger where drafts of speculative decoding need slots ahead.
 	Slots(tokens int32) int32
+}
+
+// Grouping is the space of KV cache groups with block tables of their own ([Limits.Hybrid]).
+type Grouping interface {
+	// Clip returns how many of n tokens of running sequence s a chunk has that ends where its recurrent state can be
+	// kept; without such a state n. most is the cap of tokens that the policy gives a sequence at a time; 0 is none.
+	Clip(s Seq, n, most int32) int32
+	// ClipWaiting is Clip for the request at place i of the queue.
+	ClipWaiting(i int, n, most int32) int32
+	// Needs is the number of free blocks that Admit(i, n) takes. If whole is true, it is the number that the sequence
+	// takes to hold all Known tokens, as far as it holds them at the same time. Without groups it is 0.
+	Needs(i int, n int32, whole bool) int
 }
 
 // Reservation keeps KV blocks ahead of need.

@@ -78,7 +78,7 @@ func (p *VLLM) Schedule(v View) {
 func (p *VLLM) extendRunning(v View) bool {
 	calm := true
 	for s := v.DecodeAll(); s != None && v.Budget() > 0; s = v.Next(s) {
-		want := min(p.capped(v.Missing(s)), v.Budget())
+		want := v.Clip(s, min(p.capped(v.Missing(s)), v.Budget()), p.LongPrefillTokenThreshold)
 		if want == 0 {
 			continue
 		}
@@ -164,6 +164,8 @@ func (p *VLLM) admit(v View, w *Waiting) Cause {
 		return p.load(v, w)
 	case p.DisableChunkedPrefill && !whole:
 		return LacksBudget
+	case w.Grouped:
+		return p.admitGrouped(v, want)
 	case p.asks(v, w, want) > v.LargestFree():
 		return LacksKV
 	case p.Admission == FullLength:
@@ -173,6 +175,30 @@ func (p *VLLM) admit(v View, w *Waiting) Cause {
 	}
 	return NotBlocked
 }
+
+// admitGrouped is the last part of admit with KV cache groups: the chunk must be worth it, and its blocks be free. If
+// the whole prompt is reserved, the gate counts what a sequence of that length may hold at a time.
+func (p *VLLM) admitGrouped(v View, want int32) Cause {
+	if want = v.ClipWaiting(0, want, p.LongPrefillTokenThreshold); want == 0 {
+		return LacksBudget
+	}
+	free := v.LargestFree() - p.reserve(v)
+	if p.Admission == FullPrompt && v.Needs(0, want, true) > free || v.Needs(0, want, false) > free {
+		return LacksKV
+	}
+	v.Admit(0, want)
+	return NotBlocked
+}
+
+// Grouped implements [Grouped].
+func (p *VLLM) Grouped() error {
+	if p.Admission == FullLength {
+		return errors.New("policy vllm: room for the full length of requests does not go with KV cache groups")
+	}
+	return nil
+}
+
+var _ Grouped = (*VLLM)(nil)
 
 // load loads the KV of w, the head of the queue, which then leaves the queue, or returns what it lacks.
 func (p *VLLM) load(v View, w *Waiting) Cause {

@@ -44,6 +44,9 @@ func (c *Case) Source() *Requests {
 func (c Case) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %+v\n%+v\n", c.policy.Name, c.policy.New(c.knobs), c.config)
+	if c.config.Hybrid != nil {
+		fmt.Fprintf(&b, "groups %+v\n", *c.config.Hybrid)
+	}
 	if c.config.Connector != nil {
 		fmt.Fprintf(&b, "connector %+v\n", *c.config.Connector)
 		for i := range c.requests {
@@ -144,6 +147,7 @@ func (p Policy) DrawTiers(t *rapid.T) Case {
 func (c *Case) relaxConfig() error {
 	changes := []func(cfg *engine.Config){
 		func(cfg *engine.Config) { cfg.AsyncScheduling = false },
+		func(cfg *engine.Config) { cfg.Hybrid = nil },
 		func(cfg *engine.Config) { cfg.Groups = nil },
 		func(cfg *engine.Config) { cfg.Contiguous = false },
 		func(cfg *engine.Config) { cfg.PrefixCaching, cfg.Radix = false, false },

@@ -140,9 +140,9 @@ func (c *checker) records() {
 func (c *checker) record(rec *event.Record) {
 	r := &rec.Request
 	answer, declared := naive.OutputLengths(c.cfg, r)
-	blocks := (int(naive.MostTokens(c.cfg, r.InputTokens, declared)) + int(c.cfg.BlockSize) - 1) / int(c.cfg.BlockSize)
+	blocks := c.cfg.PagesFor(naive.MostTokens(c.cfg, r.InputTokens, declared))
 	visible := r.Arrival.Add(c.cfg.NetworkIn + c.cfg.Frontend + clock.Duration(r.InputTokens)*c.cfg.FrontendPerToken)
-	fits := answer >= 1 && blocks+c.cfg.Charge(blocks) <= c.cfg.UsableBlocks()
+	fits := answer >= 1 && blocks <= c.cfg.UsableBlocks()
 	var ok bool
 	switch rec.Outcome {
 	case event.Completed:

@@ -126,6 +126,29 @@
 // DecodeAll and DecodeFirst schedule nothing. A gap between tokens is measured from the end of one iteration of a
 // sequence to the end of its next, however many tokens that produces.
 //
+// # KV cache groups
+//
+// With [engine.Config.Hybrid], each group of layers has a block table, and all groups share the pool. When a sequence
+// is given tokens (Grow), it first frees, one group after the other, the blocks that no further token attends to: those
+// before the window or the chunk of the first token that is not processed. Tokens in flight are not processed, so that
+// the blocks of a whole chunk stay until the sequence is next given tokens, and with asynchronous scheduling an
+// iteration longer. If there are enough blocks for all groups, it takes them, one group after the other. It frees the
+// rest in the order of the groups, in each from the last block to the first.
+//
+// The prefix cache has blocks by group. A lookup takes the longest prefix that all groups have: full attention needs
+// all blocks, a window those that hold the tokens before it, a chunk those of the chunk, a recurrent state the last
+// one. The hit is a multiple of all block sizes. Windows and recurrent states enter only the blocks that a hit needs
+// at a multiple of Retention, at the last multiple of all block sizes before the end of the prompt, and at a junction:
+// where the lookup of the same request found that full attention has more than they. A request with a recurrent state
+// that was entered in the iteration that is composed is not admitted.
+//
+// Recurrent states in align mode exist only at the ends of chunks, for which policies cut chunks (Clip). A sequence
+// holds the last state and the one before. Blocks between have no state; with asynchronous scheduling, the states of
+// earlier chunks stay until the sequence leaves, as in vLLM.
+//
+// DecodeAll and DecodeFirst schedule nothing. An admission takes the blocks that it lacks and the cached ones without
+// references (Needs).
+//
 // # Padding
 //
 // The step timer counts padded rows as decodes, context and produced tokens; reports do not. The same holds for padded

@@ -2,6 +2,7 @@ package simtest
 
 import (
 	"fmt"
+	"slices"
 
 	"pgregory.net/rapid"
 
@@ -53,6 +54,9 @@ func (d drawer) config() (c engine.Config) {
 			{Kind: model.SlidingWindow, Layers: d.between("windowed", 1, 5), TokenBytes: 1, Window: window},
 		}
 	}
+	if d.once("hybrid", 4) {
+		c.Hybrid = d.hybrid(&c)
+	}
 	if d.once("radix", 2) && c.PrefixCaching {
 		c.Radix = true
 	}
@@ -75,9 +79,49 @@ func (d drawer) config() (c engine.Config) {
 	return c
 }
 
+// hybrid draws KV cache groups.
+func (d drawer) hybrid(c *engine.Config) *engine.Hybrid {
+	size, even := int(c.BlockSize), true
+	h := new(engine.Hybrid)
+	for range d.between("groups", 1, 3) {
+		g := model.CacheGroup{Layers: 1, BlockSize: size}
+		switch d.of("kind", 5) {
+		case 0, 1:
+			g.Kind = model.SlidingWindow
+			g.Window = d.between("window", 2, 5*size+2)
+			if d.once("large blocks", 4) {
+				g.BlockSize, even = 2*size, false
+			}
+		case 2:
+			g.Kind = model.ChunkedLocalAttention
+			g.Window = size * d.between("chunk", 1, 5)
+		case 3:
+			g.Kind = model.RecurrentState
+			if c.PrefixCaching {
+				g.Mode = []model.RecurrentMode{model.AlignedState, model.AllStates}[d.of("mode", 2)]
+			}
+		}
+		for range d.between("alike", 1, 2) {
+			h.Groups = append(h.Groups, g)
+		}
+	}
+	if !even && c.PrefixCaching { // not with groups whose hits end at each block
+		h.Groups = slices.DeleteFunc(h.Groups, func(g model.CacheGroup) bool {
+			return g.Kind == model.ChunkedLocalAttention || g.Aligned()
+		})
+	}
+	if !c.PrefixCaching {
+		h.SetRecurrentMode(model.LastState, int(c.MaxModelLen))
+		return h
+	}
+	h.Retention = d.one("retention", 0, 0, engine.DenseRetention, h.ScheduledBlock(), 3*h.ScheduledBlock())
+	return h
+}
+
 // connector draws a KV connector.
 func (d drawer) connector(c *engine.Config, step clock.Duration) {
 	c.HostBlocks, c.HostFemtosPerBlock, c.Radix, c.Contiguous, c.Speculative = 0, 0, false, false, engine.Speculative{}
+	c.Hybrid = nil
 	c.PrefixCaching = c.PrefixCaching || d.once("cached", 2)
 	p := &engine.Connector{
 		BlockBytes: int64(d.one("block bytes", 1, 1000, 1_000_003)), Fetch: engine.Fetch(d.of("fetch", 2)),
@@ -223,6 +267,19 @@ func (d drawer) bumpy() model.StepTimer {
 	return b
 }
 
+// states is the number of recurrent states that a sequence holds beyond vLLM's count. With asynchronous scheduling,
+// those at the ends of chunks stay, so that a sequence in a smaller pool could preempt itself for ever.
+func (d drawer) states(c *engine.Config, tokens int) (blocks int) {
+	if c.Hybrid != nil && c.AsyncScheduling {
+		for _, g := range c.Hybrid.Groups {
+			if g.Aligned() {
+				blocks += (tokens + g.BlockSize - 1) / g.BlockSize
+			}
+		}
+	}
+	return blocks
+}
+
 // pool draws the number of KV blocks: from just enough for one request to more than enough for all.
 func (d drawer) pool(c *Case) {
 	largest, sum := 0, 0
@@ -230,8 +287,7 @@ func (d drawer) pool(c *Case) {
 		r := &c.requests[i]
 		declared := min(max(r.OutputTokens, c.config.MaxTokens), max(1, c.config.MaxModelLen-r.InputTokens))
 		tokens := naive.MostTokens(&c.config, r.InputTokens, declared) + 1
-		blocks := int((tokens + c.config.BlockSize - 1) / c.config.BlockSize)
-		blocks += c.config.Charge(blocks)
+		blocks := c.config.PagesFor(tokens) + d.states(&c.config, int(tokens))
 		largest, sum = max(largest, blocks), sum+blocks
 	}
 	usable := largest
@@ -243,6 +299,9 @@ func (d drawer) pool(c *Case) {
 		usable = sum
 	case 1: // some are rejected
 		usable = d.between("usable", (largest+1)/2, largest)
+		if d.states(&c.config, 1) > 0 {
+			usable = largest
+		}
 	case 2, 3, 4: // scarce
 		usable = d.between("usable", largest, largest+largest/2+1)
 	case 5:

@@ -30,6 +30,9 @@ type Runner func(cfg engine.Config, src workload.Source, obs event.Observer) err
 //	    budget if the policy requires that), block-size (16), max-tokens (0, what clients declare);
 //	    spec (0, drafts for each decoding sequence), method (ngram; eagle, mtp, draft) and accept=(3, 1, 0), how
 //	    many of them are accepted in the successive iterations of a request, none after that;
+//	    groups=(window64, full) (none; KV cache groups with block tables of their own: full attention, a sliding
+//	    window of 64 tokens, chunk64, recurrent state or states, which have one at the end of each block),
+//	    retention (0) and dense (flag), how many of their blocks the prefix cache keeps;
 //	    host-blocks (0), max-queued and max-queued-tokens (0, no limits); caching, radix, contiguous,
 //	    append-unkeyed, async (flags); stages (1, of a pipeline; an iteration takes an equal part of its time
 //	    in each, or with weights=(1, 3) such parts) and hop (0, from one stage to the next); retries (0, how
@@ -134,6 +137,7 @@ func (e *Env) config(args *arguments) {
 		Speculative:         speculative(args),
 		Check:               true,
 	}
+	e.cfg.Hybrid = hybrid(args, &e.cfg)
 	if e.cfg.Stages > 1 {
 		e.cfg.Timer = staged(args, e.cfg.Stages, e.cfg.Timer, femtos("hop", 0))
 	}

@@ -229,6 +229,7 @@ func (p Policy) DrawPipeline(t *rapid.T) Case {
 	cfg.Stages = d.between("stages", 2, 6)
 	cfg.HostBlocks, cfg.Radix, cfg.Contiguous, cfg.Connector, cfg.Speculative = 0, false, false, nil,
 		engine.Speculative{}
+	cfg.Hybrid = nil
 	if _, fair := cfg.Order.(sched.Fair); fair {
 		cfg.Order = sched.ByPriority{}
 	}

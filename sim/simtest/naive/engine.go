@@ -292,6 +292,9 @@ func (n *Engine) process(it *iteration) {
 		if sh.emits {
 			rank++
 		}
+		if sh.serial == s.serial {
+			s.inFlight -= sh.given
+		}
 		if s.ended {
 			continue // its client has left, or its last token came before
 		}

@@ -79,6 +79,7 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 			again, lost = n.chunk(s, it, &span, &batch)
 		}
 		s.computed += s.given
+		s.inFlight += s.given
 		s.highest = max(s.highest, s.computed-rejected)
 		if emits {
 			s.produces = true

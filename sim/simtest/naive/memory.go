@@ -17,6 +17,9 @@ func (m *memory) blocksFor(tokens int32) int {
 
 // BlocksFor is the number of blocks that hold this many tokens, with the charge for windowed layers.
 func (m *memory) BlocksFor(tokens int32) int {
+	if m.cfg.Hybrid != nil {
+		return m.cfg.PagesFor(tokens)
+	}
 	blocks := m.blocksFor(tokens)
 	return blocks + m.cfg.Charge(blocks)
 }
@@ -35,6 +38,10 @@ func (m *memory) Slots(tokens int32) int32 { return slots(m.cfg, tokens) }
 
 // need is the number of blocks that s lacks for more tokens, without and with the charge for windowed layers.
 func (m *memory) need(s *sequence, tokens int32) (blocks, pages int) {
+	if h, ok := m.kv.(*hybrid); ok {
+		pages = h.lacks(s, s.computed+s.given+tokens)
+		return pages, pages
+	}
 	return m.lacks(s, m.blocksFor(slots(m.cfg, s.computed+s.given+tokens)))
 }
 
@@ -47,6 +54,9 @@ func (m *memory) lacks(s *sequence, blocks int) (more, pages int) {
 
 // grow gives s the blocks for more tokens, if there are enough.
 func (m *memory) grow(s *sequence, tokens int32) bool {
+	if h, ok := m.kv.(*hybrid); ok {
+		return h.grow(s, s.computed+s.given+tokens, s.computed-s.inFlight)
+	}
 	return m.hold(s, m.blocksFor(slots(m.cfg, s.computed+s.given+tokens)))
 }
 

@@ -64,7 +64,7 @@ func (v view) undisturbed(p *promise) bool {
 
 // plain reports whether the iteration gives every decoding sequence its token, and does nothing else.
 func (v view) plain() bool {
-	return v.Decoding() > 0 && !v.cfg.Speculative.On() && !v.preempts && !v.loads &&
+	return v.Decoding() > 0 && !v.cfg.Speculative.On() && v.cfg.Hybrid == nil && !v.preempts && !v.loads &&
 		slices.Equal(v.before.running, v.running) &&
 		!slices.ContainsFunc(v.running, func(s *sequence) bool { return s.decodes() != (s.given > 0) })
 }

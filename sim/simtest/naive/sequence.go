@@ -49,6 +49,7 @@ type admission struct {
 	serial   int64 // counts admissions, so that running order is that of serials
 	computed int32 // tokens whose KV is in the cache or scheduled to be; of a swapped-out one, in host memory
 	given    int32 // tokens given in the iteration being composed
+	inFlight int32 // those of the computed tokens that are in iterations in flight
 	found    int32 // tokens found in the prefix cache
 	lostFrom int32 // those that would be found too but for evictions
 	lostTo   int32

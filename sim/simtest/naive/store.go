@@ -45,6 +45,8 @@ type kvState struct {
 	tokens  []Token    // radix: prompt and output
 	node    *TokenNode // radix: the end of its prefix in the tree
 	private int        // radix: its blocks that are not in the tree
+
+	groups groupedState // hybrid
 }
 
 func newStore(cfg *engine.Config) store {
@@ -53,6 +55,8 @@ func newStore(cfg *engine.Config) store {
 		return &contiguous{usable: cfg.UsableBlocks()}
 	case cfg.Radix:
 		return &radix{NewTokenTree(cfg.UsableBlocks(), int(cfg.BlockSize))}
+	case cfg.Hybrid != nil:
+		return newHybrid(cfg)
 	}
 	return &paged{pool: newPool(cfg.UsableBlocks(), cfg.AppendUnkeyed), size: cfg.BlockSize,
 		dropsLast: cfg.Speculative.DropsBlock()}
@@ -63,6 +67,8 @@ func newState(cfg *engine.Config, r *workload.Request, answer int32) (k kvState)
 	switch {
 	case cfg.Radix:
 		k.tokens = Tokens(r, r.InputTokens+answer)
+	case cfg.Hybrid != nil:
+		k.groups = newGroupedState(cfg, r, answer)
 	case cfg.PrefixCaching:
 		walk := workload.NewBlockKeys(r, cfg.BlockSize)
 		for range (r.InputTokens + answer - 1) / cfg.BlockSize {

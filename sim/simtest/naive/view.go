@@ -13,6 +13,7 @@ import (
 type view struct {
 	*Engine
 	*iteration
+	grouping
 	at clock.Time
 }
 
@@ -26,10 +27,14 @@ func (n *Engine) compose(at clock.Time) *iteration {
 		s.given, s.found, s.loaded = 0, 0, 0
 	}
 	n.raiseCounters(n.running)
+	if h, ok := n.kv.(*hybrid); ok {
+		clear(h.fresh)
+	}
 	n.restore()
-	v := view{n, it, at}
+	v := view{n, it, grouping{n}, at}
 	it.before = snapshot{slices.Clone(n.running), n.WaitingLen(), n.place(0), n.joined, n.serials, n.departures}
-	room := v.room(slices.DeleteFunc(slices.Clone(n.running), func(s *sequence) bool { return !s.decodes() }))
+	decoding := slices.DeleteFunc(slices.Clone(n.running), func(s *sequence) bool { return !s.decodes() })
+	room := v.cfg.Hybrid == nil && v.room(decoding)
 	n.cfg.Scheduler.Schedule(v)
 	if n.fault == nil && n.gpu.pipeline == nil {
 		v.keep(room)
@@ -118,7 +123,7 @@ func (v view) Urgency(i sched.Seq) sched.Urgency   { return v.rank(v.runs(i)) }
 func (v view) Book(i sched.Seq, tokens int32)      { v.runs(i).booked = tokens }
 
 func (v view) DecodeAll() sched.Seq {
-	if v.cfg.Speculative.On() && v.Decoding() > 0 {
+	if (v.cfg.Speculative.On() || v.cfg.Hybrid != nil) && v.Decoding() > 0 {
 		return v.First()
 	}
 	prefill := v.NextPrefill(sched.None)
@@ -139,7 +144,7 @@ func (v view) DecodeAll() sched.Seq {
 }
 
 func (v view) DecodeFirst() bool {
-	if v.cfg.Speculative.On() && v.Decoding() > 0 {
+	if (v.cfg.Speculative.On() || v.cfg.Hybrid != nil) && v.Decoding() > 0 {
 		return false
 	}
 	var decodes []*sequence
@@ -254,6 +259,7 @@ func (v view) Waiting(i int) (sched.Waiting, bool) {
 		return sched.Waiting{}, false
 	}
 	w := v.describe(s)
+	w.Grouped = v.cfg.Hybrid != nil
 	if v.isLoaded(s) {
 		w.Computed, w.Held = s.computed, v.kv.holds(s)+s.windowed
 		return w, true
@@ -344,7 +350,7 @@ func (v view) Admit(i int, tokens int32) sched.Seq {
 		s.rec.LaterCachedTokens += max(0, s.found+s.loaded-s.highest)
 	}
 	s.highest = max(s.highest, s.found+s.loaded)
-	s.reserved = 0
+	s.reserved, s.inFlight = 0, 0
 	if wasLoaded {
 		s.reserved = v.kv.holds(s)
 	}

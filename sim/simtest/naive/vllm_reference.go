@@ -28,7 +28,7 @@ func (p vllmReference) Schedule(v sched.View) {
 func (p vllmReference) extendRunning(n view) {
 	for i := 0; i < len(n.running) && n.budget > 0; i++ {
 		s := n.running[i]
-		want := min(p.capped(s.missing()), n.budget)
+		want := n.Clip(handle(s), min(p.capped(s.missing()), n.budget), p.LongPrefillTokenThreshold)
 		if want == 0 {
 			continue
 		}
@@ -105,13 +105,23 @@ func (p vllmReference) admitWaiting(n view) {
 			blocked(sched.LacksBudget)
 			return
 		}
-		want = min(want, n.budget)
+		want = n.ClipWaiting(0, min(want, n.budget), p.LongPrefillTokenThreshold)
+		if want == 0 {
+			blocked(sched.LacksBudget)
+			return
+		}
 		tokens := s.known()
 		if p.Admission == sched.FirstChunk {
 			tokens = cached + want
 		}
 		tokens = max(tokens, slots(&n.cfg, cached+want))
 		need := n.BlocksFor(tokens) - held // cached blocks without references come out of the free blocks
+		if h, ok := n.kv.(*hybrid); ok {
+			need = h.needs(s, cached+want, false)
+			if p.Admission == sched.FullPrompt {
+				need = max(need, h.needs(s, s.known(), true))
+			}
+		}
 		if len(n.running) > 0 {
 			need += int(p.Watermark * float64(n.cfg.NumGPUBlocks))
 		}
