@@ -57,8 +57,9 @@ type Config struct {
 	StreamPerSequence clock.Duration
 
 	// MaxTokens is the longest output that clients ask for, in tokens. The engine does not know that an output will be
-	// shorter: it ends with an unpredictable end-of-sequence token. Under asynchronous scheduling the next
-	// iteration then computes for the sequence without effect, although its seat and its blocks are free. 0 means that clients ask for exactly the output that they get.
+	// shorter: it ends with an unpredictable end-of-sequence token. Under asynchronous scheduling the next iteration
+	// then computes for the sequence without effect, although its seat and its blocks are free. 0 means that clients
+	// ask for exactly the output that they get.
 	MaxTokens int32
 
 	// CPUStep and CPUPerSequence are the host's time for an iteration: a constant, and a part for each sequence in it.

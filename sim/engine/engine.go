@@ -27,7 +27,8 @@ type Engine struct {
 	*connector // for KV outside the pool, or nil
 	drafter    drafter
 
-	it batchBuilder
+	it   batchBuilder
+	ends sched.EndObserver // the scheduler, if it observes the ends of sequences, or nil
 	gpu
 	reporter
 	env
@@ -67,6 +68,7 @@ func New(cfg Config, in Setup) *Engine {
 		r.gpu.slowdown, r.link, r.gpu.free, r.gpu.remainder = old.gpu.slowdown, old.link, old.gpu.free,
 			old.gpu.remainder
 	}
+	r.ends, _ = cfg.Scheduler.(sched.EndObserver)
 	return r
 }
 

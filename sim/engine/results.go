@@ -96,8 +96,18 @@ func (e *Engine) complete(i int32, f *iteration) {
 		e.uncomputed -= s.promptLeft()
 		s.lease = e.connector.leaseOf(s.rec.Request.ID)
 		e.leaveRunning(i)
+		e.observeEnd(s, s.output)
 	}
 	e.end(i)
+}
+
+// observeEnd passes the end of s, which ran, to the policy.
+func (e *Engine) observeEnd(s *sequence, generated int32) {
+	if e.ends != nil {
+		p := progress(&s.rec.Request)
+		p.Generated, p.MaxTokens = generated, s.declared
+		e.ends.Ended(p)
+	}
 }
 
 // withdraw removes sequence i from the iterations in flight, from the given one on, and returns how many tokens of the
@@ -186,6 +196,7 @@ func (e *Engine) cancel(i int32) {
 		e.space.Settle()
 		e.uncomputed -= s.promptLeft()
 		e.leaveRunning(i)
+		e.observeEnd(s, issued)
 	}
 	s.rec.Tokens = issued
 	e.end(i)

@@ -171,6 +171,11 @@ func (f *fake) Waiting(i int) (Waiting, bool) {
 	return f.waiting[i].Waiting, true
 }
 
+func (f *fake) Peek(i int) (Progress, bool) {
+	w, ok := f.Waiting(i)
+	return w.Progress, ok
+}
+
 func (f *fake) Beginning(i int, tokens int32) (uint64, bool) {
 	return f.waiting[i].beginning, f.waiting[i].Known >= tokens
 }

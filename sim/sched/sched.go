@@ -59,6 +59,14 @@ type Scheduler interface {
 	Validate(l Limits) error
 }
 
+// EndObserver is a [Scheduler] whose state depends on the sequences that end.
+type EndObserver interface {
+	Scheduler
+	// Ended is called when a running sequence ends, complete or cancelled, before the next iteration is composed. The
+	// argument is its progress at the end.
+	Ended(p Progress)
+}
+
 // Limits are the properties of an engine that matter to a policy.
 type Limits struct {
 	// MaxNumSeqs is the number of seats in the running batch, MaxNumBatchedTokens the token budget of an

@@ -39,12 +39,12 @@ type SGLang struct {
 	page      int32 // page_size: the engine's block size
 	lookAhead bool
 	ratio     newTokenRatio
-	gate      gate
+	running   sglangBatch
 	order     queueOrder
 	attempt   pass
 }
 
-var _ Scheduler = (*SGLang)(nil)
+var _ EndObserver = (*SGLang)(nil)
 
 // clipMaxNewTokens is the most output tokens that the estimate expects of a request.
 const clipMaxNewTokens = 4096
@@ -79,22 +79,46 @@ func (p *SGLang) Validate(l Limits) error {
 // Schedule implements [Scheduler].
 func (p *SGLang) Schedule(v View) {
 	p.ratio.start(p.Conservativeness)
-	if v.RunningLen() == 0 {
-		if _, waits := v.Waiting(0); !waits {
-			p.ratio.reset(v.DecodeSteps())
-			return
-		}
+	p.running.filtered = false
+	p.running.merge(v, v.NextPrefill(None))
+	if p.MixedChunk {
+		p.scheduleMixed(v)
+		return
 	}
-	if !p.MixedChunk {
-		if !p.prefill(v) {
-			p.decode(v)
+	if p.prefill(v) {
+		return
+	}
+	if p.running.filter(); v.RunningLen() > 0 {
+		p.decode(v)
+		return
+	}
+	p.turnWithoutBatch(v)
+}
+
+// scheduleMixed composes an iteration of prefill chunks and decoding sequences.
+func (p *SGLang) scheduleMixed(v View) {
+	decodes := v.Decoding()
+	if decodes > 0 && !p.decode(v) {
+		p.running.filter()
+		return
+	}
+	if p.prefill(v) {
+		if decodes > 0 {
+			p.ratio.skip()
 		}
 		return
 	}
-	decodes := v.Decoding()
-	if p.decode(v) && p.prefill(v) && decodes > 0 {
-		p.ratio.skip()
+	if p.running.filter(); v.RunningLen() == 0 {
+		p.turnWithoutBatch(v)
 	}
+}
+
+// turnWithoutBatch is a turn of SGLang's loop without a batch, which takes no time: all sequences have ended, and the
+// running batch has been filtered. The next turn tries the waiting requests.
+func (p *SGLang) turnWithoutBatch(v View) {
+	p.ratio.reset(v.DecodeSteps())
+	p.running.full = NotBlocked
+	p.prefill(v)
 }
 
 // decode gives every decoding sequence one token. If the pool has no room for all it retracts as many as needed, but
@@ -114,6 +138,7 @@ func (p *SGLang) decode(v View) bool {
 		v.PreemptToTail(unfinished)
 		v.DecodeFirst()
 	}
+	p.running.full = NotBlocked
 	p.ratio.correct(v, left)
 	v.Blocked(HeldByPolicy)
 	return false
@@ -145,32 +170,47 @@ func (p *SGLang) retractionOrder(v View) []Seq {
 
 // prefill continues the unfinished prompt and admits waiting requests. It reports whether any tokens were given.
 func (p *SGLang) prefill(v View) bool {
-	unfinished := v.NextPrefill(None)
-	if why := p.gate.shut(v); unfinished == None && why != NotBlocked && !p.PreemptByPriority {
-		v.Blocked(why)
-		return false
+	b, unfinished := &p.running, v.NextPrefill(None)
+	if p.PreemptByPriority {
+		b.full = NotBlocked
 	}
+	if unfinished == None {
+		if _, waits := v.Peek(0); !waits {
+			return false
+		}
+		if b.full == NotBlocked && v.Seats() <= b.ended && !p.PreemptByPriority {
+			b.full = LacksSeats
+		}
+		if b.full != NotBlocked {
+			v.Blocked(b.full)
+			return false
+		}
+	}
+	decodes := v.Decoding()
 	a := p.newPass(v)
 	if unfinished != None {
 		a.goOn()
 	}
-	why := a.admit()
-	if why == LacksSeats || why == LacksKV {
-		p.gate.close(v, why)
-	}
-	if why != NotBlocked {
+	if why := a.admit(); why != NotBlocked {
 		v.Blocked(why)
 	}
-	return len(a.batch) > 0
+	if len(a.batch) == 0 {
+		return false
+	}
+	if !p.MixedChunk {
+		decodes = 0
+	}
+	b.launched(v, a.batch, decodes)
+	return true
 }
 
 // Repeats implements [Scheduler]. Once a request did not fit none is tried before a sequence leaves,
 // so that the falling ratio changes nothing until then.
 func (p *SGLang) Repeats(v View) int {
 	switch {
-	case v.NextPrefill(None) != None:
-		return 1 // it found no free blocks this time
-	case p.gate.shut(v) != NotBlocked && !p.PreemptByPriority:
+	case v.NextPrefill(None) != None || p.running.filtered:
+		return 1
+	case p.running.full != NotBlocked && !p.PreemptByPriority:
 		return forever
 	}
 	w, waits := v.Waiting(0)
@@ -182,20 +222,3 @@ func (p *SGLang) Repeats(v View) int {
 	}
 	return 1
 }
-
-// gate is SGLang's flag batch_is_full: once a request did not fit, none is tried until a sequence has left
-// the running batch.
-type gate struct {
-	why   Cause
-	since int64 // departures when it was closed
-}
-
-// shut returns the cause for which the gate is closed, or NotBlocked.
-func (g *gate) shut(v View) Cause {
-	if g.why != NotBlocked && v.Departures() != g.since {
-		g.why = NotBlocked
-	}
-	return g.why
-}
-
-func (g *gate) close(v View, why Cause) { g.why, g.since = why, v.Departures() }

@@ -14,6 +14,7 @@ type pass struct {
 	chunk      int32   // the rest of the chunk; without chunking the maximum
 	input      int32   // the rest of max_prefill_tokens
 	batch      []Seq   // sequences that were given tokens
+	seats      int     // the most requests that the batch may have, the unfinished one included
 	unfinished Seq     // the request whose prompt is computed in part
 	evicted    []int64 // requests retracted by priority
 	futures    []future
@@ -25,9 +26,12 @@ func (p *SGLang) newPass(v View) *pass {
 		SGLang: p, v: v, unfinished: v.NextPrefill(None), input: p.MaxPrefillTokens,
 		batch: a.batch[:0], evicted: a.evicted[:0], futures: a.futures[:0],
 	}
-	running := v.Remaining(clipMaxNewTokens)
+	running := v.Remaining(clipMaxNewTokens) + p.running.reserved
+	a.seats = v.Seats() - p.running.ended
 	if a.unfinished != None {
 		running -= int64(expected(v.Progress(a.unfinished)))
+		// It is not in running_batch, but it is in the batch and has a slot of the pool of requests.
+		a.seats = min(a.seats+1, v.Seats())
 	}
 	a.reserved = float64(p.ratio.at(v.DecodeSteps()) * float64(running))
 	a.chunk = 1<<31 - 1
@@ -94,28 +98,40 @@ func (a *pass) goOn() {
 // admit tries the waiting requests in order until one does not fit, and returns the cause, or NotBlocked.
 func (a *pass) admit() Cause {
 	a.order.begin(a.QueueOrder, a.v)
+	full, admitted := &a.running.full, false
 	for {
-		if len(a.batch) > 0 {
+		if admitted {
 			if why := a.spent(); why != NotBlocked {
-				return why
+				return a.refuse(why)
 			}
 		}
-		i, w, ok := a.order.next(a.v)
+		i, next, ok := a.order.next(a.v)
 		switch {
 		case !ok:
 			return NotBlocked
-		case slices.Contains(a.evicted, w.Request):
+		case slices.Contains(a.evicted, next.Request):
 			return HeldByPolicy
 		}
-		why := a.add(i, w)
-		if (why == LacksSeats || why == LacksKV) && a.PreemptByPriority && a.preemptFor(w) {
-			w, _ = a.v.Waiting(i)
-			why = a.add(i, w)
+		if len(a.batch) >= a.seats && *full == NotBlocked {
+			*full = LacksSeats
 		}
-		if why != NotBlocked {
-			return why
+		if *full != NotBlocked && !(a.PreemptByPriority && a.preemptFor(i)) {
+			return *full
 		}
+		w, _ := a.v.Waiting(i)
+		if why := a.add(i, w); why != NotBlocked {
+			return a.refuse(why)
+		}
+		admitted = true
 	}
+}
+
+// refuse sets the flag of the batch if it lacks KV, and returns the cause.
+func (a *pass) refuse(why Cause) Cause {
+	if why == LacksKV {
+		a.running.full = LacksKV
+	}
+	return why
 }
 
 // spent returns what the batch has used up, or NotBlocked.
@@ -132,9 +148,6 @@ func (a *pass) spent() Cause {
 // add admits the i-th request of the queue, or returns the cause why not.
 func (a *pass) add(i int, w Waiting) Cause {
 	v := a.v
-	if v.Seats() == 0 {
-		return LacksSeats
-	}
 	n := w.Known - w.Cached
 	locked := w.Cached - int32(w.Held)*a.page // what its prefix takes from the evictable tokens
 	pages := (n + a.page - 1) / a.page * a.page
@@ -148,6 +161,8 @@ func (a *pass) add(i int, w Waiting) Cause {
 	output := min(w.MaxTokens, clipMaxNewTokens)
 	switch limit := min(a.chunk, v.Budget()); {
 	case a.ChunkedPrefillSize == 0 && (len(a.batch) > 0 && pages >= a.input || n > v.Budget()):
+		return LacksBudget
+	case a.input <= 0 && len(a.batch) > 0:
 		return LacksBudget
 	case a.ChunkedPrefillSize > 0 && pages > limit:
 		if n = a.whole(limit); n == 0 || a.unfinished != None {

@@ -50,10 +50,10 @@ func (q *queueOrder) begin(o QueueOrder, v View) {
 }
 
 // next returns the request to try, and its place in the queue now.
-func (q *queueOrder) next(v View) (i int, w Waiting, ok bool) {
+func (q *queueOrder) next(v View) (i int, p Progress, ok bool) {
 	if q.list != nil {
 		if len(q.taken) == len(q.list) {
-			return 0, w, false
+			return 0, p, false
 		}
 		i = q.list[len(q.taken)]
 		for _, k := range q.taken {
@@ -62,8 +62,8 @@ func (q *queueOrder) next(v View) (i int, w Waiting, ok bool) {
 			}
 		}
 	}
-	w, ok = v.Waiting(i)
-	return i, w, ok
+	p, ok = v.Peek(i)
+	return i, p, ok
 }
 
 // admitted notes that the request to try was admitted.

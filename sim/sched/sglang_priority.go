@@ -4,8 +4,9 @@ import "slices"
 
 // preemptFor retracts running sequences of lower priority than w, the least urgent first, if what is reserved for their
 // outputs makes enough room for it. It reports whether it did.
-func (a *pass) preemptFor(w Waiting) bool {
+func (a *pass) preemptFor(place int) bool {
 	v := a.v
+	w, _ := v.Waiting(place)
 	ratio := a.ratio.at(v.DecodeSteps())
 	short := float64(w.Known-w.Cached+min(w.MaxTokens, clipMaxNewTokens)) - a.room()
 	victims := a.lesser(w)
@@ -23,6 +24,7 @@ func (a *pass) preemptFor(w Waiting) bool {
 		p := v.Progress(s)
 		a.reserved -= float64(ratio * float64(expected(p)))
 		a.evicted = append(a.evicted, p.Request)
+		a.seats++
 		v.PreemptToTail(s)
 	}
 	return true

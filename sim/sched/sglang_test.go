@@ -49,10 +49,15 @@ func TestSGLangAdmissionEstimate(t *testing.T) {
 		if got := v.done(); got != "[decode 4]" {
 			t.Errorf("%s: then %s, want a decode", c.name, got)
 		}
-		v.departures++
+		// After the end of a sequence there is another decode iteration, which clears the flag.
+		p.Ended(Progress{Request: 1000, Prompt: 10, Generated: 5, MaxTokens: 5})
+		p.Schedule(v)
+		if got := v.done(); got != "[decode 4]" {
+			t.Errorf("%s: after an end %s, want a decode", c.name, got)
+		}
 		p.Schedule(v)
 		if got := v.done(); got != "[N3 10]" {
-			t.Errorf("%s: after a departure %s, want N3", c.name, got)
+			t.Errorf("%s: after the decode %s, want N3", c.name, got)
 		}
 	}
 }

@@ -102,9 +102,9 @@ func (p *VLLM) preempt(v View, s Seq) {
 	}
 }
 
-// admitWaiting admits from the head of the queue while seats, budget and KV blocks last. A request is overtaken only while
-// the limit of adapters holds it back, or an iteration in flight computes for it. The cause that blocks the head is
-// returned.
+// admitWaiting admits from the head of the queue while seats, budget and KV blocks last. A request is overtaken only
+// while the limit of adapters holds it back, or an iteration in flight computes for it. The cause that blocks the head
+// is returned.
 func (p *VLLM) admitWaiting(v View) (head Cause) {
 	p.countAdapters(v)
 	for {

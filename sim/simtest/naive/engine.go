@@ -347,7 +347,13 @@ func (n *Engine) finish(s *sequence, how event.Outcome, at clock.Time) {
 	if how == event.Completed && slices.Contains(n.running, s) {
 		s.leased = n.remote.startLease(s, at)
 	}
+	ran := slices.Contains(n.running, s)
 	n.leaveRunning(s, how == event.Completed)
+	if policy, ok := n.cfg.Scheduler.(sched.EndObserver); ok && ran {
+		p := s.progress()
+		p.Generated = s.delivered
+		policy.Ended(p)
+	}
 	n.abortLoad(s)
 	n.waiting = without(n.waiting, s)
 	n.finishing = without(n.finishing, s)
