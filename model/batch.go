@@ -33,7 +33,7 @@ func (b *Batch) decodeTokens() int64 { return int64(b.Decodes) + int64(b.Drafts)
 
 // tiles returns the number of query tiles of the given number of rows that a decoding sequence takes.
 func (b *Batch) tiles(rows int64) int64 {
-	if b.Drafts == 0 {
+	if b.Drafts == 0 || b.Decodes == 0 {
 		return 1
 	}
 	each := (b.decodeTokens() + int64(b.Decodes) - 1) / int64(b.Decodes)

@@ -89,7 +89,7 @@ func TestNGramMatchProbability(t *testing.T) {
 // TestSpeculativeIsChecked checks what cannot be combined with speculative decoding.
 func TestSpeculativeIsChecked(t *testing.T) {
 	for want, change := range map[string]func(c *engine.Config){
-		"async_scheduling: the next iteration cannot be composed": func(c *engine.Config) { c.AsyncScheduling = true },
+		"slots: 64 is not allowed": func(c *engine.Config) { c.Speculative.Slots, c.MaxNumBatchedTokens = 64, 64 },
 		"speculative: acceptance: there is none": func(c *engine.Config) {
 			c.Speculative.Acceptance = nil
 		},

@@ -36,6 +36,7 @@ type iteration struct {
 	Free             int     // KV blocks or, with SGLang, tokens, after scheduling
 	Running, Waiting int     // requests, after scheduling
 	At               clock.Time
+	drafts           bool // the record has drafts and delivered tokens
 }
 
 // row is the part of one request in an iteration.

@@ -164,3 +164,12 @@ func tuple(data []byte, to ...any) error {
 	}
 	return nil
 }
+
+// optional reads an element of a JSON array into a variable, if the array has it.
+func optional(data []byte, i int, to any) error {
+	var list []json.RawMessage
+	if err := json.Unmarshal(data, &list); err != nil || i >= len(list) {
+		return err
+	}
+	return json.Unmarshal(list[i], to)
+}

@@ -48,7 +48,8 @@ func records(t *testing.T) (list []*conformance.Record) {
 
 // complete are the profiles all of whose given records agree, by format.
 var complete = map[string][]string{
-	"vllm-1":   {"base", "async", "wm", "eos", "abort", "abortasync", "asynceos", "lora", "pp", "hybrid", "hybridreal"},
+	"vllm-1": {"base", "async", "wm", "eos", "abort", "abortasync", "asynceos", "lora", "pp", "hybrid", "hybridreal",
+		"speceagle", "specngram", "specdraft", "asyncdrafts"},
 	"sglang-1": {"base16", "noradix", "tnoradix16", "eos16", "lpm", "lpm16", "ign"},
 }
 

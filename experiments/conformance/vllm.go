@@ -116,13 +116,14 @@ func (v *vllmConfig) hybrid() (*engine.Hybrid, error) {
 
 // vllmDrafts is speculative decoding: K drafts, of which Accept are accepted in the successive iterations of a request.
 type vllmDrafts struct {
-	K      int32
-	Method string
-	Accept []int32
+	K, Slots int32
+	Method   string
+	Accept   []int32
 }
 
-// vllmStep is an iteration: the rows (request, tokens, cached tokens), the preempted requests, the free blocks, and the
-// lengths of the batch and the queue.
+// vllmStep is an iteration: the rows (request, tokens, cached tokens and, in some records, drafts), the preempted
+// requests, the free blocks, the lengths of the batch and the queue and, with drafts, the tokens that each row
+// delivers.
 type vllmStep struct{ iteration }
 
 // UnmarshalJSON reads an array.
@@ -131,7 +132,14 @@ func (s *vllmStep) UnmarshalJSON(data []byte) error {
 	if err := tuple(data, &rows, &s.Preempted, &s.Free, &s.Running, &s.Waiting); err != nil {
 		return err
 	}
-	for _, r := range rows {
+	var delivered []int32
+	if err := optional(data, 5, &delivered); err != nil {
+		return err
+	}
+	for i, r := range rows {
+		if s.drafts = i < len(delivered); s.drafts {
+			r.Produced = delivered[i]
+		}
 		s.Rows = append(s.Rows, r.row)
 	}
 	return nil
@@ -141,7 +149,10 @@ type vllmRow struct{ row }
 
 // UnmarshalJSON reads an array.
 func (r *vllmRow) UnmarshalJSON(data []byte) error {
-	return tuple(data, &r.Request, &r.Tokens, &r.Cached)
+	if err := tuple(data, &r.Request, &r.Tokens, &r.Cached); err != nil {
+		return err
+	}
+	return optional(data, 3, &r.Drafts)
 }
 
 func readVLLM(line []byte, c *Case) error {
@@ -167,7 +178,8 @@ func readVLLM(line []byte, c *Case) error {
 		c.iterations = append(c.iterations, in.Steps[i].iteration)
 	}
 	c.compares = func(got, want *iteration) bool {
-		return slices.EqualFunc(got.Rows, want.Rows, sameTokens) && slices.Equal(got.Preempted, want.Preempted) &&
+		return slices.EqualFunc(got.Rows, want.Rows, sameTokens) &&
+			(!want.drafts || slices.EqualFunc(got.Rows, want.Rows, sameDrafts)) && slices.Equal(got.Preempted, want.Preempted) &&
 			got.Free == want.Free && got.Running == want.Running && got.Waiting == want.Waiting
 	}
 	return nil
@@ -176,6 +188,13 @@ func readVLLM(line []byte, c *Case) error {
 // sameTokens reports whether two rows have the same tokens.
 func sameTokens(a, b row) bool {
 	return a.Request == b.Request && a.Tokens == b.Tokens && a.Cached == b.Cached
+}
+
+// sameDrafts reports whether both rows or none have drafts, and they deliver the same tokens. The number of drafts
+// follows from the tokens. A recorded row that delivers nothing may belong to a request that ends before; what it
+// computes is lost.
+func sameDrafts(got, want row) bool {
+	return (got.Drafts > 0) == (want.Drafts > 0) && (got.Produced == want.Produced || want.Produced == 0)
 }
 
 func (q *vllmRequest) request() (r workload.Request, err error) {
@@ -200,7 +219,7 @@ func (v *vllmConfig) setup(c *Case) error {
 	}
 	policy := sched.VLLM{
 		DisableChunkedPrefill: !v.Chunked, LongPrefillTokenThreshold: v.Threshold, Watermark: v.Watermark,
-		Admission: sched.FirstChunk, MaxLoRAs: v.MaxLoRAs,
+		Admission: sched.FirstChunk, MaxLoRAs: v.MaxLoRAs, PadAdmissions: v.Spec != nil,
 	}
 	if v.Reserve {
 		policy.Admission = sched.FullPrompt
@@ -244,5 +263,6 @@ func (d *vllmDrafts) speculative() (engine.Speculative, error) {
 	if !ok {
 		return engine.Speculative{}, &unknownError{"spec.method", d.Method}
 	}
-	return engine.Speculative{Tokens: d.K, Method: method, Script: append([]int32{}, d.Accept...)}, nil
+	return engine.Speculative{Tokens: d.K, Method: method, Slots: d.Slots, LookaheadAtAdmission: true,
+		Script: append([]int32{}, d.Accept...)}, nil
 }

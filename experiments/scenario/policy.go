@@ -47,6 +47,7 @@ func (u *Setup) engineKeys() *policy.Engine {
 		MaxNumBatchedTokens: e.MaxNumBatchedTokens, BlockSize: e.BlockSize,
 		LongPrefillTokenThreshold: e.LongPrefillTokenThreshold, PreemptionThreshold: e.PreemptionThreshold,
 		MaxLoRAs:             optional.Value(e.MaxLoRAs),
+		PadAdmissions:        e.Speculative != nil && u.Profile.PadAdmissions,
 		EnableChunkedPrefill: e.EnableChunkedPrefill, Swap: e.Preemption == "swap", Watermark: e.Watermark,
 		Victim: e.victim(), Admission: e.admission(), Options: e.Options.Of(&u.policy),
 	}

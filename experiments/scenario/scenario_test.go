@@ -345,10 +345,12 @@ func TestVersions(t *testing.T) {
 		version string
 		want    Profile
 	}{
-		{"", Profile{Name: "vllm-0.32", GPUMemoryUtilization: 0.92, GraphsInBudget: true, AsyncScheduling: true,
+		{"", Profile{Name: "vllm-0.32", LookaheadAtAdmission: true, PadAdmissions: true,
+			GPUMemoryUtilization: 0.92, GraphsInBudget: true, AsyncScheduling: true,
 			SchedulerReserveFullISL: true, FuseAllReduce: true, Frontend: later.Frontend,
 			FrontendPerToken: later.FrontendPerToken}},
-		{"vllm-0.27", Profile{Name: "vllm-0.27", GPUMemoryUtilization: 0.90, GraphsInBudget: true, AsyncScheduling: true,
+		{"vllm-0.27", Profile{Name: "vllm-0.27", LookaheadAtAdmission: true, PadAdmissions: true,
+			GPUMemoryUtilization: 0.90, GraphsInBudget: true, AsyncScheduling: true,
 			SchedulerReserveFullISL: true, FuseAllReduce: true, Frontend: later.Frontend,
 			FrontendPerToken: later.FrontendPerToken, AppendUnkeyed: true}},
 		{"vllm-0.20.1", Profile{Name: "vllm-0.20", GPUMemoryUtilization: 0.90, AsyncScheduling: true,
@@ -358,7 +360,7 @@ func TestVersions(t *testing.T) {
 			Frontend: later.Frontend, FrontendPerToken: later.FrontendPerToken, AppendUnkeyed: true}},
 		{"vllm-0.15", Profile{Name: "vllm-0.15", GPUMemoryUtilization: 0.90, AsyncScheduling: true,
 			Frontend: first.Frontend, FrontendPerToken: first.FrontendPerToken, AppendUnkeyed: true}},
-		{"vllm-0.10", Profile{Name: "vllm-0.10", GPUMemoryUtilization: 0.90,
+		{"vllm-0.10", Profile{Name: "vllm-0.10", LookaheadAtAdmission: true, GPUMemoryUtilization: 0.90,
 			Frontend: first.Frontend, FrontendPerToken: first.FrontendPerToken, AppendUnkeyed: true}},
 	} {
 		test.want.CPU, test.want.CPUPerSequence = hostStep, hostPerSequence // the same for all releases

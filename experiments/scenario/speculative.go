@@ -66,6 +66,7 @@ func (u engineResolver) speculative() error {
 	}
 	u.Config.Speculative = engine.Speculative{
 		Tokens: limitInt32(p.NumSpeculativeTokens), Acceptance: p.Acceptance, Match: match, Seed: s.Run.Seed,
+		LookaheadAtAdmission: u.Profile.LookaheadAtAdmission,
 	}
 	switch p.Method {
 	case "eagle":

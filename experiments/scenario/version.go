@@ -30,6 +30,10 @@ type Profile struct {
 	CPU, CPUPerSequence clock.Duration
 	// AppendUnkeyed returns freed blocks that hold no cached prefix to the back of the free list.
 	AppendUnkeyed bool
+	// LookaheadAtAdmission allocates slots for drafts also when a request is admitted.
+	LookaheadAtAdmission bool
+	// PadAdmissions admits a request that misses one token with dummy drafts, if the others decode.
+	PadAdmissions bool
 }
 
 // change is a difference between a release and those before it.
@@ -55,6 +59,8 @@ const (
 // changes are the releases of vLLM that changed behaviour, in order. The utilisation's default is 0.90 in all
 // documented releases but the current one.
 var changes = []change{
+	// PR 22317 of August 2025; 0.11 is the first minor release after it.
+	{11, "an admission allocates no slots for drafts", func(p *Profile) { p.LookaheadAtAdmission = false }},
 	{14, "async_scheduling is on", func(p *Profile) { p.AsyncScheduling = true }},
 	{16, "the front end takes longer", func(p *Profile) {
 		p.Frontend, p.FrontendPerToken = 12*clock.Millisecond, 4*clock.Microsecond
@@ -62,6 +68,11 @@ var changes = []change{
 	{18, "all-reduces are fused with the norm after them", func(p *Profile) { p.FuseAllReduce = true }},
 	{19, "scheduler_reserve_full_isl is on", func(p *Profile) { p.SchedulerReserveFullISL = true }},
 	{21, "CUDA graphs count against gpu_memory_utilization", func(p *Profile) { p.GraphsInBudget = true }},
+	// PR 43733, merged on 27 May 2026. 0.22 was released in the same days; the first release surely after it is 0.23, of
+	// 13 June.
+	{23, "an admission allocates slots for drafts", func(p *Profile) { p.LookaheadAtAdmission = true }},
+	// PR 45237, merged on 25 June 2026. 0.24 was released on 30 June from an earlier commit; 0.25 has the change.
+	{25, "an admission of one token is padded with drafts", func(p *Profile) { p.PadAdmissions = true }},
 	{28, "freed blocks without a cached prefix are reused first", func(p *Profile) { p.AppendUnkeyed = false }},
 	{currentMinor, "gpu_memory_utilization is 0.92, before 0.90", func(p *Profile) { p.GPUMemoryUtilization = 0.92 }},
 }
@@ -88,7 +99,7 @@ func profileFor(version string) (Profile, error) {
 		minor = m
 	}
 	p := Profile{
-		Name: fmt.Sprintf("vllm-0.%d", minor), GPUMemoryUtilization: 0.90, AppendUnkeyed: true,
+		Name: fmt.Sprintf("vllm-0.%d", minor), GPUMemoryUtilization: 0.90, AppendUnkeyed: true, LookaheadAtAdmission: true,
 		Frontend: 4200 * clock.Microsecond, FrontendPerToken: 2800 * clock.Nanosecond,
 		CPU: hostStep, CPUPerSequence: hostPerSequence,
 	}

@@ -61,13 +61,17 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 		s.in = 0
 		it.growGrouped(s, s.computed, n)
 	} else {
-		it.grow(i, s, r.cfg.blocksFor(r.cfg.slots(s.computed+n)))
+		it.grow(i, s, r.cfg.blocksFor(r.cfg.admissionSlots(s.computed+n)))
 	}
 	if s.swapped {
 		it.resume(i, s)
-	} else {
-		r.running.prefills = append(r.running.prefills, i)
-		it.givePrefill(i, s, n)
+		return sched.Seq(i)
+	}
+	missing := s.target - s.computed
+	r.running.prefills = append(r.running.prefills, i)
+	it.givePrefill(i, s, min(n, missing))
+	if n > missing {
+		it.pad(s, n-missing, r.cfg.padding(s.target, missing))
 	}
 	return sched.Seq(i)
 }

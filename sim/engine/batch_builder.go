@@ -52,7 +52,7 @@ func (it *batchBuilder) begin(number int64) {
 	it.prefill, it.recomputed, it.lost = 0, 0, 0
 	it.looked, it.blocked = false, sched.NotBlocked
 	it.mixed, it.missed = false, it.missed[:0]
-	it.drafts, it.accepted, it.discarded = 0, 0, 0
+	it.drafts, it.accepted, it.discarded, it.surplus, it.behind = 0, 0, 0, 0, 0
 	it.preempted, it.loads, it.joined, it.ordered = 0, 0, 0, false
 	it.r.fair.begin(it.r.cohort.steps, &it.r.running)
 }
@@ -67,7 +67,7 @@ func (it *batchBuilder) plain() bool {
 func (it *batchBuilder) Now() clock.Time { return it.r.now }
 
 // Budget implements [sched.Iteration].
-func (it *batchBuilder) Budget() int32 { return it.budget }
+func (it *batchBuilder) Budget() int32 { return max(0, it.budget-it.r.cfg.Speculative.Slots) }
 
 // DecodeSteps implements [sched.Iteration].
 func (it *batchBuilder) DecodeSteps() int64 { return it.r.gpu.decodeSteps }
@@ -154,7 +154,7 @@ func (c *composition) computed(s *sequence) int32 {
 
 // generated returns the number of output tokens of s before this iteration.
 func (c *composition) generated(s *sequence) int32 {
-	n := s.issued
+	n := s.issued + s.unseen
 	switch {
 	case s.phase == decoding && s.joinBatch < c.current.number:
 		n += int32(c.r.steps(s) - s.joined)
@@ -203,7 +203,7 @@ type prefiller struct {
 func (p *prefiller) givePrefill(i int32, s *sequence, n int32) {
 	r := p.r
 	s.given, s.grown = n, false
-	p.budget -= n
+	p.budget -= n + p.r.cfg.Speculative.Slots
 	p.chunks = append(p.chunks, model.Chunk{New: n, Cached: s.computed})
 	p.chunkSeqs = append(p.chunkSeqs, i)
 	p.countPrefill(s, n, 1)
@@ -234,7 +234,7 @@ func (p *prefiller) takeBackChunk(i int32, s *sequence) {
 			break
 		}
 	}
-	p.budget += s.given
+	p.budget += s.given + p.r.cfg.Speculative.Slots
 	if s.computed == s.target {
 		p.takeBackFirst(i, s)
 		if s.issued--; s.issued > 0 {

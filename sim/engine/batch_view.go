@@ -99,9 +99,9 @@ func (v *batchView) Missing(i sched.Seq) int32 {
 		}
 		return 1
 	case prefilling:
-		return s.target - s.computed
+		return max(0, s.target-s.computed)
 	case speculating:
-		return s.missingWithDrafts(v.r.cfg.MaxModelLen)
+		return v.r.it.missingWithDrafts(s)
 	}
 	return 0
 }

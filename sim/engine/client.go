@@ -97,16 +97,18 @@ func (c *clientSide) delivered(i int32, at clock.Time) int32 {
 	}
 	for k := range c.e.inFlight.n {
 		if f := c.e.inFlight.at(k); f.end >= at && c.e.inFlight.emits(f, i) {
-			n -= c.e.inFlight.tokensOf(s)
+			n -= c.e.inFlight.tokensOf(f, i)
 		}
 	}
 	return n
 }
 
-// tokensOf returns the number of tokens of s that an iteration issues, if it issues any.
-func (q *iterationRing) tokensOf(s *sequence) int32 {
-	if q.cfg.Speculative.On() {
-		return s.fresh
+// tokensOf returns the number of tokens of sequence i that iteration f issues, if it issues any.
+func (q *iterationRing) tokensOf(f *iteration, i int32) int32 {
+	if len(f.verified) > 0 {
+		if row := f.rowOf(i); row != nil {
+			return row.fresh
+		}
 	}
 	return 1
 }

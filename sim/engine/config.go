@@ -221,8 +221,9 @@ func (c *Config) UsableBlocks() int {
 // limits returns the part of the configuration that a policy sees.
 func (c *Config) limits() sched.Limits {
 	return sched.Limits{
-		MaxNumSeqs: c.MaxNumSeqs, MaxNumBatchedTokens: c.MaxNumBatchedTokens, MaxModelLen: c.MaxModelLen,
-		BlockSize: c.BlockSize, NumGPUBlocks: c.NumGPUBlocks,
+		// A request in the queue has fewer tokens than the maximum model length, which leaves one for a slot.
+		MaxNumSeqs: c.MaxNumSeqs, MaxNumBatchedTokens: c.MaxNumBatchedTokens - max(0, int(c.Speculative.Slots)-1),
+		MaxModelLen: c.MaxModelLen, BlockSize: c.BlockSize, NumGPUBlocks: c.NumGPUBlocks,
 		HostBlocks: c.HostBlocks, PrefixCaching: c.PrefixCaching, Contiguous: c.Contiguous,
 		Connector: c.Connector != nil, Ordered: c.Order != nil, Async: c.AsyncScheduling,
 		Speculative: c.Speculative.On(), Pipeline: c.Stages > 1, Hybrid: c.Hybrid != nil,

@@ -61,7 +61,7 @@ func New(cfg Config, in Setup) *Engine {
 	r.clientSide.e = r
 	r.requests = requests{env: &r.env, seqs: &r.seqs, space: &r.space, queue: newQueue(cfg.Order)}
 	r.decoders.init(r)
-	r.drafter = newDrafter(cfg.Speculative)
+	r.drafter = newDrafter(cfg.Speculative, r.depth > 1)
 	if old := in.Before; old != nil {
 		old.retired = true
 		r.levels, r.fault = old.levels, old.fault
@@ -185,7 +185,7 @@ func (e *Engine) decide() bool {
 		return false
 	}
 	it.finish()
-	return it.decodes > 0 || len(it.chunks) > 0
+	return it.decodes+it.behind > 0 || len(it.chunks) > 0
 }
 
 // alike returns for how many iterations, at most n, the composed iteration repeats.

@@ -42,8 +42,8 @@ func (it *batchBuilder) finish() {
 		for _, i := range it.current.firsts {
 			r.seqs.at(i).given = 0
 		}
-		for _, i := range it.current.verified {
-			r.seqs.at(i).given = 0
+		for k := range it.current.verified {
+			r.seqs.at(it.current.verified[k].seq).given = 0
 		}
 		if it.slow {
 			for i := r.running.first; i != none; i = r.seqs.at(i).next {
@@ -77,7 +77,7 @@ func (it *batchBuilder) orderByWalking() {
 		s := r.seqs.at(i)
 		completes := s.joinBatch == it.current.number
 		decodes := s.phase == decoding && s.joinBatch < it.current.number && it.hasToken(s) && !r.inOtherCohort(s)
-		verifies := s.given > 0 && (s.phase == speculating || s.phase == finishing)
+		verifies := s.given > 0 && (s.phase == speculating || s.phase == finishing) && s.fresh > 0
 		if !completes && !decodes && !verifies {
 			continue
 		}
@@ -107,13 +107,15 @@ func (it *batchBuilder) reportStep() {
 		if s.serial > it.serials {
 			share.Cached, share.Loaded = s.reused, s.loaded
 		}
+		row := it.current.rowOf(i)
 		switch {
-		case slices.Contains(it.current.verified, i):
-			share.Tokens, share.Drafts, share.Produced, share.Emits = s.given, s.given-1, s.fresh, true
+		case row != nil:
+			share.Tokens, share.Drafts = s.given, s.given-min(row.fresh, 1)
+			share.Produced, share.Emits = row.fresh, row.fresh > 0
 		case slices.Contains(it.chunkSeqs, i), s.joinBatch == it.current.number:
 			share.Tokens = s.given
 			if share.Emits = s.joinBatch == it.current.number; share.Emits {
-				share.Produced = 1
+				share.Produced, share.Drafts = 1, s.dummies
 			}
 		case s.lastBatch == it.current.number && s.phase == finishing,
 			it.stepped && s.phase == decoding && !s.lagging && s.joinBatch < it.current.number && !r.inOtherCohort(s):

@@ -1,6 +1,10 @@
 package engine
 
-import "clifftop/sim/clock"
+import (
+	"slices"
+
+	"clifftop/sim/clock"
+)
 
 // iteration is an iteration that has been scheduled and whose results have not been processed.
 type iteration struct {
@@ -16,7 +20,7 @@ type iteration struct {
 	// sequence was left out; otherwise the emitting sequences follow from the state of each sequence.
 	emitters []int32
 	// verified are the sequences that decode with drafts.
-	verified []int32
+	verified []draftRow
 	// computed are the prefill chunks that enter the radix cache when the iteration has been processed.
 	computed []computedChunk
 	entered  int // number of computed chunks that have entered the radix cache
@@ -90,7 +94,7 @@ func (q *iterationRing) emits(f *iteration, i int32) bool {
 	s := q.seqs.at(i)
 	switch {
 	case q.cfg.Speculative.On():
-		return f.number == s.lastBatch
+		return f.rowOf(i) != nil && f.rowOf(i).fresh > 0 || slices.Contains(f.firsts, i)
 	case f.number <= s.joinBatch:
 		return f.number == s.joinBatch || f.number == s.beforeJoin
 	case !f.stepped:

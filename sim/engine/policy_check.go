@@ -134,9 +134,9 @@ func (a policyCheck) Give(i sched.Seq, n int32) {
 	}
 	s, missing := a.r.seqs.at(int32(i)), a.batchBuilder.Missing(i)
 	switch {
-	case n < 1 || n > missing || n > a.budget:
+	case n < 1 || n > missing || n > a.Budget():
 		a.wrong("request %d is given %d tokens, where it misses %d and %d are left", s.rec.Request.ID, n, missing,
-			a.budget)
+			a.Budget())
 	case s.given > 0:
 		a.wrong("request %d is given tokens twice", s.rec.Request.ID)
 	case !s.grown:
@@ -168,13 +168,13 @@ func (a policyCheck) Admit(place int, n int32) sched.Seq {
 	}
 	w, _ := a.batchBuilder.Waiting(place)
 	missing, most := w.Known-w.Cached-w.Computed, a.batchBuilder.LargestFree()
-	room := a.r.cfg.PagesFor(a.r.cfg.slots(w.Known - missing + n))
+	room := a.r.cfg.PagesFor(a.r.cfg.admissionSlots(w.Known - missing + n))
 	if w.Grouped {
 		room = a.batchBuilder.Needs(place, n, false)
 	}
 	switch {
-	case n < 1 || n > missing || n > a.budget:
-		a.wrong("request %d is given %d tokens, where it misses %d and %d are left", w.Request, n, missing, a.budget)
+	case n < 1 || n > missing+w.Padding || n > a.Budget():
+		a.wrong("request %d is given %d tokens, where it misses %d and %d are left", w.Request, n, missing, a.Budget())
 	case room-w.Held > most:
 		a.wrong("admits request %d with %d tokens, for which there are not enough blocks", w.Request, n)
 	}

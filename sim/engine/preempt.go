@@ -12,9 +12,12 @@ func (it *batchBuilder) PreemptToTail(i sched.Seq) { it.preempt(int32(i), true) 
 func (it *batchBuilder) preempt(i int32, tail bool) {
 	r := it.r
 	s := r.seqs.at(i)
-	ending := s.phase == finishing && (r.pipe == nil || s.issued == s.declared)
+	ending := s.phase == finishing && (r.pipe == nil || s.issued == s.declared) || r.drafter.async && s.lastInFlight()
 	it.takeBack(i, s)
-	s.reached = max(s.reached, s.computed)
+	s.reached = max(s.reached, s.computed-s.rejecting)
+	if s.padding > 0 {
+		s.reached = max(s.reached, s.target)
+	}
 	if ending {
 		r.uncomputed -= s.promptLeft()
 	} else {
@@ -41,6 +44,7 @@ func (it *batchBuilder) takeOut(i int32, s *sequence) {
 		it.victims = append(it.victims, s.rec.Request.ID)
 	}
 	s.given, s.grown = 0, false
+	s.unseen, s.rejecting, s.padding, s.dummies = 0, 0, 0, 0
 	if s.awaited > 0 {
 		f := r.inFlight.at(0)
 		f.returns = without(f.returns, i)
@@ -61,6 +65,9 @@ func (it *batchBuilder) takeBack(i int32, s *sequence) {
 		it.takeBackToken(s)
 		it.resumed--
 	case s.given > 0:
+		if s.dummies > 0 {
+			it.takeBackPadding(s)
+		}
 		it.takeBackChunk(i, s)
 	}
 }

@@ -45,6 +45,9 @@ func (v *queueView) Waiting(place int) (d sched.Waiting, ok bool) {
 	if r.connector != nil {
 		d.Loadable = r.connector.loadable(w, &d)
 	}
+	if r.cfg.Speculative.On() {
+		d.Padding = r.cfg.padding(d.Known, d.Known-max(d.Cached, d.Computed))
+	}
 	return d, true
 }
 

@@ -39,7 +39,7 @@ func (a *kvAllocator) LargestFree() int {
 func (a *kvAllocator) BlocksFor(tokens int32) int { return a.r.cfg.PagesFor(tokens) }
 
 // Slots implements [sched.KVSpace].
-func (a *kvAllocator) Slots(tokens int32) int32 { return a.r.cfg.slots(tokens) }
+func (a *kvAllocator) Slots(tokens int32) int32 { return a.r.cfg.admissionSlots(tokens) }
 
 // Reserve implements [sched.Reservation].
 func (a *kvAllocator) Reserve(i sched.Seq, tokens int32) bool {

@@ -82,7 +82,7 @@ func (e *Engine) answer(s *sequence, end clock.Time) {
 func (e *Engine) complete(i int32, f *iteration) {
 	s := e.seqs.at(i)
 	e.answer(s, f.end)
-	if slices.Contains(f.lasts, i) {
+	if e.drafter.async || slices.Contains(f.lasts, i) {
 		e.withdraw(i, 1)
 	}
 	s.rec.Tokens = s.output
@@ -113,18 +113,19 @@ func (e *Engine) observeEnd(s *sequence, generated int32) {
 // withdraw removes sequence i from the iterations in flight, from the given one on, and returns how many tokens of the
 // sequence they would have issued. These are dropped.
 func (e *Engine) withdraw(i int32, from int) (tokens int32) {
-	s := e.seqs.at(i)
 	for k := from; k < e.inFlight.n; k++ {
 		f := e.inFlight.at(k)
 		if !e.inFlight.emits(f, i) {
+			f.removeRow(i)
 			continue
 		}
-		n := e.inFlight.tokensOf(s)
+		n := e.inFlight.tokensOf(f, i)
 		tokens += n
 		e.obs.Dropped(f.end, int(n))
 		f.firsts, f.finishes = without(f.firsts, i), without(f.finishes, i)
 		f.lasts, f.returns = without(f.lasts, i), without(f.returns, i)
-		f.emitters, f.verified = without(f.emitters, i), without(f.verified, i)
+		f.emitters = without(f.emitters, i)
+		f.removeRow(i)
 	}
 	return tokens
 }
@@ -132,6 +133,9 @@ func (e *Engine) withdraw(i int32, from int) (tokens int32) {
 // remember adds the computed tokens of s, which is complete, to the prefix cache: all but the last token, unless s was
 // preempted and admitted again while that token was in flight.
 func (k *space) remember(s *sequence) {
+	if k.cfg.Speculative.On() && !k.async {
+		return // vLLM enters only what is known when an iteration is scheduled
+	}
 	computed := s.computed
 	if s.phase == decoding {
 		computed = k.members.computed(s)

@@ -144,11 +144,14 @@ type prefixMatch struct {
 
 // draftState is the progress of a sequence that decodes with drafts.
 type draftState struct {
-	drafts   int32 // drafts for its next iteration
-	verified int32 // iterations in which drafts were verified, those without a proposed draft included
-	rejected int32 // drafts rejected in the last of them
-	fresh    int32 // output tokens of its last iteration
-	useless  int32 // tokens computed in its last iteration for drafts that were not used
+	drafts      int32 // drafts for its next iteration
+	verified    int32 // iterations in which drafts were verified, those without a proposed draft included
+	fresh       int32 // tokens that its last iteration issues
+	padding     int32 // dummy drafts in the iteration that admitted it, which has not been processed
+	dummies     int32 // those of them that are computed
+	undelivered int32 // tokens that iterations in flight issue
+	unseen      int32 // tokens that iterations in flight were scheduled to issue and do not
+	rejecting   int32 // drafts that iterations in flight reject
 }
 
 // externalKV is the KV of a sequence outside the pool, or on its way there.

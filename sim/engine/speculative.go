@@ -23,6 +23,11 @@ type Speculative struct {
 	// Script, if it is not nil, is the number of accepted drafts in the successive iterations of every request, instead
 	// of Acceptance. No drafts are accepted after its end.
 	Script []int32
+	// Slots is the number of tokens of the budget that each sequence takes in addition to those that it is given: the
+	// batch of the drafter has so many more. It is 1 for a draft model in vLLM, and K-1 more with parallel drafting.
+	Slots int32
+	// LookaheadAtAdmission allocates slots ahead also when a request is admitted. vLLM does not from 0.11 to 0.22.
+	LookaheadAtAdmission bool
 	// Seed is the seed of the draws. The k-th draw of a request depends only on Seed, the request's ID and k.
 	Seed uint64
 }
@@ -74,9 +79,9 @@ func (p *Speculative) validate(c *Config) error {
 	for _, a := range p.Acceptance {
 		want(a >= 0 && a <= 1, "acceptance: %v is not a probability", a)
 	}
+	want(p.Slots >= 0 && int(p.Slots) < c.MaxNumBatchedTokens, "slots: %d is not allowed (want 0 or more, less than "+
+		"max_num_batched_tokens)", p.Slots)
 	want(p.Match >= 0 && p.Match <= 1, "match: %v is not a probability", p.Match)
-	want(!c.AsyncScheduling,
-		"async_scheduling: the next iteration cannot be composed before it is known which drafts are accepted (turn it off)")
 	want(c.HostBlocks == 0, "swap space: sequences with drafts are computed again, not swapped")
 	want(!c.Radix, "radix: a radix cache does not go with drafts")
 	want(!c.Contiguous, "contiguous KV: it has no slots for drafts")
@@ -87,10 +92,11 @@ func (p *Speculative) validate(c *Config) error {
 type drafter struct {
 	Speculative
 	stream *workload.RNG
+	async  bool // an iteration is composed before it is known which drafts of the one before are accepted
 }
 
-func newDrafter(p Speculative) drafter {
-	return drafter{p, workload.NewRNG(p.Seed, purposeDrafts)}
+func newDrafter(p Speculative, async bool) drafter {
+	return drafter{p, workload.NewRNG(p.Seed, purposeDrafts), p.On() && async}
 }
 
 // proposed returns the number of drafts that are proposed in an iteration of a request. Iterations count from 0.
@@ -113,7 +119,9 @@ func (d *drafter) accepted(request int64, iteration, drafts int32) int32 {
 		return min(d.Script[iteration], drafts)
 	}
 	d.stream.Seek(uint64(request), uint64(iteration))
-	d.stream.Uint64() // skips the draw of proposed
+	if matches := d.happens(d.Match); d.Method == NGram && !matches {
+		return 0
+	}
 	for k := range drafts {
 		if !d.happens(d.Acceptance[min(int(k), len(d.Acceptance)-1)]) {
 			return k
@@ -133,6 +141,23 @@ func (c *Config) slots(tokens int32) int32 {
 		return tokens
 	}
 	return max(tokens, min(tokens+c.Speculative.Lookahead(), c.MaxModelLen))
+}
+
+// admissionSlots is slots for a request that is being admitted.
+func (c *Config) admissionSlots(tokens int32) int32 {
+	if !c.Speculative.LookaheadAtAdmission {
+		return tokens
+	}
+	return c.slots(tokens)
+}
+
+// padding returns the number of dummy drafts with which a request may be admitted that has computed all but missing of
+// its known tokens. The tokens that it then computes and the next one fit into the maximum model length.
+func (c *Config) padding(known, missing int32) int32 {
+	if missing != 1 || known+c.Speculative.Tokens >= c.MaxModelLen {
+		return 0
+	}
+	return c.Speculative.Tokens
 }
 
 // most returns the largest number of tokens that a request needs slots for. The last token of an output is never

@@ -63,7 +63,7 @@ func (g *gpu) pace(e *Engine) (first, slope int64, n int) {
 // withHost combines the time of the GPU with that of the host: their sum or, with asynchronous scheduling, the longer
 // of both.
 func (g *gpu) withHost(e *Engine, first, slope int64, n int) (int64, int64, int) {
-	rows := e.it.decodes + len(e.it.chunks)
+	rows := e.it.decodes + e.it.behind + len(e.it.chunks)
 	host := int64(e.cfg.CPUStep+clock.Duration(rows)*e.cfg.CPUPerSequence) * clock.FemtosPerPico
 	s := &e.span
 	switch {
@@ -175,6 +175,7 @@ func (g *gpu) charge(each int64, it *batchBuilder, c *cohort) {
 	for _, i := range it.current.firsts {
 		s := seqs.at(i)
 		s.shared = c.share
+		s.rec.GPU.Drafts += each * int64(s.dummies)
 		if s.swapped { // it continues to decode after a swap
 			s.rec.GPU.Decode += each
 		}
@@ -182,10 +183,11 @@ func (g *gpu) charge(each int64, it *batchBuilder, c *cohort) {
 	for _, i := range it.missed {
 		seqs.at(i).shared += each
 	}
-	for _, i := range it.current.verified {
-		s := seqs.at(i)
-		s.rec.GPU.Decode += each * int64(s.fresh)
-		s.rec.GPU.Drafts += each * int64(s.useless)
+	for k := range it.current.verified {
+		row := &it.current.verified[k]
+		s := seqs.at(row.seq)
+		s.rec.GPU.Decode += each * int64(row.fresh)
+		s.rec.GPU.Drafts += each * int64(row.useless)
 	}
 }
 

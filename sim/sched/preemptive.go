@@ -36,6 +36,8 @@ func (p *Preemptive) Validate(l Limits) error {
 			"urgent than a running one")
 	case l.Connector:
 		return errors.New("policy preemptive: it does not support a KV connector (want policy vllm)")
+	case l.Speculative && l.Async:
+		return errors.New("policy preemptive: it does not support drafts with asynchronous scheduling (want policy vllm)")
 	case l.Contiguous:
 		return errors.New("policy preemptive: it does not support a contiguous pool")
 	case p.Victim != LeastUrgent:

@@ -157,7 +157,8 @@ type Admitter interface {
 	// Admit moves the request at place i of the queue to the end of the running batch, gives it n tokens and the blocks
 	// for them, and returns its handle. The requests behind it move up. n is at least 1 and at most Known-Cached, or
 	// Known-Computed for a request that was swapped out or loaded and resumes there. A seat, budget and blocks must be
-	// available. Cached tokens come from the prefix cache.
+	// available. Cached tokens come from the prefix cache. Where one token is missing, n may also be 1 and Padding: the
+	// dummy drafts are computed and rejected.
 	Admit(i int, n int32) Seq
 	// Load begins to load the Loadable tokens of the request at place i into the pool and reports whether it did. It
 	// takes blocks for all Known tokens that are not Held. It does nothing if there are too few, or if the engine loads
@@ -179,8 +180,8 @@ type KVSpace interface {
 	// BlocksFor is the number of blocks that a sequence of this many tokens takes, with the charge for sliding-window
 	// layers.
 	BlocksFor(tokens int32) int
-	// Slots is the number of tokens for which Grow and Admit allocate, when a sequence is given tokens up to this many
-	// in all. It is larger where drafts of speculative decoding need slots ahead.
+	// Slots is the number of tokens for which Admit allocates when a request is given tokens up to this many in all. It
+	// is larger where drafts of speculative decoding need slots ahead.
 	Slots(tokens int32) int32
 }
 

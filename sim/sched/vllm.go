@@ -29,9 +29,14 @@ type VLLM struct {
 	// MaxLoRAs is the number of adapters that requests of one iteration may use; 0 is no limit. A waiting request that
 	// would exceed it is passed over, and others overtake it.
 	MaxLoRAs int
+	// PadAdmissions admits a request that misses one token with as many dummy drafts as the others have, if running
+	// requests get tokens in the iteration and none of them is in prefill: the batch stays uniform, so that a CUDA
+	// graph fits. The request waits if the budget has no room for all of them. vLLM does so since 0.25 (PR 45237).
+	PadAdmissions bool
 
 	skips    bool    // requests may be passed over
 	adapters []int32 // of the iteration that is composed
+	uniform  bool    // running requests were given tokens in this iteration, and none of them was in prefill
 }
 
 var _ Scheduler = (*VLLM)(nil)
@@ -76,7 +81,8 @@ func (p *VLLM) Schedule(v View) {
 
 // extendRunning gives the running requests their tokens, and reports whether it did so without a preemption.
 func (p *VLLM) extendRunning(v View) bool {
-	calm := true
+	calm, given := true, false
+	p.uniform = p.PadAdmissions && v.NextPrefill(None) == None
 	for s := v.DecodeAll(); s != None && v.Budget() > 0; s = v.Next(s) {
 		want := v.Clip(s, min(p.capped(v.Missing(s)), v.Budget()), p.LongPrefillTokenThreshold)
 		if want == 0 {
@@ -91,7 +97,9 @@ func (p *VLLM) extendRunning(v View) bool {
 			}
 		}
 		v.Give(s, want)
+		given = true
 	}
+	p.uniform = p.uniform && given
 	return calm
 }
 
@@ -108,7 +116,7 @@ func (p *VLLM) preempt(v View, s Seq) {
 func (p *VLLM) admitWaiting(v View) (head Cause) {
 	p.countAdapters(v)
 	for {
-		if p.skips && v.Seats() > 0 && v.Budget() > 0 { // as in vLLM, seats and budget are examined first
+		if (p.skips || p.MaxLoRAs > 0) && v.Seats() > 0 && v.Budget() > 0 { // as in vLLM, seats and budget are examined first
 			next, ok := v.Peek(0)
 			if ok && (next.InFlight || !p.adapterFits(next.Adapter)) {
 				head = HeldByPolicy
@@ -162,7 +170,7 @@ func (p *VLLM) admit(v View, w *Waiting) Cause {
 		return LacksBudget
 	case w.Loadable > 0:
 		return p.load(v, w)
-	case p.DisableChunkedPrefill && !whole:
+	case !whole && (p.DisableChunkedPrefill || p.pads(w)):
 		return LacksBudget
 	case w.Grouped:
 		return p.admitGrouped(v, want)
@@ -211,9 +219,16 @@ func (p *VLLM) load(v View, w *Waiting) Cause {
 // chunk returns the number of tokens that w is given if it is admitted now; whole means that the budget does not cut
 // it.
 func (p *VLLM) chunk(v View, w *Waiting) (tokens int32, whole bool) {
-	want := p.capped(w.Known - max(w.Cached, w.Computed))
+	want := w.Known - max(w.Cached, w.Computed)
+	if p.pads(w) {
+		want += w.Padding
+	}
+	want = p.capped(want)
 	return min(want, v.Budget()), want <= v.Budget()
 }
+
+// pads reports whether w is admitted with dummy drafts.
+func (p *VLLM) pads(w *Waiting) bool { return p.uniform && w.Padding > 0 }
 
 // asks returns the number of free blocks required to admit w with want tokens.
 func (p *VLLM) asks(v View, w *Waiting, want int32) int {

@@ -123,6 +123,20 @@
 // drafts, up to the maximum model length. A request is rejected if the pool could not hold alone its last iteration
 // with all drafts and this room. With EAGLE and MTP a prefix hit excludes its last block.
 //
+// An engine may take no slots ahead when it admits a request, and each sequence of an iteration may take additional
+// slots of the token budget. A request that misses one token may be admitted with dummy drafts, which are computed and
+// rejected.
+//
+// With asynchronous scheduling the next iteration is composed before it is known which drafts are accepted. It takes as
+// many drafts for each decoding sequence as there may be. Drafts in flight count as accepted: known, computed and
+// generated tokens include them until their iteration has been processed. A sequence is given no more tokens when the
+// iteration in flight completes its longest output even without its drafts. An iteration that computes for a sequence
+// whose output ends before produces one token, which is dropped. A sequence that is preempted keeps only tokens that
+// the iterations in flight really produce.
+//
+// Without asynchronous scheduling, blocks enter the prefix cache only with tokens that are known when an iteration is
+// composed: those that accepted drafts fill in the last iteration of a sequence do not.
+//
 // DecodeAll and DecodeFirst schedule nothing. A gap between tokens is measured from the end of one iteration of a
 // sequence to the end of its next, however many tokens that produces.
 //

@@ -183,6 +183,10 @@ func (d drawer) speculative() (p engine.Speculative) {
 	p.Tokens = int32(d.between("drafts", 1, 6))
 	p.Method = engine.DraftMethod(d.of("method", 4))
 	p.Seed = uint64(d.between("seed", 0, 1000))
+	p.LookaheadAtAdmission = !d.once("late lookahead", 4)
+	if d.once("draft slots", 4) {
+		p.Slots = int32(d.between("slots", 1, 3))
+	}
 	for range d.between("places", 1, 4) {
 		p.Acceptance = append(p.Acceptance, float64(d.one("acceptance", 0, 3, 7, 9, 10))/10)
 	}

@@ -150,7 +150,8 @@ func (e *Env) config(args *arguments) {
 
 // speculative reads what is said of drafts.
 func speculative(args *arguments) engine.Speculative {
-	p := engine.Speculative{Tokens: int32(args.int("spec", 0)), Script: []int32{}}
+	p := engine.Speculative{Tokens: int32(args.int("spec", 0)), Slots: int32(args.int("draft-slots", 0)),
+		LookaheadAtAdmission: !args.flag("late-lookahead"), Script: []int32{}}
 	methods := []string{"ngram", "eagle", "mtp", "draft"}
 	name := args.text("method", "ngram")
 	if i := slices.Index(methods, name); i >= 0 {

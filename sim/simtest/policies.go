@@ -77,6 +77,7 @@ func vllm(k *Knobs) sched.VLLM {
 		LongPrefillTokenThreshold: int32(k.Int("threshold", 0, 1, 24)),
 		Watermark:                 k.Float("watermark", 0, .05, .2, .5),
 		MaxLoRAs:                  k.Int("max-loras", 0, 1, 2),
+		PadAdmissions:             k.Flag("pad-admissions"),
 	}
 	if k.Flag("first-chunk") {
 		p.Admission = sched.FirstChunk

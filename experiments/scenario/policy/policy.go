@@ -67,6 +67,7 @@ type Engine struct {
 	LongPrefillTokenThreshold int
 	PreemptionThreshold       int
 	MaxLoRAs                  int // 0 is no limit
+	PadAdmissions             bool
 	EnableChunkedPrefill      bool
 	Swap                      bool // preemption: swap
 	Watermark                 float64

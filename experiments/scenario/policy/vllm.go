@@ -36,5 +36,6 @@ func vllmOf(e *Engine) sched.VLLM {
 		Watermark:                 e.Watermark,
 		Swap:                      e.Swap,
 		MaxLoRAs:                  e.MaxLoRAs,
+		PadAdmissions:             e.PadAdmissions,
 	}
 }

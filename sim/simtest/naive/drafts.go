@@ -5,6 +5,20 @@ import (
 	"clifftop/workload"
 )
 
+// propose finds drafts for the next iteration of s. If it is composed before the drafts are known, there are always as
+// many.
+func (n *Engine) propose(s *sequence) {
+	p := &n.cfg.Speculative
+	if !p.On() {
+		return
+	}
+	s.drafts = p.Tokens
+	if !s.ahead {
+		s.drafts = proposed(p, s)
+	}
+	s.drafts = min(s.drafts, n.cfg.MaxModelLen-1-s.known())
+}
+
 // proposed is the number of drafts for the next iteration of s.
 func proposed(p *engine.Speculative, s *sequence) int32 {
 	if p.Script == nil && p.Method == engine.NGram && draws(p, s)[0] >= p.Match {
@@ -21,7 +35,11 @@ func accepted(p *engine.Speculative, s *sequence, drafts int32) (n int32) {
 		}
 		return n
 	}
-	for _, draw := range draws(p, s)[1 : 1+drafts] {
+	list := draws(p, s)
+	if p.Method == engine.NGram && list[0] >= p.Match {
+		return 0
+	}
+	for _, draw := range list[1 : 1+drafts] {
 		if draw >= p.Acceptance[min(int(n), len(p.Acceptance)-1)] {
 			break
 		}
@@ -47,6 +65,22 @@ func slots(cfg *engine.Config, tokens int32) int32 {
 		return tokens
 	}
 	return max(tokens, min(tokens+p.Tokens, cfg.MaxModelLen))
+}
+
+// admissionSlots is slots for a sequence that is being admitted.
+func admissionSlots(cfg *engine.Config, tokens int32) int32 {
+	if cfg.Speculative.LookaheadAtAdmission {
+		return slots(cfg, tokens)
+	}
+	return tokens
+}
+
+// padding is the number of dummy drafts with which a request may be admitted that knows and misses so many tokens.
+func padding(cfg *engine.Config, known, missing int32) int32 {
+	if missing == 1 && known+cfg.Speculative.Tokens < cfg.MaxModelLen {
+		return cfg.Speculative.Tokens
+	}
+	return 0
 }
 
 // MostTokens is the most tokens that a request takes room for: those of an iteration whose last drafts are past the end

@@ -191,6 +191,7 @@ func (n *Engine) arrive(r workload.Request, at clock.Time) {
 		visible:   at.Add(n.cfg.NetworkIn + delay),
 		prompt:    r.InputTokens,
 		pipelined: n.gpu.pipeline != nil,
+		ahead:     n.cfg.AsyncScheduling && n.cfg.Speculative.On(),
 	}
 	s.output, s.declared = OutputLengths(&n.cfg, &r)
 	n.system++
@@ -305,7 +306,11 @@ func (n *Engine) process(it *iteration) {
 			n.kv.done(s, sh.upTo)
 		}
 		if sh.emits {
-			s.computed -= sh.rejected
+			if sh.serial == s.serial && slices.Contains(n.running, s) {
+				s.computed -= sh.rejected
+				s.unseen -= sh.unseen
+				s.rejected -= sh.rejected
+			}
 			n.deliver(s, sh.produces, it.end, it.end.Add(n.cfg.NetworkOut+rank*n.cfg.StreamPerSequence))
 		}
 		if s.delivered == s.output {
@@ -326,10 +331,10 @@ func (n *Engine) deliver(s *sequence, tokens int32, at, seen clock.Time) {
 	}
 	if slices.Contains(n.running, s) {
 		s.decoding = true
-		n.kv.known(s, s.computed-(s.scheduled-s.delivered))
-		if n.cfg.Speculative.On() {
-			s.drafts = min(proposed(&n.cfg.Speculative, s), n.cfg.MaxModelLen-1-s.known())
+		if n.cfg.AsyncScheduling {
+			n.kv.known(s, s.computed-(s.scheduled-s.delivered)-s.unseen)
 		}
+		n.propose(s)
 	}
 	if s.delivered == s.output {
 		s.rec.LastToken = at

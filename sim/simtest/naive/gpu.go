@@ -77,7 +77,8 @@ func (g *gpu) charge(it *iteration, span *event.Span) {
 		if sh.chunk {
 			gpu.Recomputed += each * int64(sh.again)
 			gpu.Lost += each * int64(sh.lost)
-			gpu.Prefill += each * int64(sh.given-sh.again-sh.lost)
+			gpu.Prefill += each * int64(sh.given-sh.dummies-sh.again-sh.lost)
+			gpu.Drafts += each * int64(sh.dummies)
 			continue
 		}
 		gpu.Decode += each * int64(sh.produces)

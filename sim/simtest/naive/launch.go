@@ -8,7 +8,8 @@ import (
 
 // iteration is one forward pass.
 type iteration struct {
-	budget   int32 // tokens that can still be given
+	budget   int32 // tokens that can still be given, and slots of drafts
+	perRow   int32 // slots of drafts that each sequence takes
 	before   snapshot
 	preempts bool    // a sequence was preempted while composing
 	loads    bool    // a load begins
@@ -30,7 +31,7 @@ type snapshot struct {
 }
 
 // Budget is the number of tokens that can still be given.
-func (it *iteration) Budget() int32 { return it.budget }
+func (it *iteration) Budget() int32 { return max(0, it.budget-it.perRow) }
 
 // Pad adds rows to the batch of decodes, with so much context in all.
 func (it *iteration) Pad(rows int, context int64) { it.padRows, it.padContext = rows, context }
@@ -40,13 +41,16 @@ func (it *iteration) PadChunks(to int32) { it.padTo = to }
 
 // share is the part of one sequence in an iteration.
 type share struct {
-	seq    *sequence
-	serial int64 // of its admission
-	upTo   int32 // its computed tokens, these included
-	chunk  bool  // of a prefill
-	emits  bool  // produces a token at the iteration's end
+	seq     *sequence
+	serial  int64 // of its admission
+	upTo    int32 // its computed tokens, these included
+	chunk   bool  // of a prefill
+	dummies int32 // of those computed by the iteration that admits it, the dummy drafts
+	emits   bool  // produces a token at the iteration's end
 	// produces is the number of tokens, rejected that of drafts that were computed and are wrong.
 	produces, rejected int32
+	// unseen is the number of tokens that it was scheduled to produce and does not.
+	unseen int32
 	// again is the number of tokens computed before, lost that of those that the cache had lost, given that of all.
 	again, lost, given int32
 }
@@ -67,28 +71,50 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 			continue
 		}
 		decodes, first := s.produces, s.scheduled == 0
-		emits := decodes || s.computed+s.given == s.known()
-		drafts, produces, rejected := int32(0), int32(1), int32(0)
+		emits := s.computed+s.given >= s.known()
+		drafts := max(0, s.computed+s.given-s.known()) // those that are computed
+		speculative, dummies := drafts, drafts
+		produces, rejected := int32(1), s.padding
 		again, lost := int32(0), int32(0)
-		if decodes {
-			batch.Decodes++
-			batch.Context += int64(s.computed + s.given)
-			drafts = s.given - 1
+		switch {
+		case decodes && emits:
 			produces, rejected = n.verify(s, drafts, &span)
-		} else {
-			again, lost = n.chunk(s, it, &span, &batch)
+		case decodes: // a threshold below the number of drafts left tokens behind
+			produces = 0
 		}
+		if decodes {
+			speculative, dummies = s.given, 0
+			if emits {
+				batch.Decodes++
+				batch.Context += int64(s.computed + s.given)
+				speculative--
+			}
+			batch.Drafts += int(speculative)
+			batch.Emit += int(s.given)
+		} else {
+			again, lost = n.chunk(s, s.given-dummies, it, &span, &batch)
+			batch.Drafts += int(dummies)
+			batch.Emit += int(dummies)
+			drafts = s.padding
+			s.highest = max(s.highest, s.computed+s.given-dummies)
+		}
+		span.Drafts += int(speculative)
 		s.computed += s.given
 		s.inFlight += s.given
-		s.highest = max(s.highest, s.computed-rejected)
+		s.rejected += rejected
+		s.highest = max(s.highest, s.computed-s.rejected)
+		unseen := int32(0)
 		if emits {
 			s.produces = true
 			s.scheduled += produces
+			unseen = 1 + drafts - produces
+			s.unseen += unseen
+			if s.ahead {
+				n.propose(s)
+			}
 			for range produces {
 				n.accounts.token(s)
 			}
-			batch.Emit += 1 + int(drafts)
-			batch.Drafts += int(drafts)
 			switch {
 			case decodes && s.lastIteration == n.gpu.launched-1 && n.gpu.pipeline == nil:
 				span.Gaps++
@@ -96,14 +122,17 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 				gaps = append(gaps, s)
 			}
 			if !decodes {
+				batch.Emit++
 				span.FirstTokens++
 			}
 		}
 		it.shares = append(it.shares, share{seq: s, serial: s.serial, upTo: s.computed, chunk: !decodes, emits: emits,
-			produces: produces, rejected: rejected, again: again, lost: lost, given: s.given})
+			produces: produces, rejected: rejected, unseen: unseen, dummies: dummies,
+			again: again, lost: lost, given: s.given})
+		s.padding = 0
 		step.Scheduled = append(step.Scheduled, event.Share{
 			Request: s.rec.Request.ID, Tokens: s.given, Cached: s.found, Loaded: s.loaded,
-			Emits: emits, Ends: emits && s.scheduled == s.output, Drafts: drafts,
+			Emits: emits, Ends: emits && s.scheduled == s.output, Drafts: speculative,
 		})
 		if emits {
 			step.Scheduled[len(step.Scheduled)-1].Produced = produces
@@ -144,20 +173,21 @@ func (n *Engine) verify(s *sequence, drafts int32, span *event.Span) (produces, 
 	}
 	accepted := accepted(&n.cfg.Speculative, s, drafts)
 	s.verified++
-	produces = min(1+accepted, s.output-s.scheduled)
-	span.Drafts += int(drafts)
+	produces = max(1, min(1+accepted, s.output-s.scheduled)) // an iteration after the last token produces one in vain
 	span.Accepted += int(accepted)
 	span.Discarded += int(1 + accepted - produces)
 	return produces, drafts - accepted
 }
 
-// chunk counts the tokens of a prefill chunk of s: those that were computed before, and those that the cache had lost.
-func (n *Engine) chunk(s *sequence, it *iteration, span *event.Span, batch *model.Batch) (again, lost int32) {
-	cost := max(s.given, it.padTo)
+// chunk counts the given tokens of a prefill chunk of s: those that were computed before, and those that the cache had
+// lost.
+func (n *Engine) chunk(s *sequence, given int32, it *iteration, span *event.Span, batch *model.Batch) (again,
+	lost int32) {
+	cost := max(given, it.padTo)
 	batch.Chunks = append(batch.Chunks, model.Chunk{New: cost, Cached: s.computed})
-	span.PaddedTokens += int(cost - s.given)
-	again = max(0, min(s.computed+s.given, s.highest)-s.computed)
-	for k := s.computed + again; k < s.computed+s.given; k++ {
+	span.PaddedTokens += int(cost - given)
+	again = max(0, min(s.computed+given, s.highest)-s.computed)
+	for k := s.computed + again; k < s.computed+given; k++ {
 		if s.lostFrom <= k && k < s.lostTo {
 			lost++
 		}
@@ -166,6 +196,6 @@ func (n *Engine) chunk(s *sequence, it *iteration, span *event.Span, batch *mode
 	span.LostTokens += int(lost)
 	s.rec.RecomputedTokens += again
 	span.RecomputedTokens += int(again)
-	span.PrefillTokens += int(s.given - again)
+	span.PrefillTokens += int(given - again)
 	return again, lost
 }

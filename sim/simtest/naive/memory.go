@@ -33,8 +33,8 @@ func (m *memory) Blocks() int { return m.cfg.NumGPUBlocks }
 // LargestFree is the number of blocks that one sequence can take at once.
 func (m *memory) LargestFree() int { return min(m.kv.largest(), m.FreeBlocks()) }
 
-// Slots is the number of tokens that a sequence needs blocks for when it is given tokens up to a number.
-func (m *memory) Slots(tokens int32) int32 { return slots(m.cfg, tokens) }
+// Slots is the number of tokens that a request needs blocks for when it is admitted with tokens up to a number.
+func (m *memory) Slots(tokens int32) int32 { return admissionSlots(m.cfg, tokens) }
 
 // need is the number of blocks that s lacks for more tokens, without and with the charge for windowed layers.
 func (m *memory) need(s *sequence, tokens int32) (blocks, pages int) {
@@ -58,6 +58,14 @@ func (m *memory) grow(s *sequence, tokens int32) bool {
 		return h.grow(s, s.computed+s.given+tokens, s.computed-s.inFlight)
 	}
 	return m.hold(s, m.blocksFor(slots(m.cfg, s.computed+s.given+tokens)))
+}
+
+// growAdmitted is grow for a request that is being admitted.
+func (m *memory) growAdmitted(s *sequence, tokens int32) bool {
+	if m.cfg.Hybrid != nil {
+		return m.grow(s, tokens)
+	}
+	return m.hold(s, m.blocksFor(admissionSlots(m.cfg, s.computed+tokens)))
 }
 
 // hold gives s blocks up to a number in all, if there are enough.

@@ -33,8 +33,9 @@ type sequence struct {
 	// lastIteration and lastEnd are the number and the end of the iteration that gave its last token.
 	lastIteration int
 	lastEnd       clock.Time
-	// pipelined means that it runs on a pipeline.
-	pipelined bool
+	// pipelined means that it runs on a pipeline, ahead that iterations are composed before it is known which drafts
+	// are accepted.
+	pipelined, ahead bool
 	// highest is the largest number of computed tokens that it ever had, including cached ones.
 	highest int32
 
@@ -60,6 +61,10 @@ type admission struct {
 	reserved int   // blocks that it has reserved since its admission, in all
 	booked   int32 // tokens that a policy has booked blocks for
 	drafts   int32 // for its next iteration, as far as the longest sequence goes
+	padding  int32 // dummy drafts in the iteration being composed, which admits it
+	// With asynchronous scheduling the drafts in flight count as accepted: unseen is the number of tokens that the
+	// iterations in flight do not produce although it is scheduled, rejected the number of drafts among them.
+	unseen, rejected int32
 }
 
 // transferState is the state of a sequence with a KV connector.
@@ -73,24 +78,30 @@ type transferState struct {
 // clientLeft reports whether its client has left.
 func (s *sequence) clientLeft() bool { return s.rec.Left != clock.Never }
 
-// fullyScheduled reports whether the whole output is scheduled, and the engine knows it.
-func (s *sequence) fullyScheduled() bool { return s.scheduled == s.declared }
+// fullyScheduled reports whether the whole output is scheduled, and the engine knows it: an iteration in flight
+// produces one token at least.
+func (s *sequence) fullyScheduled() bool {
+	if s.ahead {
+		return s.scheduled > s.delivered && s.delivered+1 >= s.declared
+	}
+	return s.scheduled == s.declared
+}
 
 // awaitsToken reports whether a token of it is in flight on a pipeline, so that it cannot be scheduled.
 func (s *sequence) awaitsToken() bool { return s.pipelined && s.scheduled > s.delivered }
 
 // known is the number of tokens that the sequence has, including those in flight.
-func (s *sequence) known() int32 { return s.prompt + s.scheduled }
+func (s *sequence) known() int32 { return s.prompt + s.scheduled + s.unseen }
 
 // missing is the number of known tokens that are neither computed nor given.
 func (s *sequence) missing() int32 {
 	if s.fullyScheduled() || s.awaitsToken() {
 		return 0
 	}
-	if s.drafts > 0 && s.given > 0 {
+	if s.drafts+s.padding > 0 && s.given > 0 {
 		return 0
 	}
-	return s.known() + s.drafts - s.computed - s.given
+	return s.known() + s.drafts + s.padding - s.computed - s.given
 }
 
 // decodes reports whether it is past its prefill and has output left.
@@ -107,7 +118,7 @@ func (s *sequence) progress() sched.Progress {
 	r := &s.rec.Request
 	return sched.Progress{
 		Request: r.ID, User: r.User, Session: r.Session, Class: r.Class, Priority: r.Priority,
-		Prompt: s.prompt, Generated: s.scheduled, MaxTokens: s.declared, Adapter: r.Adapter,
+		Prompt: s.prompt, Generated: s.scheduled + s.unseen, MaxTokens: s.declared, Adapter: r.Adapter,
 	}
 }
 

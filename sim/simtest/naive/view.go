@@ -21,7 +21,7 @@ var _ sched.View = view{}
 
 // compose calls the policy for the next iteration.
 func (n *Engine) compose(at clock.Time) *iteration {
-	it := &iteration{budget: int32(n.cfg.MaxNumBatchedTokens)}
+	it := &iteration{budget: int32(n.cfg.MaxNumBatchedTokens), perRow: n.cfg.Speculative.Slots}
 	n.blocked = sched.NotBlocked
 	for _, s := range n.running {
 		s.given, s.found, s.loaded = 0, 0, 0
@@ -191,9 +191,9 @@ func (v view) Give(i sched.Seq, tokens int32) {
 	s := v.runs(i)
 	_, pages := v.need(s, tokens)
 	switch {
-	case tokens < 1 || tokens > s.missing() || tokens > v.budget:
+	case tokens < 1 || tokens > s.missing() || tokens > v.Budget():
 		v.wrong("request %d is given %d tokens, where it misses %d and %d are left", s.rec.Request.ID, tokens,
-			s.missing(), v.budget)
+			s.missing(), v.Budget())
 	case s.given > 0:
 		v.wrong("request %d is given tokens twice", s.rec.Request.ID)
 	case pages > 0:
@@ -207,7 +207,7 @@ func (v view) Give(i sched.Seq, tokens int32) {
 // once, as far as their tokens have been delivered.
 func (v view) give(s *sequence, tokens int32) {
 	s.given = tokens
-	v.budget -= tokens
+	v.budget -= tokens + v.perRow
 	v.kv.known(s, min(s.computed+tokens, s.prompt+s.delivered))
 }
 
@@ -216,7 +216,7 @@ func (v view) PreemptToTail(i sched.Seq) { v.preempt(v.runs(i), false) }
 
 func (v view) preempt(s *sequence, head bool) {
 	v.remote.store(s, min(int32(s.kv.entered)*v.cfg.BlockSize, s.computed))
-	s.computed, s.produces, s.drafts = 0, false, 0
+	s.computed, s.produces, s.drafts, s.padding, s.unseen, s.rejected = 0, false, 0, 0, 0, 0
 	v.takeOut(s, head)
 }
 
@@ -237,7 +237,9 @@ func (v view) SwapOut(i sched.Seq) bool {
 // takeOut moves s from the running batch, and from the iteration that is composed, to the queue.
 func (v view) takeOut(s *sequence, head bool) {
 	v.preempts = true
-	v.budget += s.given
+	if s.given > 0 {
+		v.budget += s.given + v.perRow
+	}
 	s.given, s.decoding = 0, false
 	v.leaveRunning(s, false)
 	s.rec.Preemptions++
@@ -262,6 +264,7 @@ func (v view) Waiting(i int) (sched.Waiting, bool) {
 	w.Grouped = v.cfg.Hybrid != nil
 	if v.isLoaded(s) {
 		w.Computed, w.Held = s.computed, v.kv.holds(s)+s.windowed
+		w.Padding = padding(&v.cfg, w.Known, w.Known-w.Computed)
 		return w, true
 	}
 	if v.cfg.PrefixCaching && s.hosted == 0 {
@@ -271,6 +274,7 @@ func (v view) Waiting(i int) (sched.Waiting, bool) {
 		w.Live = w.Cached < most/v.cfg.BlockSize*v.cfg.BlockSize && answers && s.rec.Request.SharesPrompt()
 	}
 	w.Loadable, _, _, _ = v.loadable(s, w.Cached)
+	w.Padding = padding(&v.cfg, w.Known, w.Known-max(w.Cached, w.Computed))
 	return w, true
 }
 
@@ -364,10 +368,18 @@ func (v view) Admit(i int, tokens int32) sched.Seq {
 			s.rec.LoadedTokens = s.loaded
 		}
 	}
-	if !v.grow(s, tokens) {
+	if missing := s.known() - s.computed; tokens > missing {
+		s.padding = padding(&v.cfg, s.known(), missing)
+	}
+	if !v.growAdmitted(s, tokens) {
 		v.wrong("admits request %d with %d tokens, for which there are not enough blocks", s.rec.Request.ID, tokens)
 	}
-	v.Give(handle(s), tokens)
+	if tokens < 1 || tokens > s.missing() || tokens > v.Budget() {
+		v.wrong("request %d is given %d tokens, where it misses %d and %d are left", s.rec.Request.ID, tokens,
+			s.missing(), v.Budget())
+		return handle(s)
+	}
+	v.give(s, tokens)
 	return handle(s)
 }
 

@@ -26,9 +26,9 @@ func (p vllmReference) Schedule(v sched.View) {
 
 // extendRunning gives the running sequences their missing tokens.
 func (p vllmReference) extendRunning(n view) {
-	for i := 0; i < len(n.running) && n.budget > 0; i++ {
+	for i := 0; i < len(n.running) && n.Budget() > 0; i++ {
 		s := n.running[i]
-		want := n.Clip(handle(s), min(p.capped(s.missing()), n.budget), p.LongPrefillTokenThreshold)
+		want := n.Clip(handle(s), min(p.capped(s.missing()), n.Budget()), p.LongPrefillTokenThreshold)
 		if want == 0 {
 			continue
 		}
@@ -53,9 +53,9 @@ func (p vllmReference) compareVictims(n view, a, b *sequence) int {
 	case sched.LeastUrgent:
 		return compareUrgency(n.rank(a), n.rank(b))
 	case sched.MostRemaining:
-		return cmp.Or(cmp.Compare(a.declared-a.scheduled, b.declared-b.scheduled), last)
+		return cmp.Or(cmp.Compare(a.declared-a.known()+a.prompt, b.declared-b.known()+b.prompt), last)
 	case sched.LeastProgress:
-		return cmp.Or(cmp.Compare(b.scheduled, a.scheduled), last)
+		return cmp.Or(cmp.Compare(b.known()-b.prompt, a.known()-a.prompt), last)
 	case sched.Longest:
 		return cmp.Or(cmp.Compare(a.known(), b.known()), last)
 	}
@@ -64,6 +64,7 @@ func (p vllmReference) compareVictims(n view, a, b *sequence) int {
 
 // admitWaiting admits from the head of the queue until the head does not fit.
 func (p vllmReference) admitWaiting(n view) {
+	uniform := n.anyGiven() && !slices.ContainsFunc(n.running, func(s *sequence) bool { return !s.produces })
 	skipped := false
 	blocked := func(why sched.Cause) {
 		if skipped {
@@ -77,7 +78,7 @@ func (p vllmReference) admitWaiting(n view) {
 			blocked(sched.LacksSeats)
 			return
 		}
-		if n.budget == 0 {
+		if n.Budget() == 0 {
 			blocked(sched.LacksBudget)
 			return
 		}
@@ -100,12 +101,17 @@ func (p vllmReference) admitWaiting(n view) {
 			}
 		}
 		cached, held := n.kv.lookup(s, s.known()-1)
-		want := p.capped(s.known() - cached)
-		if p.DisableChunkedPrefill && want > n.budget {
+		want := s.known() - cached
+		pads := p.PadAdmissions && want == 1 && uniform && s.known()+n.cfg.Speculative.Tokens < n.cfg.MaxModelLen
+		if pads {
+			want += n.cfg.Speculative.Tokens
+		}
+		want = p.capped(want)
+		if (pads || p.DisableChunkedPrefill) && want > n.Budget() {
 			blocked(sched.LacksBudget)
 			return
 		}
-		want = n.ClipWaiting(0, min(want, n.budget), p.LongPrefillTokenThreshold)
+		want = n.ClipWaiting(0, min(want, n.Budget()), p.LongPrefillTokenThreshold)
 		if want == 0 {
 			blocked(sched.LacksBudget)
 			return
@@ -114,7 +120,7 @@ func (p vllmReference) admitWaiting(n view) {
 		if p.Admission == sched.FirstChunk {
 			tokens = cached + want
 		}
-		tokens = max(tokens, slots(&n.cfg, cached+want))
+		tokens = max(tokens, admissionSlots(&n.cfg, cached+want))
 		need := n.BlocksFor(tokens) - held // cached blocks without references come out of the free blocks
 		if h, ok := n.kv.(*hybrid); ok {
 			need = h.needs(s, cached+want, false)
