@@ -32,6 +32,7 @@ type MemoryKnobs struct {
 	CountGraphs         bool    // CUDA graphs count towards the budget, as in engines since 2026
 	BlocksOverride      int     // sets the number of blocks if positive
 	KVCacheBytes        float64 // sets the memory of the KV cache if positive
+	Grouped             bool    // KV cache groups have block tables: see [Deployment.CacheGroups]
 }
 
 // DefaultMemoryKnobs returns vLLM's defaults.
@@ -89,7 +90,7 @@ type KVBudget struct {
 //	sampler = max_num_seqs · vocab · 8
 //
 // where k·I is the MLP width per token: of its experts, or of the dense MLP. With windowed layers the cache is
-// counted in pages of the full layers. The error is a [*FitError] if the model does not fit.
+// counted in pages of the full layers or, if knob Grouped is set, of the largest KV cache group. The error is a [*FitError] if the model does not fit.
 func (d *Deployment) KVBlocks(k MemoryKnobs) (KVBudget, error) {
 	if err := k.validate(); err != nil {
 		return KVBudget{}, err
@@ -110,6 +111,10 @@ func (d *Deployment) budget(k MemoryKnobs) KVBudget {
 	b := KVBudget{
 		Total: d.GPU.reported(), Weights: d.WeightBytesPerRank(), Runtime: runtimeBytes,
 		BlockSize: k.BlockSize, BlockBytes: d.KVGroups().PoolBytesPerToken() * int64(k.BlockSize),
+	}
+	if k.Grouped {
+		groups := d.CacheGroups(k.BlockSize)
+		b.BlockBytes = groups.BlockBytes()
 	}
 	b.Requested = float64(b.Total * k.Utilization)
 	if d.TensorParallel > 1 {

@@ -9,6 +9,8 @@ import (
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/sched"
 )
 
 // engineResolver resolves the replicas of one pool: the model on its GPUs, the KV cache, step times and the engine's
@@ -64,6 +66,10 @@ func (u engineResolver) memory() error {
 		MaxNumBatchedTokens: e.MaxNumBatchedTokens, MaxNumSeqs: e.MaxNumSeqs,
 		CountGraphs: u.Profile.GraphsInBudget, BlocksOverride: optional.Value(e.NumGPUBlocksOverride),
 	}
+	u.Config.Hybrid = u.hybrid()
+	knobs.Grouped = u.Config.Hybrid != nil
+	u.unused(e.PrefixCacheRetentionInterval != nil && !knobs.Grouped, "engine.prefix_cache_retention_interval",
+		"no KV cache groups with windows have block tables here")
 	budget, err := u.Deployment.KVBlocks(knobs)
 	if rule := u.policy.PoolMemory; rule != nil && err == nil {
 		knobs.KVCacheBytes = max(1, rule(u.engineKeys(), u.Deployment, &budget))
@@ -82,13 +88,48 @@ func (u engineResolver) memory() error {
 	}
 	u.Memory = &budget
 	u.Config.NumGPUBlocks = budget.Blocks
-	u.Config.Groups = u.Deployment.KVGroups()
+	if u.Config.Hybrid == nil {
+		u.Config.Groups = u.Deployment.KVGroups()
+	}
 	return nil
+}
+
+// hybrid returns vLLM's KV cache groups of a model with windows; nil if all layers keep every token, or if the groups
+// are charged to sequences: under other policies, and with features that the groups do not support.
+func (u engineResolver) hybrid() *engine.Hybrid {
+	s, e := u.Scenario, &u.Scenario.Engine
+	groups := u.Deployment.CacheGroups(e.BlockSize)
+	if len(groups.Groups) == 1 && groups.Groups[0].KeepsAll() || u.policy.New == nil {
+		return nil
+	}
+	grouped, ok := u.scheduler().(sched.Grouped)
+	chunked := u.Deployment.LLM.ChunkedWindow && !u.Profile.ChunkedGroups
+	if !ok || grouped.Grouped() != nil || chunked || u.Config.Speculative.On() || u.Deployment.PipelineParallel > 1 ||
+		s.Offload != nil || u.disaggregated() || e.KVAllocation == "contiguous" || e.Preemption == "swap" {
+		return nil
+	}
+	h := &engine.Hybrid{CacheGroups: groups, Retention: u.Profile.RetentionInterval}
+	if e.PrefixCacheRetentionInterval != nil {
+		h.Retention = *e.PrefixCacheRetentionInterval
+	}
+	return h
+}
+
+// inFlight returns the number of tokens that can be scheduled and not processed.
+func (u engineResolver) inFlight() int {
+	e := &u.Scenario.Engine
+	if e.AsyncScheduling == On {
+		return 2 * e.MaxNumBatchedTokens
+	}
+	return e.MaxNumBatchedTokens
 }
 
 // room is the longest sequence that the pool holds, in tokens.
 func (u engineResolver) room() int {
 	usable := u.Config.NumGPUBlocks - 1
+	if h := u.Config.Hybrid; h != nil {
+		return h.Longest(usable, u.inFlight())
+	}
 	groups, size := u.Config.Groups, u.Scenario.Engine.BlockSize
 	tooMany := sort.Search(usable+1, func(blocks int) bool { return blocks+groups.Charge(blocks, size) > usable })
 	return (tooMany - 1) * size

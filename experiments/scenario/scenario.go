@@ -101,6 +101,10 @@ type Engine struct {
 	NumGPUBlocksOverride *int `json:"num_gpu_blocks_override" range:"[2,1000000000]"`
 	// EnablePrefixCaching lets requests with equal prompt prefixes share KV blocks.
 	EnablePrefixCaching bool `json:"enable_prefix_caching"`
+	// PrefixCacheRetentionInterval thins the prefix cache of layers with windows, under policy vllm: it keeps what hits
+	// need that end at a multiple of this many tokens, besides the ends of prompts. 0 is no multiples, the block size
+	// all blocks; null is that of the engine's version.
+	PrefixCacheRetentionInterval *int `json:"prefix_cache_retention_interval,omitempty" range:"[0,1000000000]"`
 	// EnableChunkedPrefill allows a prompt to be computed in chunks.
 	EnableChunkedPrefill bool `json:"enable_chunked_prefill"`
 	// SchedulerReserveFullISL admits a request only if the KV cache has room for its whole prompt.

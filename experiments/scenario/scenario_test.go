@@ -10,6 +10,7 @@ import (
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 )
 
 func TestEmptyScenarioIsTheDefault(t *testing.T) {
@@ -364,6 +365,9 @@ func TestVersions(t *testing.T) {
 			Frontend: first.Frontend, FrontendPerToken: first.FrontendPerToken, AppendUnkeyed: true}},
 	} {
 		test.want.CPU, test.want.CPUPerSequence = hostStep, hostPerSequence // the same for all releases
+		if test.want.ChunkedGroups = test.version == ""; test.version != "" {
+			test.want.RetentionInterval = engine.DenseRetention
+		}
 		got, err := profileFor(test.version)
 		if err != nil || got != test.want {
 			t.Errorf("%s: %+v, %v, want %+v", test.version, got, err, test.want)

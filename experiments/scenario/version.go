@@ -7,6 +7,7 @@ import (
 
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 )
 
 // Profile is what a release of vLLM does by default where releases differ.
@@ -34,6 +35,10 @@ type Profile struct {
 	LookaheadAtAdmission bool
 	// PadAdmissions admits a request that misses one token with dummy drafts, if the others decode.
 	PadAdmissions bool
+	// RetentionInterval is prefix_cache_retention_interval: see [engine.Hybrid].
+	RetentionInterval int
+	// ChunkedGroups gives chunked local attention KV cache groups. Before, these layers kept the KV of all tokens.
+	ChunkedGroups bool
 }
 
 // change is a difference between a release and those before it.
@@ -74,6 +79,11 @@ var changes = []change{
 	// PR 45237, merged on 25 June 2026. 0.24 was released on 30 June from an earlier commit; 0.25 has the change.
 	{25, "an admission of one token is padded with drafts", func(p *Profile) { p.PadAdmissions = true }},
 	{28, "freed blocks without a cached prefix are reused first", func(p *Profile) { p.AppendUnkeyed = false }},
+	// The releases of the next two are not known: they hold for main on 2026-08-20.
+	{currentMinor, "the prefix cache of windows has the ends of prompts only", func(p *Profile) {
+		p.RetentionInterval = 0
+	}},
+	{currentMinor, "chunked local attention frees earlier chunks", func(p *Profile) { p.ChunkedGroups = true }},
 	{currentMinor, "gpu_memory_utilization is 0.92, before 0.90", func(p *Profile) { p.GPUMemoryUtilization = 0.92 }},
 }
 
@@ -101,7 +111,7 @@ func profileFor(version string) (Profile, error) {
 	p := Profile{
 		Name: fmt.Sprintf("vllm-0.%d", minor), GPUMemoryUtilization: 0.90, AppendUnkeyed: true, LookaheadAtAdmission: true,
 		Frontend: 4200 * clock.Microsecond, FrontendPerToken: 2800 * clock.Nanosecond,
-		CPU: hostStep, CPUPerSequence: hostPerSequence,
+		CPU: hostStep, CPUPerSequence: hostPerSequence, RetentionInterval: engine.DenseRetention,
 	}
 	for _, c := range changes {
 		if minor >= c.minor {
