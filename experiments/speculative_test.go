@@ -50,8 +50,8 @@ func TestDraftsPayAtLowLoad(t *testing.T) {
 // TestSpeculativeFaults tells what scenarios must not ask for.
 func TestSpeculativeFaults(t *testing.T) {
 	for _, c := range [][2]string{
-		{"{async_scheduling: true, speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7}}",
-			"engine.async_scheduling: true is not possible with speculative decoding"},
+		{"{async_scheduling: true, speculative: {method: ngram, num_speculative_tokens: 3, acceptance: 0.7}}",
+			"engine.async_scheduling: true is not possible with method ngram"},
 		{"{policy: sarathi, speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7}}",
 			"policy sarathi: it gives decoding sequences one token each, and no drafts"},
 		{"{speculative: {method: draft, model: llama-0b, num_speculative_tokens: 3, acceptance: 0.7}}",
@@ -72,10 +72,19 @@ func TestSpeculativeFaults(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c[0], err, c[1])
 		}
 	}
-	for _, ok := range []string{"{method: ngram, num_speculative_tokens: 2, acceptance: [0.8, 0.4], match: 0.3}",
-		"{method: mtp, num_speculative_tokens: 1, acceptance: 0.9}",
-		"{method: draft, model: llama-3.2-1b, num_speculative_tokens: 4, acceptance: 0.6}"} {
-		s, err := scenario.Parse("s.yaml", []byte("engine: {speculative: "+ok+"}\n"))
+	for _, c := range []struct {
+		speculative string
+		async       scenario.Toggle
+	}{
+		{"{method: ngram, num_speculative_tokens: 2, acceptance: [0.8, 0.4], match: 0.3}", scenario.Off},
+		{"{method: ngram_gpu, num_speculative_tokens: 2, acceptance: [0.8, 0.4], match: 0.3}", scenario.On},
+		{"{method: mtp, num_speculative_tokens: 1, acceptance: 0.9}", scenario.On},
+		{"{method: mtp, num_speculative_tokens: 1, acceptance: 0.9}, version: vllm-0.13", scenario.Off},
+		{"{method: draft, model: llama-3.2-1b, num_speculative_tokens: 4, acceptance: 0.6}", scenario.Off},
+		{"{method: draft, model: llama-3.2-1b, num_speculative_tokens: 4, acceptance: 0.6}, async_scheduling: true",
+			scenario.On},
+	} {
+		s, err := scenario.Parse("s.yaml", []byte("engine: {speculative: "+c.speculative+"}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,8 +92,8 @@ func TestSpeculativeFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u.Config.AsyncScheduling || u.Scenario.Engine.AsyncScheduling != scenario.Off {
-			t.Errorf("%s: scheduled asynchronously", ok)
+		if got := u.Scenario.Engine.AsyncScheduling; got != c.async || u.Config.AsyncScheduling != (got == scenario.On) {
+			t.Errorf("%s: async_scheduling is %v, want %v", c.speculative, got, c.async)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"clifftop/internal/testenv"
+	"clifftop/model"
 	"clifftop/sim"
 	"clifftop/sim/engine"
 	"clifftop/sim/simtest"
@@ -98,6 +99,11 @@ func TestSpeculativeIsChecked(t *testing.T) {
 		},
 		"match: NaN is not a probability": func(c *engine.Config) {
 			c.Speculative.Match = math.NaN()
+		},
+		"method eagle: it does not go with prefix caching of chunked local attention": func(c *engine.Config) {
+			c.Speculative.Method, c.PrefixCaching, c.NumGPUBlocks = engine.EAGLE, true, 100
+			c.Groups = model.KVGroups{{Kind: model.FullAttention, Layers: 1, TokenBytes: 1},
+				{Kind: model.ChunkedLocalAttention, Layers: 1, Window: 64, TokenBytes: 1}}
 		},
 		"num_speculative_tokens: -1 is negative": func(c *engine.Config) { c.Speculative.Tokens = -1 },
 		"swap space: sequences with drafts":      func(c *engine.Config) { c.HostBlocks = 1 },

@@ -8,12 +8,13 @@ import (
 	"clifftop/sim/engine"
 )
 
-// Speculative is speculative decoding: each iteration verifies drafts of the tokens to come. It runs without
-// asynchronous scheduling. The drafter's weights and KV are not taken from the memory of the KV pool.
+// Speculative is speculative decoding: each iteration verifies drafts of the tokens to come. As in vLLM,
+// async_scheduling auto is on with eagle, mtp and ngram_gpu, and off with draft; ngram does not go with it. The
+// drafter's weights and KV are not taken from the memory of the KV pool.
 type Speculative struct {
-	// Method proposes the drafts: an n-gram lookup, which costs nothing; eagle or mtp, a layer of the model and its
-	// output layer; or draft, a model of its own.
-	Method string `json:"method" one:"ngram eagle mtp draft"`
+	// Method proposes the drafts: an n-gram lookup on the CPU or, with ngram_gpu, on the GPU, which costs nothing; eagle
+	// or mtp, a layer of the model and its output layer; or draft, a model of its own.
+	Method string `json:"method" one:"ngram ngram_gpu eagle mtp draft"`
 	// NumSpeculativeTokens is the number of drafts of a sequence in an iteration.
 	NumSpeculativeTokens int `json:"num_speculative_tokens" range:"[1,64]"`
 	// Acceptance is the probability that a draft is accepted if those before it were: one for all
@@ -21,18 +22,19 @@ type Speculative struct {
 	Acceptance Acceptance `json:"acceptance"`
 	// Model is the model that drafts, for method draft: a name from the catalog.
 	Model *string `json:"model,omitempty"`
-	// Match is the probability that an n-gram lookup finds drafts, for method ngram; the default is 1.
+	// Match is the probability that an n-gram lookup finds drafts, for methods ngram and ngram_gpu; the default is 1.
 	Match *float64 `json:"match,omitempty" range:"[0,1]"`
 }
 
 func (*Speculative) Variants() (string, map[string]yamldoc.VariantKeys) {
 	required := []string{"method", "num_speculative_tokens", "acceptance"}
 	return "method", map[string]yamldoc.VariantKeys{
-		"":      {Required: required, Optional: []string{"model", "match"}},
-		"ngram": {Required: required, Optional: []string{"match"}},
-		"eagle": {Required: required},
-		"mtp":   {Required: required},
-		"draft": {Required: append([]string{"model"}, required...)},
+		"":          {Required: required, Optional: []string{"model", "match"}},
+		"ngram":     {Required: required, Optional: []string{"match"}},
+		"ngram_gpu": {Required: required, Optional: []string{"match"}},
+		"eagle":     {Required: required},
+		"mtp":       {Required: required},
+		"draft":     {Required: append([]string{"model"}, required...)},
 	}
 }
 
@@ -54,10 +56,13 @@ func (u engineResolver) speculative() error {
 	if p == nil {
 		return nil
 	}
-	if e.AsyncScheduling == On {
-		return s.Fault("engine.async_scheduling", "true is not possible with speculative decoding (want auto or false)")
+	switch {
+	case p.Method == "ngram" && e.AsyncScheduling == On:
+		return s.Fault("engine.async_scheduling", "true is not possible with method ngram, which looks up drafts on the "+
+			"CPU (want auto, false or method ngram_gpu)")
+	case p.Method == "ngram", (p.Method == "draft" || e.Policy != "vllm") && e.AsyncScheduling == Auto:
+		e.AsyncScheduling = Off
 	}
-	e.AsyncScheduling = Off
 	u.Warn("speculative", "speculative decoding: acceptance is an assumption of the scenario, and the drafter's memory "+
 		"is not subtracted from the KV cache")
 	match := 1.0
@@ -74,7 +79,7 @@ func (u engineResolver) speculative() error {
 	case "mtp":
 		u.Config.Speculative.Method = engine.MTP
 	case "draft":
-		u.Config.Speculative.Method = engine.DraftModel
+		u.Config.Speculative.Method, u.Config.Speculative.Slots = engine.DraftModel, 1
 	}
 	return nil
 }
@@ -82,7 +87,7 @@ func (u engineResolver) speculative() error {
 // drafting adds the passes of the drafter to the length of iterations.
 func (u engineResolver) drafting(timer model.StepTimer) (model.StepTimer, error) {
 	p := u.Scenario.Engine.Speculative
-	if p == nil || p.Method == "ngram" || u.Scenario.StepTime.Kind == "linear" {
+	if p == nil || p.Method == "ngram" || p.Method == "ngram_gpu" || u.Scenario.StepTime.Kind == "linear" {
 		return timer, nil
 	}
 	d := u.Deployment.OneLayer()
