@@ -96,8 +96,8 @@ func TestPoolsInherit(t *testing.T) {
 	for what, ok := range map[string]bool{
 		"GPUs":             *large.GPU == "h100-sxm" && *small.GPU == "l40s",
 		"number formats":   large.Deployment.Dtype == "fp8" && small.Deployment.Dtype == "bf16",
-		"seats":            large.Engine.MaxNumSeqs == 64 && small.Engine.MaxNumSeqs == 64,
-		"budgets":          large.Engine.MaxNumBatchedTokens == 8192 && small.Engine.MaxNumBatchedTokens == 2048,
+		"seats":            *large.Engine.MaxNumSeqs == 64 && *small.Engine.MaxNumSeqs == 64,
+		"budgets":          *large.Engine.MaxNumBatchedTokens == 8192 && *small.Engine.MaxNumBatchedTokens == 2048,
 		"seats of all":     u.Report.MaxNumSeqs == 5*64,
 		"prices":           u.Report.USDPerHour == 2**large.Cost.GPUHour+3,
 		"replicas":         u.Report.Replicas == 5 && u.Report.GPUs == 5,
@@ -125,6 +125,7 @@ func TestFleetReadsBack(t *testing.T) {
 	second := mustRun(t, mustParse(t, string(text)), experiments.RunOptions{})
 	first.Summary.Scenario, second.Summary.Scenario = nil, nil
 	first.Summary.Warnings, second.Summary.Warnings = nil, nil // of what was lowered
+	first.Summary.EngineDefaults = ""                          // the resolved scenario names all knobs
 	a, _ := json.MarshalIndent(first.Summary, "", " ")
 	b, _ := json.MarshalIndent(second.Summary, "", " ")
 	if !bytes.Equal(a, b) {

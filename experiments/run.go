@@ -209,7 +209,7 @@ func newResult(u *scenario.Setup, collector *collect.Collector, talked *workload
 	s.Clifftop = Version
 	s.Scenario = u.Scenario
 	s.Seed = u.Scenario.Run.Seed
-	s.Accuracy = u.Accuracy()
+	s.Accuracy, s.EngineDefaults = u.Accuracy(), u.EngineDefaults()
 	s.Accuracy.Unsteady(s.Window.Stationary)
 	return res
 }

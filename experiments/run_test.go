@@ -299,7 +299,7 @@ func TestSweepOverKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(c.Points) != 3 || c.Points[2].Value != 16 ||
-		c.Points[0].Summary.Scenario.(*scenario.Scenario).Engine.MaxNumSeqs != 4 {
+		*c.Points[0].Summary.Scenario.(*scenario.Scenario).Engine.MaxNumSeqs != 4 {
 		t.Errorf("got %d points", len(c.Points))
 	}
 }

@@ -41,6 +41,9 @@ type Summary struct {
 	Replicas  []Replica  `json:"replicas,omitempty"`
 	Imbalance *Imbalance `json:"imbalance,omitempty"`
 
+	// EngineDefaults names knobs that follow from the engine's rules for the GPU; empty if there are none. It is set by
+	// the caller.
+	EngineDefaults string `json:"engine_defaults,omitempty"`
 	// Accuracy says how far the numbers can be trusted; nil where no machine is modelled. It is set by the caller.
 	Accuracy *Accuracy `json:"accuracy"`
 

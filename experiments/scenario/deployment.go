@@ -47,6 +47,13 @@ func (u engineResolver) deployment() error {
 	if err != nil {
 		return s.deploymentFaults(err)
 	}
+	if u.policy.Defaults.FP8KV && d.KVCacheDtype == "auto" && u.Deployment.Dtype == model.FP8 {
+		options.KVDtype = model.FP8
+		if u.Deployment, err = model.NewDeployment(llm, gpu, options); err != nil {
+			return s.deploymentFaults(err)
+		}
+		u.ruled = append(u.ruled, "kv_cache_dtype fp8")
+	}
 	if !llmFile {
 		s.Model = llm.Name
 	}

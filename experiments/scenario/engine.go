@@ -3,6 +3,8 @@ package scenario
 import (
 	"errors"
 	"sort"
+	"strconv"
+	"strings"
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/unit"
@@ -19,7 +21,7 @@ type engineResolver struct{ *Setup }
 
 // replica resolves what is of one replica.
 func (u engineResolver) replica() (yamldoc.Faults, error) {
-	return u.take(u.policyDefaults, u.engineDefaults, u.deployment, u.wholePrompts, u.memory, u.sequenceLength,
+	return u.take(u.policyDefaults, u.engineDefaults, u.deployment, u.sizes, u.wholePrompts, u.memory, u.sequenceLength, u.seats,
 		u.overheads, u.stepTime, u.frontend, u.offload, u.engine)
 }
 
@@ -31,6 +33,9 @@ func (u engineResolver) engineDefaults() error {
 		return s.Fault("engine.version", "%v", err)
 	}
 	u.Profile = p
+	if minor, _ := strconv.Atoi(strings.TrimPrefix(p.Name, "vllm-0.")); minor > currentMinor {
+		u.Warn("version", "%s is not known: the rules of vllm-0.%d apply", p.Name, currentMinor)
+	}
 	linear := s.StepTime.Kind == "linear"
 	optional.Default(&s.Engine.GPUMemoryUtilization, p.GPUMemoryUtilization)
 	decide := func(t *Toggle, on bool) {
@@ -63,7 +68,7 @@ func (u engineResolver) memory() error {
 	}
 	knobs := model.MemoryKnobs{
 		Utilization: *e.GPUMemoryUtilization, BlockSize: e.BlockSize,
-		MaxNumBatchedTokens: e.MaxNumBatchedTokens, MaxNumSeqs: e.MaxNumSeqs,
+		MaxNumBatchedTokens: *e.MaxNumBatchedTokens, MaxNumSeqs: *e.MaxNumSeqs,
 		CountGraphs: u.Profile.GraphsInBudget, BlocksOverride: optional.Value(e.NumGPUBlocksOverride),
 	}
 	u.Config.Hybrid = u.hybrid()
@@ -119,9 +124,9 @@ func (u engineResolver) hybrid() *engine.Hybrid {
 func (u engineResolver) inFlight() int {
 	e := &u.Scenario.Engine
 	if e.AsyncScheduling == On {
-		return 2 * e.MaxNumBatchedTokens
+		return 2 * *e.MaxNumBatchedTokens
 	}
-	return e.MaxNumBatchedTokens
+	return *e.MaxNumBatchedTokens
 }
 
 // room is the longest sequence that the pool holds, in tokens.
@@ -232,7 +237,7 @@ func (u engineResolver) engine() error {
 	s := u.Scenario
 	e := &s.Engine
 	c := &u.Config
-	c.MaxNumSeqs, c.MaxNumBatchedTokens = e.MaxNumSeqs, e.MaxNumBatchedTokens
+	c.MaxNumSeqs, c.MaxNumBatchedTokens = *e.MaxNumSeqs, *e.MaxNumBatchedTokens
 	c.BlockSize = limitInt32(e.BlockSize)
 	c.PrefixCaching = e.EnablePrefixCaching
 	c.AppendUnkeyed = u.Profile.AppendUnkeyed
@@ -242,15 +247,15 @@ func (u engineResolver) engine() error {
 	if c.Order, err = u.order(); err != nil {
 		return s.Fault("engine.order", "%v", err)
 	}
-	if e.MaxNumBatchedTokens < e.MaxNumSeqs {
+	if c.MaxNumBatchedTokens < c.MaxNumSeqs {
 		return s.Fault(s.FirstGiven("engine.max_num_batched_tokens", "engine.max_num_seqs"),
-			"max_num_batched_tokens %d is less than max_num_seqs %d (want as many or more)", e.MaxNumBatchedTokens,
-			e.MaxNumSeqs)
+			"max_num_batched_tokens %d is less than max_num_seqs %d (want as many or more)", c.MaxNumBatchedTokens,
+			c.MaxNumSeqs)
 	}
-	if !e.EnableChunkedPrefill && e.MaxModelLen != nil && e.MaxNumBatchedTokens < *e.MaxModelLen {
+	if !e.EnableChunkedPrefill && e.MaxModelLen != nil && c.MaxNumBatchedTokens < *e.MaxModelLen {
 		return s.Fault("engine.enable_chunked_prefill",
 			"false needs max_num_batched_tokens %d to be at least max_model_len %d (set one of them)",
-			e.MaxNumBatchedTokens, *e.MaxModelLen)
+			c.MaxNumBatchedTokens, *e.MaxModelLen)
 	}
 	sized := u.Memory != nil || s.StepTime.Kind == "linear"
 	swapless := e.Preemption == "swap" && e.EnablePrefixCaching

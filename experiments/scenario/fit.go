@@ -34,7 +34,7 @@ func (s *Scenario) Fit() (*Fit, error) {
 			s.StepTime.Kind)
 	}
 	f := &Fit{setup: u, Deployment: u.Deployment, Misfit: u.misfit, BlockSize: u.Scenario.Engine.BlockSize,
-		MaxNumSeqs:  u.Scenario.Engine.MaxNumSeqs,
+		MaxNumSeqs:  *u.Scenario.Engine.MaxNumSeqs,
 		Utilization: *u.Scenario.Engine.GPUMemoryUtilization}
 	if u.misfit != nil {
 		f.Budget = u.misfit.Budget

@@ -2,6 +2,8 @@ package scenario
 
 import (
 	"cmp"
+	"fmt"
+	"strings"
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/policy"
@@ -44,7 +46,7 @@ func (e *Engine) admission() sched.Admission {
 func (u *Setup) engineKeys() *policy.Engine {
 	e := &u.Scenario.Engine
 	return &policy.Engine{
-		MaxNumBatchedTokens: e.MaxNumBatchedTokens, BlockSize: e.BlockSize,
+		MaxNumBatchedTokens: *e.MaxNumBatchedTokens, BlockSize: e.BlockSize,
 		LongPrefillTokenThreshold: e.LongPrefillTokenThreshold, PreemptionThreshold: e.PreemptionThreshold,
 		MaxLoRAs:             optional.Value(e.MaxLoRAs),
 		PadAdmissions:        e.Speculative != nil && u.Profile.PadAdmissions,
@@ -104,10 +106,6 @@ func (u engineResolver) policyDefaults() error {
 	for _, key := range e.Options.Unused(&p) {
 		u.Warn("unused", "engine.%s has no effect on policy %s", key, p.Name)
 	}
-	if d.TokenBudget > 0 && !s.Given("engine.max_num_batched_tokens") &&
-		e.MaxNumBatchedTokens == usual.MaxNumBatchedTokens {
-		e.MaxNumBatchedTokens = max(d.TokenBudget, e.MaxNumSeqs)
-	}
 	if !s.Given("engine.watermark") && e.Watermark == usual.Watermark {
 		e.Watermark = d.Watermark
 	}
@@ -134,6 +132,62 @@ func (u engineResolver) policyDefaults() error {
 	return nil
 }
 
+// sizes fills in max_num_seqs and max_num_batched_tokens by the rules of the engine. A step time that knows no GPU has
+// 256 and 8,192.
+func (u engineResolver) sizes() error {
+	e := &u.Scenario.Engine
+	own := policy.Sizes{
+		MaxNumSeqs:          256,
+		MaxNumBatchedTokens: max(cmp.Or(u.policy.Defaults.TokenBudget, 8192), optional.Value(e.MaxNumSeqs)),
+	}
+	rule, seats, tokens := u.policy.Sizes, e.MaxNumSeqs == nil, e.MaxNumBatchedTokens == nil
+	if rule != nil && u.Scenario.StepTime.Kind != "linear" {
+		gpu := &u.Deployment.GPU
+		own = rule(policy.Card{
+			Bytes: cmp.Or(gpu.ReportedBytes, gpu.MemoryBytes), A100: strings.HasPrefix(gpu.Name, "a100"),
+			A100Small: u.Profile.A100Small,
+		})
+		u.ruledSeats = seats && u.policy.Seats != nil
+	} else {
+		seats, tokens = false, false
+	}
+	optional.Default(&e.MaxNumBatchedTokens, own.MaxNumBatchedTokens)
+	optional.Default(&e.MaxNumSeqs, min(own.MaxNumSeqs, *e.MaxNumBatchedTokens))
+	if seats && !u.ruledSeats {
+		u.ruled = append(u.ruled, fmt.Sprint("max_num_seqs ", *e.MaxNumSeqs))
+	}
+	if tokens {
+		u.ruled = append(u.ruled, fmt.Sprint("max_num_batched_tokens ", *e.MaxNumBatchedTokens))
+	}
+	return nil
+}
+
+// seats sets max_num_seqs by the engine's rule, where that depends on the pool.
+func (u engineResolver) seats() error {
+	e := &u.Scenario.Engine
+	if !u.ruledSeats || u.Config.NumGPUBlocks == 0 || e.MaxModelLen == nil {
+		return nil
+	}
+	n := u.policy.Seats((u.Config.NumGPUBlocks-1)*e.BlockSize, *e.MaxModelLen)
+	e.MaxNumSeqs = optional.Of(min(n, *e.MaxNumBatchedTokens))
+	u.ruled = append(u.ruled, fmt.Sprint("max_num_seqs ", *e.MaxNumSeqs))
+	return nil
+}
+
+// EngineDefaults names the knobs that follow from the engine's rules for the GPU, with their values; empty if there are
+// none.
+func (u *Setup) EngineDefaults() string {
+	first := u.Pools[0].Setup
+	if len(first.ruled) == 0 {
+		return ""
+	}
+	of := first.Scenario.Engine.Policy
+	if first.policy.Defaults.VLLMHost {
+		of = first.Profile.Name
+	}
+	return fmt.Sprintf("%s (%s on %s)", strings.Join(first.ruled, ", "), of, first.Deployment.GPU.Name)
+}
+
 // wholePrompts lets an iteration hold the longest sequence where prompts are not divided. Where nothing is said of
 // its length, that is the model's, or less.
 func (u engineResolver) wholePrompts() error {
@@ -144,7 +198,7 @@ func (u engineResolver) wholePrompts() error {
 	if e.MaxModelLen == nil {
 		length := wholePromptTokens
 		if s.Given("engine.max_num_batched_tokens") {
-			length = e.MaxNumBatchedTokens
+			length = *e.MaxNumBatchedTokens
 		}
 		u.assumedLength = length
 		if u.Deployment != nil && u.Deployment.LLM.MaxContext > 0 {
@@ -153,7 +207,7 @@ func (u engineResolver) wholePrompts() error {
 		e.MaxModelLen = &length
 	}
 	if !s.Given("engine.max_num_batched_tokens") {
-		e.MaxNumBatchedTokens = max(e.MaxNumBatchedTokens, *e.MaxModelLen)
+		e.MaxNumBatchedTokens = optional.Of(max(*e.MaxNumBatchedTokens, *e.MaxModelLen))
 	}
 	return nil
 }

@@ -311,7 +311,7 @@ func (u reportResolver) measureReplicas() {
 		of, n := p.Setup, p.Engines()
 		gpus := p.replicas * of.Deployment.GPUs()
 		r.GPUs += gpus
-		r.MaxNumSeqs += n * of.Scenario.Engine.MaxNumSeqs
+		r.MaxNumSeqs += n * *of.Scenario.Engine.MaxNumSeqs
 		r.UsableBlocks += int64(n) * int64(of.Config.UsableBlocks())
 		price := &of.Scenario.Cost.GPUHour
 		if low, high := of.Deployment.GPU.USDPerHour[0], of.Deployment.GPU.USDPerHour[1]; *price == nil && high > 0 {
@@ -319,7 +319,7 @@ func (u reportResolver) measureReplicas() {
 		}
 		if u.isFleet() {
 			each := collect.ReplicaOptions{
-				Pool: p.Name, GPUs: gpus / n, MaxNumSeqs: of.Scenario.Engine.MaxNumSeqs,
+				Pool: p.Name, GPUs: gpus / n, MaxNumSeqs: *of.Scenario.Engine.MaxNumSeqs,
 				UsableBlocks: int64(of.Config.UsableBlocks()), Work: reportResolver{of}.work(),
 				PipelineStages: of.Config.Stages, USDPerHour: optional.Value(*price) * float64(gpus/n),
 			}

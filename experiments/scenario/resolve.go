@@ -42,8 +42,10 @@ type Setup struct {
 
 	Failures []sim.Failure // of a run
 
-	whole         bool // prompts are not divided
-	assumedLength int  // of the longest sequence, because of that; 0 if given
+	ruled         []string // defaults that follow from the engine's rules for the GPU
+	ruledSeats    bool     // max_num_seqs follows from the pool
+	whole         bool     // prompts are not divided
+	assumedLength int      // of the longest sequence, because of that; 0 if given
 }
 
 // Warn adds a warning with a code for programs and a text for people.

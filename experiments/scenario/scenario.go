@@ -86,10 +86,11 @@ type Engine struct {
 	SchedulingPolicy string `json:"scheduling_policy" one:"fcfs priority"`
 	// Order sorts the waiting requests under any policy; null is as scheduling_policy says.
 	Order Order `json:"order"`
-	// MaxNumSeqs limits the number of requests that run at the same time.
-	MaxNumSeqs int `json:"max_num_seqs" range:"[1,1048576]"`
-	// MaxNumBatchedTokens is the token budget of one iteration.
-	MaxNumBatchedTokens int `json:"max_num_batched_tokens" range:"[1,16777216]"`
+	// MaxNumSeqs limits the number of requests that run at the same time; null is the engine's default for the GPU and
+	// the release.
+	MaxNumSeqs *int `json:"max_num_seqs" range:"[1,1048576]"`
+	// MaxNumBatchedTokens is the token budget of one iteration; null is the engine's default for the GPU and the release.
+	MaxNumBatchedTokens *int `json:"max_num_batched_tokens" range:"[1,16777216]"`
 	// MaxModelLen is the longest sequence, prompt and output, in tokens; null is the model's limit, or less if the
 	// KV cache is smaller.
 	MaxModelLen *int `json:"max_model_len" range:"[2,1000000000]"`
@@ -189,8 +190,6 @@ func Default() *Scenario {
 		Engine: Engine{
 			Policy:               "vllm",
 			SchedulingPolicy:     "fcfs",
-			MaxNumSeqs:           256,
-			MaxNumBatchedTokens:  8192,
 			BlockSize:            16,
 			Admission:            "auto",
 			Victim:               "auto",

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/report"
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
 )
@@ -368,6 +370,7 @@ func TestVersions(t *testing.T) {
 		if test.want.ChunkedGroups = test.version == ""; test.version != "" {
 			test.want.RetentionInterval = engine.DenseRetention
 		}
+		test.want.A100Small = true
 		got, err := profileFor(test.version)
 		if err != nil || got != test.want {
 			t.Errorf("%s: %+v, %v, want %+v", test.version, got, err, test.want)
@@ -377,6 +380,55 @@ func TestVersions(t *testing.T) {
 		if _, err := profileFor(bad); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}
+	}
+}
+
+// TestEngineDefaults checks the sizes that follow from the engine's rules for the GPU and the release.
+func TestEngineDefaults(t *testing.T) {
+	for _, test := range []struct {
+		text, want   string
+		seqs, tokens int
+	}{
+		{"{}", "max_num_seqs 1024, max_num_batched_tokens 8192 (vllm-0.32 on h100-sxm)", 1024, 8192},
+		{"gpu: l40s", "max_num_seqs 256, max_num_batched_tokens 2048 (vllm-0.32 on l40s)", 256, 2048},
+		{"gpu: a100-80gb-sxm", "max_num_seqs 256, max_num_batched_tokens 2048 (vllm-0.32 on a100-80gb-sxm)", 256, 2048},
+		{"{gpu: a100-80gb-sxm, engine: {version: vllm-0.8}}",
+			"max_num_seqs 1024, max_num_batched_tokens 8192 (vllm-0.8 on a100-80gb-sxm)", 1024, 8192},
+		{"engine: {max_num_seqs: 256, max_num_batched_tokens: 8192}", "", 256, 8192},
+		{"engine: {max_num_batched_tokens: 512}", "max_num_seqs 512 (vllm-0.32 on h100-sxm)", 512, 512},
+		{"step_time: {linear: {a_ms: 1}}", "", 256, 8192},
+		{"engine: {policy: orca, max_model_len: 8192}", "", 256, 8192},
+		{"engine: {policy: sglang}", "max_num_batched_tokens 8192, max_num_seqs 2048 (sglang on h100-sxm)", 2048, 8192},
+		{"engine: {policy: sglang, max_model_len: 4096}",
+			"max_num_batched_tokens 8192, max_num_seqs 4096 (sglang on h100-sxm)", 4096, 8192},
+		{"{gpu: l40s, engine: {policy: sglang}}", "max_num_batched_tokens 4096, max_num_seqs 2048 (sglang on l40s)",
+			2048, 4096},
+		{"{deployment: {dtype: fp8}, engine: {policy: trtllm-static, enable_chunked_prefill: true}}",
+			"kv_cache_dtype fp8, max_num_seqs 2048, max_num_batched_tokens 8192 (trtllm-static on h100-sxm)", 2048, 8192},
+	} {
+		s, err := Parse("test.yaml", []byte(test.text))
+		if err != nil {
+			t.Fatal(test.text, err)
+		}
+		u, err := s.Resolve()
+		if err != nil {
+			t.Fatal(test.text, err)
+		}
+		if u.EngineDefaults() != test.want || u.Config.MaxNumSeqs != test.seqs || u.Config.MaxNumBatchedTokens != test.tokens {
+			t.Errorf("%s: %q, %d and %d (want %q, %d and %d)", test.text, u.EngineDefaults(), u.Config.MaxNumSeqs,
+				u.Config.MaxNumBatchedTokens, test.want, test.seqs, test.tokens)
+		}
+	}
+	s, err := Parse("test.yaml", []byte("engine: {version: vllm-0.99}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := s.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(u.Warnings, func(w report.Warning) bool { return w.Code == "version" }) {
+		t.Errorf("no warning about an unknown release: %v", u.Warnings)
 	}
 }
 

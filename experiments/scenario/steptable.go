@@ -107,10 +107,10 @@ func (u engineResolver) checkTable() {
 	}
 	e := &u.Scenario.Engine
 	decodes, prefill := t.Limits()
-	if decodes < e.MaxNumSeqs || prefill+decodes < e.MaxNumBatchedTokens {
+	if decodes < *e.MaxNumSeqs || prefill+decodes < *e.MaxNumBatchedTokens {
 		u.Warn("table_range", "the table of step times ends at %d decodes and %d prefill tokens, but the engine allows %d "+
 			"sequences and %d tokens: longer steps are extrapolated",
-			decodes, prefill, e.MaxNumSeqs, e.MaxNumBatchedTokens)
+			decodes, prefill, *e.MaxNumSeqs, *e.MaxNumBatchedTokens)
 	}
 	if unmixed := t.PrefillOnly(); len(unmixed) > 0 {
 		u.Warn("table_unmixed", "the table of step times has no decodes beside %d prefill tokens: such iterations are "+

@@ -147,8 +147,8 @@ func (u *Setup) KernelOptions() model.KernelOptions {
 	}
 	return model.KernelOptions{
 		Drafts:              drafts,
-		MaxNumBatchedTokens: u.Scenario.Engine.MaxNumBatchedTokens,
-		MaxNumSeqs:          u.Scenario.Engine.MaxNumSeqs,
+		MaxNumBatchedTokens: *u.Scenario.Engine.MaxNumBatchedTokens,
+		MaxNumSeqs:          *u.Scenario.Engine.MaxNumSeqs,
 		PadGraphs:           true,
 		TopP:                u.Scenario.Workload.Sampling == "top_p",
 		FuseAllReduce:       u.Profile.FuseAllReduce,

@@ -29,6 +29,8 @@ type Profile struct {
 	// CPU and CPUPerSequence are the host's time for an iteration: scheduling, preparing the inputs and processing the
 	// outputs.
 	CPU, CPUPerSequence clock.Duration
+	// A100Small gives A100s the defaults of max_num_seqs and max_num_batched_tokens of smaller GPUs.
+	A100Small bool
 	// AppendUnkeyed returns freed blocks that hold no cached prefix to the back of the free list.
 	AppendUnkeyed bool
 	// LookaheadAtAdmission allocates slots for drafts also when a request is admitted.
@@ -64,6 +66,8 @@ const (
 // changes are the releases of vLLM that changed behaviour, in order. The utilisation's default is 0.90 in all
 // documented releases but the current one.
 var changes = []change{
+	{9, "an A100 has the max_num_seqs and max_num_batched_tokens of GPUs below 70 GiB: 256 and 2048",
+		func(p *Profile) { p.A100Small = true }},
 	// PR 22317 of August 2025; 0.11 is the first minor release after it.
 	{11, "an admission allocates no slots for drafts", func(p *Profile) { p.LookaheadAtAdmission = false }},
 	{14, "async_scheduling is on", func(p *Profile) { p.AsyncScheduling = true }},

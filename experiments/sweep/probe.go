@@ -226,7 +226,7 @@ func overloaded(ctx context.Context, u *scenario.Setup) (o outcome, idle float64
 	if idle, err = idleResidence(ctx, u); err != nil || idle == 0 {
 		return outcome{}, idle, err
 	}
-	seats := float64(u.Scenario.Engine.MaxNumSeqs)
+	seats := float64(*u.Scenario.Engine.MaxNumSeqs)
 	seconds := probeSketch * idle
 	rate := min(seats/idle, probeMaxRequests/seconds)
 	o, err = probeAt(ctx, scenario.ProbeLoad{Rate: rate, Seconds: seconds}, u)

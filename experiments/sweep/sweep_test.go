@@ -143,7 +143,7 @@ func TestPeakIsWhereThePlateauBegins(t *testing.T) {
 		if c.Peak.AtEdge || c.Peak.Value < 21 || c.Peak.Value > 27 || c.Collapse != nil {
 			t.Errorf("seed %s: peak %+v, collapse %+v", seed, c.Peak, c.Collapse)
 		}
-		if c.FirstLimit == nil || c.FirstLimit.Resource != "seats" {
+		if c.FirstLimit == nil || c.FirstLimit.Resource != "kv" {
 			t.Errorf("seed %s: limit %+v", seed, c.FirstLimit)
 		}
 		if c.Points[0].Value*20 > c.Points[len(c.Points)-1].Value || len(c.Points) != defaultPoints {

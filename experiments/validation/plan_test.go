@@ -216,7 +216,7 @@ func TestScenariosCanBeRead(t *testing.T) {
 	w := s.Workload
 	if len(w.Arrivals.Stages) != 2 || *w.Arrivals.Stages[1].Rate != 6 || *w.Input.Min != 582 || *w.Input.Max != 606 ||
 		w.Prefix.SharedTokens != 100 || w.Sampling != "top_p" ||
-		*s.Engine.Version != "vllm-0.15" || s.Engine.MaxNumSeqs != 128 || s.Deployment.TensorParallelSize != 4 {
+		*s.Engine.Version != "vllm-0.15" || *s.Engine.MaxNumSeqs != 128 || s.Deployment.TensorParallelSize != 4 {
 		t.Errorf("%s", b.String())
 	}
 }

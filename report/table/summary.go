@@ -75,6 +75,9 @@ func sections(s *report.Summary, t *layout.Text, p report.Profile) {
 		t.Line("cost", fmt.Sprintf("%s/h, %s per million output tokens at this load", layout.Price(k.USDPerHour),
 			layout.Price(k.USDPerMillionOutputAtLoad)))
 	}
+	if s.EngineDefaults != "" {
+		t.Line("defaults", s.EngineDefaults)
+	}
 	if s.Accuracy != nil {
 		t.Line("error", s.Accuracy.String())
 	}

@@ -30,9 +30,24 @@ type Policy struct {
 	New func(e *Engine) sched.Scheduler
 	// Defaults says how the engine around it differs from vLLM's, where a scenario does not say otherwise.
 	Defaults Defaults
+	// Sizes are the engine's own defaults for a GPU; nil is 256 requests and 8,192 tokens.
+	Sizes func(c Card) Sizes
+	// Seats replaces the default of max_num_seqs when the pool and the longest sequence are known, in tokens.
+	Seats func(pool, longest int) int
 	// PoolMemory is the memory of the KV pool on a GPU, in bytes, by the engine's own rule; nil is vLLM's.
 	PoolMemory func(e *Engine, d *model.Deployment, b *model.KVBudget) float64
 }
+
+// Card is what an engine's defaults depend on.
+type Card struct {
+	// Bytes is the memory of the GPU as the driver reports it.
+	Bytes float64
+	// A100 means that the GPU is an A100; A100Small that the release counts it among the smaller GPUs.
+	A100, A100Small bool
+}
+
+// Sizes are the defaults of max_num_seqs and max_num_batched_tokens.
+type Sizes struct{ MaxNumSeqs, MaxNumBatchedTokens int }
 
 // Defaults are defaults of keys that differ between engines. The zero value is those of vLLM's versions.
 type Defaults struct {
@@ -56,6 +71,8 @@ type Defaults struct {
 	Contiguous bool
 	// Reserves is for policies that reserve KV for the longest output.
 	Reserves bool
+	// FP8KV keeps KV in 8 bits where weights have 8 bits, unless kv_cache_dtype says otherwise.
+	FP8KV bool
 	// Radix keeps the prefix cache by the token, in a radix tree.
 	Radix bool
 }

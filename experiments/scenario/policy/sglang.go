@@ -14,6 +14,8 @@ var sglangPolicy = Policy{
 	New:        newSGLang,
 	Defaults:   Defaults{BlockSize: 1, Radix: true},
 	PoolMemory: sglangPool,
+	Sizes:      sglangSizes,
+	Seats:      sglangSeats,
 	Section: &Section{"sglang", "SGLang holds the knobs of policy sglang.", func() any {
 		return &sglang{MaxPrefillTokens: 16_384, SchedulePolicy: "fcfs", ScheduleConservativeness: 1}
 	}},
@@ -38,6 +40,23 @@ type sglang struct {
 	// SGLang's rule.
 	MemFractionStatic *float64 `json:"mem_fraction_static" range:"(0,1]"`
 }
+
+// sglangSizes is SGLang's rule for chunked_prefill_size, with the least max_running_requests (ServerArgs).
+func sglangSizes(c Card) Sizes {
+	const gib = 1 << 30
+	switch {
+	case c.Bytes < 35*gib:
+		return Sizes{2048, 2048}
+	case c.Bytes < 60*gib:
+		return Sizes{2048, 4096}
+	case c.Bytes < 160*gib:
+		return Sizes{2048, 8192}
+	}
+	return Sizes{2048, 16384}
+}
+
+// sglangSeats is SGLang's rule for max_running_requests: 512 for each sequence of the longest length that the pool holds.
+func sglangSeats(pool, longest int) int { return min(max(pool*512/longest, 2048), 4096) }
 
 func newSGLang(e *Engine) sched.Scheduler {
 	o := e.Options.(*sglang)
@@ -71,14 +90,20 @@ func (o *sglang) chunk(e *Engine) int {
 //	512 + 1.5·max(chunked_prefill_size, 2048) + 2·cuda_graph_max_bs + 128·tp·pp,
 //	at least 10 GB on cards of more than 60 GB
 //
-// with graphs for 256 sequences, 512 on cards of 160 GB and more (SGLang, server_args.py).
+// with graphs for 24 sequences on cards below 35 GB, 32 below 60 GB, 256 below 160 GB, and else 512 (SGLang,
+// server_args.py).
 func sglangPool(e *Engine, d *model.Deployment, b *model.KVBudget) float64 {
-	const mb, graphs, largeGraphs = 1 << 20, 256, 512
+	const mb = 1 << 20
 	o := e.Options.(*sglang)
 	total := b.Total / mb
-	batch := float64(graphs)
-	if total >= 160_000 {
-		batch = largeGraphs
+	batch := 512.0
+	switch {
+	case total < 35*1024:
+		batch = 24
+	case total < 60*1024:
+		batch = 32
+	case total < 160_000:
+		batch = 256
 	}
 	reserved := 512 + 1.5*max(float64(o.chunk(e)), 2048) + 2*batch + 128*float64(d.TensorParallel*d.PipelineParallel)
 	if total > 60_000 {

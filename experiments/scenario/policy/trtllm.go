@@ -46,8 +46,9 @@ func trtllmPolicy(name string, capacity sched.Capacity, does string) Policy {
 			}
 			return p
 		},
-		Defaults: Defaults{Synchronous: true, WholeByDefault: true, BlockSize: 32,
+		Defaults: Defaults{Synchronous: true, WholeByDefault: true, BlockSize: 32, FP8KV: true,
 			Reserves: capacity != sched.MaxUtilization},
+		Sizes:      func(Card) Sizes { return Sizes{2048, 8192} }, // max_batch_size and max_num_tokens
 		PoolMemory: trtllmPool,
 	}
 }

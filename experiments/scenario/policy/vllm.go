@@ -8,10 +8,19 @@ var vllmPolicy = Policy{
 		"and recomputed",
 	Source:   "vLLM V1 (v1/core/sched)",
 	Defaults: Defaults{VLLMHost: true},
+	Sizes:    vllmSizes,
 	New: func(e *Engine) sched.Scheduler {
 		p := vllmOf(e)
 		return &p
 	},
+}
+
+// vllmSizes is the rule of vLLM's API server (EngineArgs.get_batch_defaults): GPUs of 70 GiB and more take more.
+func vllmSizes(c Card) Sizes {
+	if c.Bytes >= 70<<30 && !(c.A100 && c.A100Small) {
+		return Sizes{1024, 8192}
+	}
+	return Sizes{256, 2048}
 }
 
 var preemptivePolicy = Policy{
@@ -19,6 +28,7 @@ var preemptivePolicy = Policy{
 	Does:     "vLLM's, where a waiting request takes the place of running ones that are less urgent by the order",
 	Source:   "preemptive priority and SRPT, with recomputation",
 	Defaults: Defaults{VLLMHost: true},
+	Sizes:    vllmSizes,
 	New: func(e *Engine) sched.Scheduler {
 		p := &sched.Preemptive{VLLM: vllmOf(e), Threshold: int64(e.PreemptionThreshold)}
 		p.Victim = sched.LeastUrgent

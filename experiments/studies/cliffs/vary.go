@@ -12,6 +12,10 @@ import (
 // variations returns the scenario with other constants of the GPU, the engine, the step time and the users. It writes
 // the records of changed GPUs into dir.
 func (c *cliff) variations(dir string) ([]variant, error) {
+	u, err := c.scenario.Resolve()
+	if err != nil {
+		return nil, err
+	}
 	var list []variant
 	scale := func(v float64) *float64 { return &v }
 	for _, g := range []struct {
@@ -52,7 +56,7 @@ func (c *cliff) variations(dir string) ([]variant, error) {
 		set("95 % of the GPU's memory", "engine.gpu_memory_utilization=0.95"),
 		set("KV blocks of 64 tokens", "engine.block_size=64"),
 		set("half the token budget", fmt.Sprintf("engine.max_num_batched_tokens=%d",
-			c.scenario.Engine.MaxNumBatchedTokens/2)),
+			*u.Scenario.Engine.MaxNumBatchedTokens/2)),
 		set("other think times: "+c.thinks, "workload.arrivals.think_time="+c.thinks),
 	), nil
 }
