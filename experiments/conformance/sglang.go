@@ -119,6 +119,7 @@ func byRequest(a, b row) int { return cmp.Compare(a.Request, b.Request) }
 // sglangPolicies are the values of schedule_policy.
 var sglangPolicies = map[string]sched.QueueOrder{
 	"fcfs": sched.FirstCome, "lpm": sched.LongestPrefix, "dfs-weight": sched.DFSWeight,
+	"lof": sched.LongestOutput,
 }
 
 // setup sets the engine of a case.

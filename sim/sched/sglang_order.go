@@ -19,10 +19,12 @@ const (
 	// DFSWeight walks the radix tree depth first, and of the branches at a fork takes the one with the most
 	// waiting requests first (dfs-weight).
 	DFSWeight
+	// LongestOutput tries first those requests that may produce most: the largest max_new_tokens (lof).
+	LongestOutput
 )
 
 // String returns SGLang's name for the order.
-func (o QueueOrder) String() string { return [...]string{"fcfs", "lpm", "dfs-weight"}[o] }
+func (o QueueOrder) String() string { return [...]string{"fcfs", "lpm", "dfs-weight", "lof"}[o] }
 
 // SGLang's constants: the longest queue that is searched for prefixes, and the tokens that the cache or an
 // earlier request must hold to matter.
@@ -44,6 +46,8 @@ func (q *queueOrder) begin(o QueueOrder, v View) {
 		q.byPrefix(v)
 	case o == DFSWeight:
 		q.byWeight(v)
+	case o == LongestOutput:
+		q.byOutput(v)
 	default:
 		q.list = nil
 	}
@@ -101,6 +105,20 @@ func (q *queueOrder) byPrefix(v View) {
 	for _, c := range list {
 		q.list = append(q.list, c.place)
 	}
+}
+
+// byOutput lists the requests by max_new_tokens, the largest first, and equal ones in the order of the queue.
+func (q *queueOrder) byOutput(v View) {
+	var most []int32
+	for i := 0; ; i++ {
+		p, ok := v.Peek(i)
+		if !ok {
+			break
+		}
+		most = append(most, p.MaxTokens)
+		q.list = append(q.list, i)
+	}
+	slices.SortStableFunc(q.list, func(a, b int) int { return cmp.Compare(most[b], most[a]) })
 }
 
 // branch is a node of the radix tree with the waiting requests whose cached prefix ends there.

@@ -103,7 +103,7 @@ func sglang(k *Knobs) sched.Scheduler {
 		MaxPrefillTokens:   int32(k.Int("max-prefill", 16384, 1, 60)),
 		MixedChunk:         k.Flag("mixed"),
 		Conservativeness:   k.Float("conservativeness", 1, .1, .3, 2),
-		QueueOrder:         sched.QueueOrder(k.Choice("schedule", "fcfs", "lpm", "dfs-weight")),
+		QueueOrder:         sched.QueueOrder(k.Choice("schedule", "fcfs", "lpm", "dfs-weight", "lof")),
 		IgnoreEOS:          k.Flag("ignore-eos"),
 	}
 	if k.Flag("whole-prompts") {

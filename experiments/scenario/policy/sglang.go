@@ -30,7 +30,7 @@ type sglang struct {
 	// EnableMixedChunk adds decodes to the iterations of prefills.
 	EnableMixedChunk bool `json:"enable_mixed_chunk"`
 	// SchedulePolicy is the order in which waiting requests are tried.
-	SchedulePolicy string `json:"schedule_policy" one:"fcfs lpm dfs-weight"`
+	SchedulePolicy string `json:"schedule_policy" one:"fcfs lpm dfs-weight lof"`
 	// ScheduleConservativeness scales what is reserved for the outputs of running requests.
 	ScheduleConservativeness float64 `json:"schedule_conservativeness" range:"(0,1000]"`
 	// PriorityThreshold lets a waiting request retract running ones whose priority is worse by more; null never does.
@@ -64,8 +64,8 @@ func newSGLang(e *Engine) sched.Scheduler {
 		MaxPrefillTokens: limitInt32(o.MaxPrefillTokens),
 		MixedChunk:       o.EnableMixedChunk,
 		Conservativeness: o.ScheduleConservativeness,
-		QueueOrder: yamldoc.ValueNamed([]sched.QueueOrder{sched.FirstCome, sched.LongestPrefix, sched.DFSWeight},
-			o.SchedulePolicy),
+		QueueOrder: yamldoc.ValueNamed([]sched.QueueOrder{sched.FirstCome, sched.LongestPrefix, sched.DFSWeight,
+			sched.LongestOutput}, o.SchedulePolicy),
 	}
 	if e.EnableChunkedPrefill {
 		p.ChunkedPrefillSize = limitInt32(o.chunk(e))
