@@ -86,8 +86,8 @@ func (p *Speculative) validate(c *Config) error {
 		"max_num_batched_tokens)", p.Slots)
 	want(p.Match >= 0 && p.Match <= 1, "match: %v is not a probability", p.Match)
 	chunked := slices.ContainsFunc(c.Groups, func(g model.KVGroup) bool { return g.Kind == model.ChunkedLocalAttention })
-	want(!chunked || !c.PrefixCaching || !p.DropsBlock(), "method %v: it does not go with prefix caching of chunked local "+
-		"attention, as in vLLM (turn enable_prefix_caching off)", p.Method)
+	want(!chunked || !c.PrefixCaching || !p.DropsBlock(), "method %v: it does not go with prefix caching of chunked "+
+		"local attention, as in vLLM (turn enable_prefix_caching off)", p.Method)
 	want(c.HostBlocks == 0, "swap space: sequences with drafts are computed again, not swapped")
 	want(!c.Radix, "radix: a radix cache does not go with drafts")
 	want(!c.Contiguous, "contiguous KV: it has no slots for drafts")
