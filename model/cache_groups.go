@@ -165,6 +165,16 @@ func (gs *CacheGroups) MostBlocks(tokens, inFlight int) int {
 	return sum
 }
 
+// Held returns the number of blocks that a sequence of this many tokens holds at most while it decodes.
+func (gs *CacheGroups) Held(tokens int) int {
+	sum := 0
+	for i := range gs.Groups {
+		g := &gs.Groups[i]
+		sum += min(g.Most(tokens, 1), ceilDiv(tokens, g.BlockSize))
+	}
+	return sum
+}
+
 // Longest returns the length of the longest sequence that fits so many blocks, in tokens.
 func (gs *CacheGroups) Longest(blocks, inFlight int) int {
 	if len(gs.Groups) == 0 {

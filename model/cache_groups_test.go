@@ -129,6 +129,10 @@ func TestCacheGroupsOfModels(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	groups := deploy(t, "gpt-oss-120b", "b200", model.Options{}).CacheGroups(16)
+	if got := groups.Held(1001); got != 9+63 { // as blockcounts.csv of the reference data has it
+		t.Errorf("a sequence of 1,001 tokens holds %d blocks (want 72)", got)
+	}
 	uneven := model.KVGroups{{Kind: model.FullAttention, Layers: 1, TokenBytes: 2},
 		{Kind: model.SlidingWindow, Layers: 1, Window: 8, TokenBytes: 3}}
 	if _, err := model.GroupLayers(uneven, 16); err == nil {

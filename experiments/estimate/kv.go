@@ -125,7 +125,7 @@ func (r *Result) traffic(f *scenario.Fit) error {
 
 // sequences adds how many requests of n tokens the pool holds.
 func (r *Result) sequences(f *scenario.Fit, name, text string, n int) {
-	each := f.Deployment.Pages(n, f.BlockSize)
+	each := f.Blocks(n)
 	fit := float64(f.UsableBlocks / each)
 	line := r.add(name, text, fit, "requests", "blocks / blocks per request, rounded down",
 		fmt.Sprintf("%d / %d", f.UsableBlocks, each))

@@ -44,6 +44,14 @@ func (s *Scenario) Fit() (*Fit, error) {
 	return f, nil
 }
 
+// Blocks returns the number of KV blocks that a sequence of n tokens holds while it decodes.
+func (f *Fit) Blocks(n int) int {
+	if h := f.setup.Config.Hybrid; h != nil {
+		return h.Held(n)
+	}
+	return f.Deployment.Pages(n, f.BlockSize)
+}
+
 // Length is a request's tokens at its end: prompt and output.
 type Length struct{ Input, Output int32 }
 
