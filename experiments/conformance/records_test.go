@@ -50,7 +50,8 @@ func records(t *testing.T) (list []*conformance.Record) {
 var complete = map[string][]string{
 	"vllm-1": {"base", "async", "wm", "eos", "abort", "abortasync", "asynceos", "lora", "pp", "hybrid", "hybridreal",
 		"speceagle", "specngram", "specdraft", "asyncdrafts"},
-	"sglang-1": {"base16", "noradix", "tnoradix16", "eos16", "lpm", "lpm16", "ign"},
+	"sglang-1": {"base16", "noradix", "tnoradix16", "eos16", "lpm", "lpm16", "ign", "async", "tasync", "eos_async",
+		"noradix_async"},
 }
 
 // TestRecords replays the records, and compares the result with the published table.

@@ -127,7 +127,7 @@ func (v *sglangConfig) setup(c *Case) error {
 	cfg := engine.Config{
 		Timer: fixedTimer(stepTime), MaxNumSeqs: v.Seqs, MaxNumBatchedTokens: 1 << 20, MaxModelLen: v.MaxLen - 1,
 		BlockSize: int32(v.BS), NumGPUBlocks: v.Blocks + 1, PrefixCaching: v.Radix, Radix: v.Radix,
-		AsyncScheduling: v.Async, MaxTokens: v.MaxTokens,
+		AsyncScheduling: v.Async, UnpredictedEnds: true, MaxTokens: v.MaxTokens,
 	}
 	order, ok := sglangPolicies[v.Policy]
 	if !ok {

@@ -242,7 +242,7 @@ func (u engineResolver) engine() error {
 	c.PrefixCaching = e.EnablePrefixCaching
 	c.AppendUnkeyed = u.Profile.AppendUnkeyed
 	c.Radix = u.policy.Defaults.Radix && c.PrefixCaching
-	c.AsyncScheduling = e.AsyncScheduling == On
+	c.AsyncScheduling, c.UnpredictedEnds = e.AsyncScheduling == On, u.policy.Defaults.UnpredictedEnds
 	var err error
 	if c.Order, err = u.order(); err != nil {
 		return s.Fault("engine.order", "%v", err)

@@ -119,7 +119,7 @@ func (e *Engine) start(s *sequence, req *workload.Request) {
 	s.output, s.declared = e.cfg.OutputOf(req), e.cfg.declaredOf(req)
 	s.slots = s.output
 	s.reached = e.connector.computedFor(req.ID)
-	if e.depth > 1 && s.declared > s.output {
+	if e.depth > 1 && (s.declared > s.output || e.cfg.UnpredictedEnds) {
 		s.slots++
 	}
 	if e.space.radix != nil {

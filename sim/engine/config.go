@@ -62,6 +62,10 @@ type Config struct {
 	// ask for exactly the output that they get.
 	MaxTokens int32
 
+	// UnpredictedEnds means that the engine foresees no end, not even at the declared length. Under asynchronous
+	// scheduling every sequence then takes part in one more iteration without effect, as with SGLang's overlap.
+	UnpredictedEnds bool
+
 	// CPUStep and CPUPerSequence are the host's time for an iteration: a constant, and a part for each sequence in it.
 	// It is added to the GPU's time. Under asynchronous scheduling both overlap, and the longer one counts.
 	CPUStep, CPUPerSequence clock.Duration
@@ -265,6 +269,8 @@ func (c *Config) Validate() error {
 	if c.Hybrid != nil {
 		found.Add(c.Hybrid.validate(c))
 	}
+	want(!c.UnpredictedEnds || c.Connector == nil && !c.Speculative.On() && c.Stages <= 1,
+		"unpredicted ends: they do not go with KV connectors, drafts and pipeline stages")
 	want(c.MaxSpan >= 0, "max span: %d is negative", c.MaxSpan)
 	if c.Stages != 0 && c.Stages != 1 {
 		found.Add(c.validatePipeline()...)

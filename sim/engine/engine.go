@@ -174,6 +174,9 @@ func (e *Engine) compose() bool {
 // decide lets the policy compose an iteration, and reports whether it has any tokens.
 func (e *Engine) decide() bool {
 	it := &e.it
+	if e.cfg.UnpredictedEnds && e.space.radix != nil && e.inFlight.n > 0 {
+		e.space.insertUnfinished(e.inFlight.at(0))
+	}
 	it.begin(e.gpu.batches + 1)
 	if e.cfg.Check {
 		policyCheck{it}.schedule()

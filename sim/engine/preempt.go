@@ -29,7 +29,16 @@ func (it *batchBuilder) preempt(i int32, tail bool) {
 		s.phase = departed
 		return
 	}
+	if r.cfg.UnpredictedEnds {
+		it.dropInFlight(i, s)
+	}
 	r.requeue(i, s, tail)
+}
+
+// dropInFlight drops the tokens of sequence i that are in flight, as SGLang's overlap does when it retracts a request.
+// They are produced again.
+func (it *batchBuilder) dropInFlight(i int32, s *sequence) {
+	s.issued -= it.r.withdraw(i, 0)
 }
 
 // takeOut removes s from the running batch.

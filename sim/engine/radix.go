@@ -107,6 +107,21 @@ func (c *prefixCache) insertChunks(f *iteration, serial int64) {
 	}
 }
 
+// insertUnfinished adds the chunks of prompts that go on to the tree although their iteration is in flight: SGLang does
+// so when it composes the next batch.
+func (c *prefixCache) insertUnfinished(f *iteration) {
+	for k := range f.computed {
+		part := &f.computed[k]
+		if s := c.seqs.at(part.seq); s.serial == part.serial && s.phase == prefilling {
+			c.insert(s, part.upTo)
+			part.serial = inserted
+		}
+	}
+}
+
+// inserted is the number of the admission of a chunk that is in the tree.
+const inserted = -1
+
 // sortChunks sorts the chunks of f, which are in the order in which they were given, into running order.
 func (f *iteration) sortChunks() {
 	slices.SortStableFunc(f.computed, func(a, b computedChunk) int { return int(a.serial - b.serial) })

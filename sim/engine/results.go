@@ -130,8 +130,8 @@ func (e *Engine) withdraw(i int32, from int) (tokens int32) {
 	return tokens
 }
 
-// remember adds the computed tokens of s, which is complete, to the prefix cache: all but the last token, unless s was
-// preempted and admitted again while that token was in flight.
+// remember adds the computed tokens of s, which is complete, to the prefix cache: all but the last token, unless no end
+// is predicted, or s was preempted and admitted again while that token was in flight.
 func (k *space) remember(s *sequence) {
 	if k.cfg.Speculative.On() && !k.async {
 		return // vLLM enters only what is known when an iteration is scheduled
@@ -140,9 +140,12 @@ func (k *space) remember(s *sequence) {
 	if s.phase == decoding {
 		computed = k.members.computed(s)
 	}
-	computed = min(computed, s.rec.Request.InputTokens+s.output-1)
-	k.register(s, computed)
-	k.insert(s, computed)
+	known := s.rec.Request.InputTokens + s.output - 1
+	k.register(s, min(computed, known))
+	if k.cfg.UnpredictedEnds && s.declared == s.output {
+		known++ // the iteration in flight computes the last token, which is no EOS
+	}
+	k.insert(s, min(computed, known))
 }
 
 // end reports the record of sequence i and frees its index.

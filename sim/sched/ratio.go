@@ -45,14 +45,16 @@ func (r *newTokenRatio) at(steps int64) float64 {
 }
 
 // correct sets the ratio after a retraction: what the remaining sequences have produced, and will in the next steps,
-// divided by what they may produce. The step that is composed does not lower it.
-func (r *newTokenRatio) correct(v View, left []Seq) {
+// divided by what they may produce. The step that is composed does not lower it. inFlight is the number of tokens that
+// do not count as output yet.
+func (r *newTokenRatio) correct(v View, left []Seq, inFlight int) {
 	var generated, most int64
 	for _, s := range left {
 		p := v.Progress(s)
 		generated += int64(p.Generated)
 		most += int64(p.MaxTokens)
 	}
+	generated -= int64(min(inFlight, len(left)))
 	r.value = min(1, float64(generated+correctedSteps*int64(len(left)))/float64(most+1))
 	r.since = v.DecodeSteps() + 1
 }

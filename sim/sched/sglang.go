@@ -51,7 +51,7 @@ const clipMaxNewTokens = 4096
 
 // Validate implements [Scheduler].
 func (p *SGLang) Validate(l Limits) error {
-	p.page, p.lookAhead = l.BlockSize, p.IgnoreEOS && !l.PrefixCaching
+	p.page, p.lookAhead, p.running.async = l.BlockSize, p.IgnoreEOS && !l.PrefixCaching, l.Async
 	switch {
 	case l.Speculative || l.Connector:
 		return needsTokens("sglang", l)
@@ -79,8 +79,7 @@ func (p *SGLang) Validate(l Limits) error {
 // Schedule implements [Scheduler].
 func (p *SGLang) Schedule(v View) {
 	p.ratio.start(p.Conservativeness)
-	p.running.filtered = false
-	p.running.merge(v, v.NextPrefill(None))
+	p.running.begin(v)
 	if p.MixedChunk {
 		p.scheduleMixed(v)
 		return
@@ -124,6 +123,7 @@ func (p *SGLang) turnWithoutBatch(v View) {
 // decode gives every decoding sequence one token. If the pool has no room for all it retracts as many as needed, but
 // keeps one, corrects the ratio, and returns false.
 func (p *SGLang) decode(v View) bool {
+	p.running.rows = v.Decoding()
 	fits := v.DecodeFirst()
 	if fits {
 		return true
@@ -138,8 +138,8 @@ func (p *SGLang) decode(v View) bool {
 		v.PreemptToTail(unfinished)
 		v.DecodeFirst()
 	}
-	p.running.full = NotBlocked
-	p.ratio.correct(v, left)
+	p.running.full, p.running.rows = NotBlocked, len(left)
+	p.ratio.correct(v, left, p.running.inFlight)
 	v.Blocked(HeldByPolicy)
 	return false
 }

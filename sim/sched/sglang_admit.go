@@ -26,7 +26,7 @@ func (p *SGLang) newPass(v View) *pass {
 		SGLang: p, v: v, unfinished: v.NextPrefill(None), input: p.MaxPrefillTokens,
 		batch: a.batch[:0], evicted: a.evicted[:0], futures: a.futures[:0],
 	}
-	running := v.Remaining(clipMaxNewTokens) + p.running.reserved
+	running := v.Remaining(clipMaxNewTokens) + p.running.reserved + int64(p.running.inFlight)
 	a.seats = v.Seats() - p.running.ended
 	if a.unfinished != None {
 		running -= int64(expected(v.Progress(a.unfinished)))
@@ -75,7 +75,7 @@ func (a *pass) goOn() {
 			n = part
 		}
 	}
-	if n < missing {
+	if n < missing && !a.MixedChunk {
 		n = a.whole(n)
 	}
 	if n > 0 && !v.Grow(s, n) {

@@ -14,6 +14,10 @@ type sglangBatch struct {
 	ended    int   // sequences that have ended and are not filtered out
 	reserved int64 // Σ min(max_new_tokens - output, clip) over them
 
+	async    bool // overlap: the last iteration is in flight, and its tokens are not counted as output yet
+	rows     int  // sequences to which the last iteration gives a token
+	inFlight int  // rows, while the next iteration is composed
+
 	prefill  bool    // the last iteration had prefill chunks, and is not merged yet
 	whole    bool    // it had the decoding sequences too
 	requests []int64 // its requests with prefill chunks
@@ -24,12 +28,25 @@ type sglangBatch struct {
 // Ended implements [EndObserver].
 func (p *SGLang) Ended(r Progress) {
 	b := &p.running
+	if !b.prefill || b.whole {
+		b.rows-- // its token will be dropped
+	}
 	if b.prefill && (b.whole || slices.Contains(b.requests, r.Request)) {
 		b.gone++ // the merge leaves it out
 		return
 	}
 	b.ended++
 	b.reserved += int64(expected(r))
+}
+
+// begin begins a composition.
+func (b *sglangBatch) begin(v View) {
+	b.filtered, b.inFlight = false, 0
+	if b.async {
+		b.inFlight = b.rows
+	}
+	b.rows = 0
+	b.merge(v, v.NextPrefill(None))
 }
 
 // merge merges the last iteration, if it had prefill chunks, into the running batch. The flag is cleared if the last
@@ -53,6 +70,9 @@ func (b *sglangBatch) merge(v View, unfinished Seq) {
 // launched notes the iteration that was composed: a prefill batch, which may have decoding sequences too.
 func (b *sglangBatch) launched(v View, batch []Seq, decodes int) {
 	b.prefill, b.whole, b.size = true, decodes > 0, len(batch)+decodes
+	if b.rows = b.size; v.NextPrefill(None) != None {
+		b.rows--
+	}
 	for _, s := range batch {
 		b.requests = append(b.requests, v.Progress(s).Request)
 	}

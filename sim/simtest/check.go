@@ -232,8 +232,9 @@ func (c *checker) tokens() {
 			misses += int(rec.Request.InputTokens - rec.CachedTokens - rec.LoadedTokens - rec.PulledTokens)
 			later += int(rec.LaterCachedTokens)
 			decodes += int(rec.Tokens) - 1
-			if answer, declared := naive.OutputLengths(c.cfg, &rec.Request); c.cfg.AsyncScheduling &&
-				(answer < declared || c.cfg.Speculative.On() && answer > 1) {
+			answer, declared := naive.OutputLengths(c.cfg, &rec.Request)
+			if c.cfg.AsyncScheduling && (answer < declared || c.cfg.UnpredictedEnds ||
+				c.cfg.Speculative.On() && answer > 1) {
 				unpredicted++
 			}
 		case rec.Scheduled != clock.Never:
@@ -246,6 +247,9 @@ func (c *checker) tokens() {
 	opened := emitted - gaps // sequences that produced a token
 	c.want(started <= opened && opened <= started+dropped, "gaps: %d of %d tokens of %d sequences", gaps, produced,
 		started)
+	if c.cfg.UnpredictedEnds { // the token in flight of a preempted sequence is dropped
+		unpredicted += preempted
+	}
 	if cancelled == 0 {
 		c.want(dropped <= unpredicted, "tokens: %d dropped, but no client left and %d outputs ended unpredicted", dropped,
 			unpredicted)

@@ -53,6 +53,8 @@ type Sizes struct{ MaxNumSeqs, MaxNumBatchedTokens int }
 type Defaults struct {
 	// Synchronous engines compose an iteration when the one before it has ended.
 	Synchronous bool
+	// UnpredictedEnds is for engines whose asynchronous loop foresees no end, not even at the declared length.
+	UnpredictedEnds bool
 	// VLLMHost is for policies of vLLM's own engine, whose host needs the time of its release for an iteration.
 	VLLMHost bool
 	// NoPrefixCaching is for engines that cannot share KV between requests.

@@ -188,10 +188,11 @@ func (n *Engine) arrive(r workload.Request, at clock.Time) {
 			Request: r, Queued: clock.Never, Scheduled: clock.Never, FirstToken: clock.Never, LastToken: clock.Never,
 			ClientFirst: clock.Never, ClientLast: clock.Never, Released: clock.Never, Left: clock.Never,
 		},
-		visible:   at.Add(n.cfg.NetworkIn + delay),
-		prompt:    r.InputTokens,
-		pipelined: n.gpu.pipeline != nil,
-		ahead:     n.cfg.AsyncScheduling && n.cfg.Speculative.On(),
+		visible:     at.Add(n.cfg.NetworkIn + delay),
+		prompt:      r.InputTokens,
+		pipelined:   n.gpu.pipeline != nil,
+		ahead:       n.cfg.AsyncScheduling && n.cfg.Speculative.On(),
+		unpredicted: n.cfg.UnpredictedEnds && n.depth == 2,
 	}
 	s.output, s.declared = OutputLengths(&n.cfg, &r)
 	n.system++
@@ -302,7 +303,7 @@ func (n *Engine) process(it *iteration) {
 		if sh.chunk {
 			n.chunks++
 		}
-		if sh.chunk && sh.serial == s.serial && slices.Contains(n.running, s) {
+		if sh.chunk && !sh.stashed && sh.serial == s.serial && slices.Contains(n.running, s) {
 			n.kv.done(s, sh.upTo)
 		}
 		if sh.emits {

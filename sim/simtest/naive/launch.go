@@ -47,6 +47,8 @@ type share struct {
 	chunk   bool  // of a prefill
 	dummies int32 // of those computed by the iteration that admits it, the dummy drafts
 	emits   bool  // produces a token at the iteration's end
+	// stashed means that the chunk entered the radix cache before the iteration was processed.
+	stashed bool
 	// produces is the number of tokens, rejected that of drafts that were computed and are wrong.
 	produces, rejected int32
 	// unseen is the number of tokens that it was scheduled to produce and does not.

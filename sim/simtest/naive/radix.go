@@ -65,7 +65,11 @@ func (r *radix) done(s *sequence, tokens int32) {
 
 func (r *radix) release(s *sequence, ended bool) {
 	if ended {
-		r.done(s, min(int32(len(s.kv.tokens))-1, s.computed))
+		most := int32(len(s.kv.tokens)) - 1
+		if s.unpredicted && s.declared == s.output {
+			most++ // the iteration in flight computes the last token, which is no EOS
+		}
+		r.done(s, min(most, s.computed))
 	}
 	r.tree.Put(s.kv.private)
 	r.tree.Unlock(s.kv.node)

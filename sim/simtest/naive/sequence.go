@@ -36,6 +36,8 @@ type sequence struct {
 	// pipelined means that it runs on a pipeline, ahead that iterations are composed before it is known which drafts
 	// are accepted.
 	pipelined, ahead bool
+	// unpredicted means that the engine does not foresee the end at the declared length.
+	unpredicted bool
 	// highest is the largest number of computed tokens that it ever had, including cached ones.
 	highest int32
 
@@ -84,7 +86,7 @@ func (s *sequence) fullyScheduled() bool {
 	if s.ahead {
 		return s.scheduled > s.delivered && s.delivered+1 >= s.declared
 	}
-	return s.scheduled == s.declared
+	return s.scheduled == s.declared && !s.unpredicted
 }
 
 // awaitsToken reports whether a token of it is in flight on a pipeline, so that it cannot be scheduled.

@@ -26,6 +26,7 @@ func (n *Engine) compose(at clock.Time) *iteration {
 	for _, s := range n.running {
 		s.given, s.found, s.loaded = 0, 0, 0
 	}
+	n.stashChunks()
 	n.raiseCounters(n.running)
 	if h, ok := n.kv.(*hybrid); ok {
 		clear(h.fresh)
@@ -41,6 +42,22 @@ func (n *Engine) compose(at clock.Time) *iteration {
 	}
 	n.restore()
 	return it
+}
+
+// stashChunks enters the chunks in flight of prompts that go on into the radix cache, as SGLang does when it composes a
+// batch.
+func (n *Engine) stashChunks() {
+	for _, it := range n.inFlight {
+		for k := range it.shares {
+			sh := &it.shares[k]
+			s := sh.seq
+			if s.unpredicted && n.cfg.Radix && sh.chunk && !sh.emits && !sh.stashed && !s.ended &&
+				sh.serial == s.serial && slices.Contains(n.running, s) {
+				sh.stashed = true
+				n.kv.done(s, sh.upTo)
+			}
+		}
+	}
 }
 
 // wrong records a violation of the policy's rules.
@@ -216,6 +233,9 @@ func (v view) PreemptToTail(i sched.Seq) { v.preempt(v.runs(i), false) }
 
 func (v view) preempt(s *sequence, head bool) {
 	v.remote.store(s, min(int32(s.kv.entered)*v.cfg.BlockSize, s.computed))
+	if s.unpredicted {
+		v.dropInFlight(s)
+	}
 	s.computed, s.produces, s.drafts, s.padding, s.unseen, s.rejected = 0, false, 0, 0, 0, 0
 	v.takeOut(s, head)
 }
@@ -250,6 +270,19 @@ func (v view) takeOut(s *sequence, head bool) {
 		return
 	}
 	v.enqueue(s, head)
+}
+
+// dropInFlight drops the tokens of s, which is retracted, that are in flight. They are produced again.
+func (n *Engine) dropInFlight(s *sequence) {
+	n.drop(s)
+	for _, it := range n.inFlight {
+		for k := range it.shares {
+			if sh := &it.shares[k]; sh.seq == s && sh.emits {
+				sh.emits = false
+				s.scheduled -= sh.produces
+			}
+		}
+	}
 }
 
 func (v view) Waiting(i int) (sched.Waiting, bool) {
