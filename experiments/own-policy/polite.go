@@ -48,8 +48,8 @@ func (p *Polite) Repeats(v sched.View) int {
 
 // Validate checks the options.
 func (p *Polite) Validate(l sched.Limits) error {
-	if p.Share < 1 || l.Contiguous {
-		return errors.New("polite: needs a share of 1 or more and a paged KV cache")
+	if p.Share < 1 || l.Contiguous || l.Speculative {
+		return errors.New("polite: needs a share of 1 or more, a paged KV cache and no drafts")
 	}
 	return nil
 }

@@ -91,6 +91,9 @@ func (d *Detailed) Finished(rec *event.Record) {
 	if rec.Outcome != event.Completed {
 		r.failure = rec.Outcome.String()
 	} else {
+		if o != nil && len(o.gaps) > 0 && o.last > rec.LastToken {
+			o.gaps = o.gaps[:len(o.gaps)-1] // the token of an iteration that was composed before the end was known
+		}
 		r.ttft, r.latency, r.output = rec.ClientFirst.Sub(sent), rec.ClientLast.Sub(sent), rec.Tokens
 		switch {
 		case o == nil:

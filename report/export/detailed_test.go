@@ -101,12 +101,17 @@ func TestDetailed(t *testing.T) {
 			close("ttft", b.TTFTs[id], rec.ClientFirst.Sub(sent))
 			close("latency", b.Latencies[id], rec.ClientLast.Sub(sent))
 			close("start", b.StartTimes[id], clock.Duration(sent))
-			if tokens := len(b.ITLs[id]) + 1; !r.setup.Config.Speculative.On() && tokens != int(rec.Tokens) ||
-				tokens > int(rec.Tokens) {
+			// SGLang produces a token in flight again after a retraction.
+			tokens, most := len(b.ITLs[id])+1, int(rec.Tokens)
+			if r.setup.Config.UnpredictedEnds {
+				most += int(rec.Preemptions)
+			}
+			if !r.setup.Config.Speculative.On() && tokens < int(rec.Tokens) || tokens > most {
 				t.Errorf("request %d has %d outputs of %d tokens", id, tokens, rec.Tokens)
 			}
 		}
-		if mean := sum / float64(gaps) * 1000; b.Failed == 0 && math.Abs(mean-b.MeanITL) > 1e-4*mean {
+		// The summary counts the gaps of dropped tokens too.
+		if mean := sum / float64(gaps) * 1000; b.Failed == 0 && math.Abs(mean-b.MeanITL) > 1e-3*mean {
 			t.Errorf("the mean gap is %g ms, the summary's %g", mean, b.MeanITL)
 		}
 		// The reader of traces knows it, and leaves failures out.

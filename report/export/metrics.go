@@ -82,6 +82,7 @@ func NewMetrics(info MetricsInfo) *Metrics {
 
 // engine is the metrics of a replica, what came in each slot of time.
 type engine struct {
+	end          clock.Time // of the last iteration that was reported
 	number, gpus int
 	slots        []slot
 	life         life
@@ -210,8 +211,10 @@ func (o engineMetrics) Levels(at clock.Time, l *event.Levels) {
 	s := o.at(at)
 	s.gauges[runningRequests].read(at, float64(l.Running))
 	s.gauges[waitingRequests].read(at, float64(l.Waiting))
-	if l.Running == 0 { // nobody holds a block
-		s.gauges[kvUsage].read(at, 0)
+	if l.Running == 0 { // no blocks are held
+		// An iteration without effect may end later: it was composed before the last end was known.
+		at = max(at, o.export.engines[o.replica].end)
+		o.at(at).gauges[kvUsage].read(at, 0)
 	}
 }
 
@@ -221,6 +224,7 @@ func (m *Metrics) Step(step *event.Step) {
 	s := step.Span
 	end := s.End(1)
 	m.works(s.Replica, s.Start, end)
+	m.engines[s.Replica].end = end
 	slot := m.at(s.Replica, end)
 	slot.counters[generationTokens] += int64(s.Output())
 	if s.Drafts > 0 {
