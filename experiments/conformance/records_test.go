@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"clifftop/experiments/conformance"
@@ -70,6 +72,16 @@ func TestRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	publish(t, table.Bytes())
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	vllm, sglang := r.Sum("vllm-1"), r.Sum("sglang-1")
+	want := fmt.Sprintf("%d of %d records of vLLM and %d of %d of SGLang agree", vllm.Agree, vllm.Total, sglang.Agree,
+		sglang.Total)
+	if text := strings.Join(strings.Fields(string(readme)), " "); !strings.Contains(text, want) {
+		t.Errorf("README.md does not say %q", want)
+	}
 }
 
 // TestNaive replays the records on the reference engine. It must compose the same iterations as the engine, also where

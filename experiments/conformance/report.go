@@ -174,19 +174,31 @@ func (r *Report) WriteCSV(w io.Writer) error {
 // grid returns the table of profiles.
 func (r *Report) grid() [][]string {
 	grid := [][]string{{"format", "profile", "agree", "of", "not expressible", "iterations"}}
-	sum := Profile{Format: "all", Name: ""}
 	line := func(p *Profile) {
 		grid = append(grid, []string{p.Format, p.Name, strconv.Itoa(p.Agree), strconv.Itoa(p.Total),
 			strconv.Itoa(p.NotExpressible), layout.Grouped(strconv.Itoa(p.Iterations))})
 	}
 	for i := range r.Profiles {
+		line(&r.Profiles[i])
+	}
+	sum := r.Sum("")
+	sum.Format = "all"
+	line(&sum)
+	return grid
+}
+
+// Sum returns the sums over the profiles of a format, or of all formats if it is empty.
+func (r *Report) Sum(format string) Profile {
+	sum := Profile{Format: format}
+	for i := range r.Profiles {
 		p := &r.Profiles[i]
-		line(p)
+		if format != "" && p.Format != format {
+			continue
+		}
 		sum.Agree, sum.Total = sum.Agree+p.Agree, sum.Total+p.Total
 		sum.NotExpressible, sum.Iterations = sum.NotExpressible+p.NotExpressible, sum.Iterations+p.Iterations
 	}
-	line(&sum)
-	return grid
+	return sum
 }
 
 // reason is a reason why cases were not replayed, with their number and the first of them.
