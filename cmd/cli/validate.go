@@ -31,7 +31,7 @@ func newValidate() *cobra.Command {
 	var v validateCommand
 	c := &cobra.Command{
 		Use:   "validate [SCENARIO] --reference FILE | --schedules FILE…",
-		Short: "Compare simulated runs with measured runs, or policies with real schedulers",
+		Short: "Compare with measured runs, or with records of schedulers",
 		Long: `Simulate measured runs and report the errors of time to first token, time per output token, end-to-end
 latency and throughput, for each run and summarized by model, GPU and load.
 
