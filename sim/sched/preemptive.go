@@ -58,7 +58,8 @@ func (p *Preemptive) Schedule(v View) {
 		v.Blocked(HeldByPolicy)
 		return
 	}
-	var gone []int64 // requests that were preempted in this iteration do not return in it
+	p.uniform = false // requests are admitted without dummy drafts
+	var gone []int64  // requests that were preempted in this iteration do not return in it
 	for w, ok := v.Waiting(0); ok; w, ok = v.Waiting(0) {
 		if slices.Contains(gone, w.Request) {
 			v.Blocked(HeldByPolicy)

@@ -90,9 +90,6 @@ func Draw(t *rapid.T) Case { return Policies()[0].Draw(t) }
 func (p Policy) Draw(t *rapid.T) Case {
 	d := drawer{t}
 	c := Case{policy: p, knobs: &Knobs{drawn: &d}, config: d.config()}
-	if p.Name != "sglang" {
-		c.config.UnpredictedEnds = false // others may preempt the only sequence for a row that is wasted, endlessly
-	}
 	step := d.timer(&c.config)
 	if d.once("connector", 3) {
 		d.connector(&c.config, step)
@@ -150,7 +147,6 @@ func (p Policy) DrawTiers(t *rapid.T) Case {
 func (c *Case) relaxConfig() error {
 	changes := []func(cfg *engine.Config){
 		func(cfg *engine.Config) { cfg.AsyncScheduling = false },
-		func(cfg *engine.Config) { cfg.UnpredictedEnds = false },
 		func(cfg *engine.Config) { cfg.Hybrid = nil },
 		func(cfg *engine.Config) { cfg.Groups = nil },
 		func(cfg *engine.Config) { cfg.Contiguous = false },

@@ -66,7 +66,6 @@ func (d drawer) config() (c engine.Config) {
 	if d.once("declared", 3) {
 		c.MaxTokens = int32(d.between("max_tokens", 1, 80))
 	}
-	c.UnpredictedEnds = d.once("unpredicted ends", 4) && c.Connector == nil
 	if d.once("swapping", 2) && !c.PrefixCaching {
 		c.HostBlocks = d.between("host blocks", 1, 60)
 	}

@@ -274,7 +274,7 @@ func (n *Engine) abort(s *sequence, at clock.Time) {
 func (n *Engine) drop(s *sequence) {
 	for _, it := range n.inFlight {
 		for _, sh := range it.shares {
-			if sh.seq == s && sh.emits {
+			if sh.seq == s && sh.emits && !sh.dropped {
 				n.obs.Dropped(it.end, int(sh.produces))
 			}
 		}
@@ -306,7 +306,7 @@ func (n *Engine) process(it *iteration) {
 		if sh.chunk && !sh.stashed && sh.serial == s.serial && slices.Contains(n.running, s) {
 			n.kv.done(s, sh.upTo)
 		}
-		if sh.emits {
+		if sh.emits && !sh.dropped {
 			if sh.serial == s.serial && slices.Contains(n.running, s) {
 				s.computed -= sh.rejected
 				s.unseen -= sh.unseen

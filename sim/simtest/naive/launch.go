@@ -47,6 +47,8 @@ type share struct {
 	chunk   bool  // of a prefill
 	dummies int32 // of those computed by the iteration that admits it, the dummy drafts
 	emits   bool  // produces a token at the iteration's end
+	// dropped means that the token is dropped because the request was retracted.
+	dropped bool
 	// stashed means that the chunk entered the radix cache before the iteration was processed.
 	stashed bool
 	// produces is the number of tokens, rejected that of drafts that were computed and are wrong.

@@ -277,8 +277,8 @@ func (n *Engine) dropInFlight(s *sequence) {
 	n.drop(s)
 	for _, it := range n.inFlight {
 		for k := range it.shares {
-			if sh := &it.shares[k]; sh.seq == s && sh.emits {
-				sh.emits = false
+			if sh := &it.shares[k]; sh.seq == s && sh.emits && !sh.dropped {
+				sh.dropped = true
 				s.scheduled -= sh.produces
 			}
 		}
