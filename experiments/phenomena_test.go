@@ -369,9 +369,9 @@ func mustSweep(t testing.TB, text string, o sweep.Options) *curve.Curve {
 	return c
 }
 
-// The host's time for an iteration is paid by the synchronous loop and hidden by the asynchronous one. With it, a single
-// user of Llama-3.2-1B has the time per token that was published for the synchronous loop, 2.73 ms (vLLM, pull request
-// 17866); the constant is from that figure and from a comparison of both loops on another GPU.
+// The host's time for an iteration is paid by the synchronous loop and hidden by the asynchronous one. With it, a
+// single user of Llama-3.2-1B has the time per token that was published for the synchronous loop, 2.73 ms (vLLM, pull
+// request 17866); the constant is from that figure and from a comparison of both loops on another GPU.
 func TestHostTime(t *testing.T) {
 	run := func(async bool) float64 {
 		return *mustRun(t, mustParse(t, fmt.Sprintf(`

@@ -116,9 +116,10 @@ func TestCacheGroupsOfModels(t *testing.T) {
 	const swa, full = "{sliding window 9 1024 16 0}", "{full attention 10 0 16 0}"
 	chunked := strings.Repeat("{chunked local attention 12 8192 16 0} ", 3)
 	for name, want := range map[string]string{
-		"llama-3.1-8b":          "[{full attention 32 0 16 0}]",
-		"gpt-oss-120b":          "[{sliding window 18 128 16 0} {full attention 18 0 16 0}]",
-		"gemma-3-27b":           "[" + strings.Repeat(swa+" ", 4) + strings.Repeat("{sliding window 8 1024 16 0} ", 2) + full + "]",
+		"llama-3.1-8b": "[{full attention 32 0 16 0}]",
+		"gpt-oss-120b": "[{sliding window 18 128 16 0} {full attention 18 0 16 0}]",
+		"gemma-3-27b": "[" + strings.Repeat(swa+" ", 4) + strings.Repeat("{sliding window 8 1024 16 0} ", 2) +
+			full + "]",
 		"llama-4-scout-17b-16e": "[" + chunked + "{full attention 12 0 16 0}]",
 	} {
 		groups := deploy(t, name, "b200", model.Options{TensorParallel: 8}).CacheGroups(16)

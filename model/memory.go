@@ -90,7 +90,8 @@ type KVBudget struct {
 //	sampler = max_num_seqs · vocab · 8
 //
 // where k·I is the MLP width per token: of its experts, or of the dense MLP. With windowed layers the cache is
-// counted in pages of the full layers or, if knob Grouped is set, of the largest KV cache group. The error is a [*FitError] if the model does not fit.
+// counted in pages of the full layers or, if knob Grouped is set, of the largest KV cache group. The error is a
+// [*FitError] if the model does not fit.
 func (d *Deployment) KVBlocks(k MemoryKnobs) (KVBudget, error) {
 	if err := k.validate(); err != nil {
 		return KVBudget{}, err

@@ -6,6 +6,7 @@
 // same features. A case that no engine configuration can express is listed with the reason, and never counts as
 // agreeing.
 //
-// A file has one JSON object per line, and may be compressed with gzip. The first line names the format, the scheduler
-// and its commit, and the number of cases. The formats are vllm-1 (vllm.go) and sglang-1 (sglang.go).
+// A file is a sequence of JSON objects, and may be compressed with gzip. The first object names the format, the
+// scheduler and its commit, and the number of cases; each further one is a case. The formats are vllm-1 (vllm.go) and
+// sglang-1 (sglang.go).
 package conformance

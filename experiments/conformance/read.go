@@ -26,73 +26,70 @@ type Record struct {
 	Missing int `json:"missing,omitempty"`
 }
 
-// header is the first line of a file.
+// header is the first object of a file.
 type header struct {
-	Format  string `json:"format"`
-	Source  string `json:"source"`
-	Feature string `json:"feature"`
-	Cases   int    `json:"cases"`
+	Format string `json:"format"`
+	Source string `json:"source"`
+	Cases  int    `json:"cases"`
 }
 
 // format is a format of records.
 type format struct {
 	name     string
 	profiles []string
-	read     func(line []byte, c *Case) error // reads the line of a case
+	read     func(data []byte, c *Case) error // reads the object of a case
 }
 
 var formats = []format{{"vllm-1", vllmProfiles, readVLLM}, {"sglang-1", sglangProfiles, readSGLang}}
 
-// maxLine is the length of the longest line that is read.
-const maxLine = 64 << 20
-
 // Read reads a file of records, which may be compressed with gzip. An error means that the file is no record at all. If
-// it ends too early or a line is broken, the record has the cases before, and the fault.
+// it ends too early or an object is broken, the record has the cases before, and the fault.
 func Read(name string, r io.Reader) (*Record, error) {
 	in := bufio.NewReader(r)
 	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, fmt.Errorf("%s: line 1: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		in = bufio.NewReader(z)
 	}
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, maxLine)
-	lines.Scan()
+	objects := json.NewDecoder(in)
 	var head header
-	if err := json.Unmarshal(lines.Bytes(), &head); err != nil {
-		return nil, fmt.Errorf("%s: line 1: this is no record of a scheduler (want a JSON object with format, source "+
-			"and cases)", name)
+	if err := objects.Decode(&head); err != nil {
+		return nil, fmt.Errorf("%s: this is no record of a scheduler (want a JSON object with format, source and cases)",
+			name)
 	}
 	at := slices.IndexFunc(formats, func(f format) bool { return f.name == head.Format })
 	if at < 0 {
-		return nil, fmt.Errorf("%s: line 1: format %q is not known (want vllm-1 or sglang-1)", name, head.Format)
+		return nil, fmt.Errorf("%s: format %q is not known (want vllm-1 or sglang-1)", name, head.Format)
 	}
 	rec := &Record{File: name, Format: head.Format, Source: head.Source}
-	for n := 2; lines.Scan(); n++ {
-		if len(lines.Bytes()) == 0 {
-			continue
-		}
-		c := &Case{Format: head.Format}
-		if err := c.read(lines.Bytes(), &formats[at]); err != nil {
-			var broken *json.SyntaxError
-			if !errors.As(err, &broken) || broken.Offset < int64(len(lines.Bytes())) {
-				rec.Fault = fmt.Sprintf("line %d: %v", n, err)
-			} // otherwise the line ends too early, and with it the file
-			break
-		}
-		rec.Cases = append(rec.Cases, c)
-	}
-	rec.end(head.Cases, lines.Err())
+	rec.end(head.Cases, rec.readCases(objects, &formats[at]))
 	return rec, nil
 }
 
-// end notes what is missing at the end of a file that announced a number of cases.
+// readCases reads the cases up to the end of the file, which is no error.
+func (r *Record) readCases(objects *json.Decoder, f *format) error {
+	for {
+		var data json.RawMessage
+		if err := objects.Decode(&data); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		c := &Case{Format: f.name}
+		if err := c.read(data, f); err != nil {
+			return err
+		}
+		r.Cases = append(r.Cases, c)
+	}
+}
+
+// end notes what is missing of a file that announced a number of cases. err is what ended the reading early, or nil.
 func (r *Record) end(announced int, err error) {
 	r.Missing = max(announced-len(r.Cases), 0)
 	switch {
-	case r.Fault != "" || r.Missing == 0 && err == nil:
+	case r.Missing == 0 && err == nil:
 		return
 	case errors.Is(err, io.ErrUnexpectedEOF) || err == nil:
 		r.Fault = fmt.Sprintf("the file ends after %d of %d cases", len(r.Cases), announced)
@@ -101,11 +98,11 @@ func (r *Record) end(announced int, err error) {
 	}
 }
 
-// read reads a case from its line.
-func (c *Case) read(line []byte, f *format) error {
+// read reads a case from its object.
+func (c *Case) read(data []byte, f *format) error {
 	var named struct{ Name string }
-	if err := json.Unmarshal(line, &named); err != nil {
-		return fmt.Errorf("this is no JSON object: %w", err)
+	if err := json.Unmarshal(data, &named); err != nil {
+		return errors.New("this is no JSON object")
 	}
 	dash := strings.LastIndexByte(named.Name, '-')
 	if dash <= 0 {
@@ -117,7 +114,7 @@ func (c *Case) read(line []byte, f *format) error {
 		return nil
 	}
 	var unknown *unknownError
-	switch err := f.read(line, c); {
+	switch err := f.read(data, c); {
 	case errors.As(err, &unknown):
 		c.Refused = unknown.Error()
 	case err != nil:

@@ -21,7 +21,7 @@ var sglangProfiles = []string{"base", "base16", "tbase", "tbase16", "noradix", "
 
 const mostSGLangSteps = 1200
 
-// sglangCase is a line of the file.
+// sglangCase is an object of the file.
 type sglangCase struct {
 	Config   json.RawMessage
 	Requests []sglangRequest
@@ -85,9 +85,9 @@ func (s *sglangStep) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func readSGLang(line []byte, c *Case) error {
+func readSGLang(data []byte, c *Case) error {
 	var in sglangCase
-	if err := json.Unmarshal(line, &in); err != nil {
+	if err := json.Unmarshal(data, &in); err != nil {
 		return err
 	}
 	var cfg sglangConfig

@@ -19,7 +19,7 @@ import (
 var vllmProfiles = []string{"base", "async", "wm", "eos", "abort", "abortasync", "asynceos", "speceagle", "specngram",
 	"specdraft", "pp", "asyncdrafts", "hybrid", "hybridreal", "hybriddrafts", "lora"}
 
-// vllmCase is a line of the file.
+// vllmCase is an object of the file.
 type vllmCase struct {
 	Config   json.RawMessage
 	Requests []vllmRequest
@@ -155,9 +155,9 @@ func (r *vllmRow) UnmarshalJSON(data []byte) error {
 	return optional(data, 3, &r.Drafts)
 }
 
-func readVLLM(line []byte, c *Case) error {
+func readVLLM(data []byte, c *Case) error {
 	var in vllmCase
-	if err := json.Unmarshal(line, &in); err != nil {
+	if err := json.Unmarshal(data, &in); err != nil {
 		return err
 	}
 	var cfg vllmConfig

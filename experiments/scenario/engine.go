@@ -21,8 +21,8 @@ type engineResolver struct{ *Setup }
 
 // replica resolves what is of one replica.
 func (u engineResolver) replica() (yamldoc.Faults, error) {
-	return u.take(u.policyDefaults, u.engineDefaults, u.deployment, u.sizes, u.wholePrompts, u.memory, u.sequenceLength, u.seats,
-		u.overheads, u.stepTime, u.frontend, u.offload, u.engine)
+	return u.take(u.policyDefaults, u.engineDefaults, u.deployment, u.sizes, u.wholePrompts, u.memory, u.sequenceLength,
+		u.seats, u.overheads, u.stepTime, u.frontend, u.offload, u.engine)
 }
 
 // engineDefaults fills in what follows from the engine's version.

@@ -414,7 +414,8 @@ func TestEngineDefaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(test.text, err)
 		}
-		if u.EngineDefaults() != test.want || u.Config.MaxNumSeqs != test.seqs || u.Config.MaxNumBatchedTokens != test.tokens {
+		if u.EngineDefaults() != test.want || u.Config.MaxNumSeqs != test.seqs ||
+			u.Config.MaxNumBatchedTokens != test.tokens {
 			t.Errorf("%s: %q, %d and %d (want %q, %d and %d)", test.text, u.EngineDefaults(), u.Config.MaxNumSeqs,
 				u.Config.MaxNumBatchedTokens, test.want, test.seqs, test.tokens)
 		}

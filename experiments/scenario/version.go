@@ -52,8 +52,8 @@ type change struct {
 
 // The host's time for an iteration of vLLM's V1 engine, as two published comparisons and a profile show it:
 //
-//   - Llama-3.1-8B with EAGLE3 on an L20, one user: 28.14 ms between chunks with the synchronous loop, 27.17 ms with the
-//     asynchronous one (vLLM, pull request 25872, September 2025).
+//   - Llama-3.1-8B with EAGLE3 on an L20, one user: 28.14 ms between chunks with the synchronous loop, 27.17 ms with
+//     the asynchronous one (vLLM, pull request 25872, September 2025).
 //   - Llama-3.2-1B on one GPU, one user, synchronous loop: 2.73 ms per token (pull request 17866, May 2025), where the
 //     GPU needs 1.78 ms on an H100.
 //   - Processing the outputs takes 0.287 ms for 256 sequences (pull request 46112, June 2026). This is the only part

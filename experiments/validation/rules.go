@@ -29,8 +29,8 @@ func Rules() []Rule {
 		{"kv_dtype", "aiconfigurator's runs of vLLM with quantised weights hold KV in 16 bits on Hopper and in fp8 on " +
 			"Blackwell, whatever the label, as their times per token and their queues show"},
 		{"sampling",
-			"inference-perf leaves sampling to vLLM, which takes top-p from the model's generation_config: on for " + strings.Join(topPModels, ", ") +
-				"; other clients ask for temperature 0, which is greedy"},
+			"inference-perf leaves sampling to vLLM, which takes top-p from the model's generation_config: on for " +
+				strings.Join(topPModels, ", ") + "; other clients ask for temperature 0, which is greedy"},
 		{"retokenised", "inference-perf's random text has 5 % more tokens than asked for, with a spread of 2 % to either " +
 			"side; the engine produced the nominal number of answer tokens"},
 		{"prompts", "the runs of inference-perf with shared prefixes cycle through 100 prompts, ten groups of ten, with " +

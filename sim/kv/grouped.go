@@ -153,8 +153,8 @@ func (g *Grouped) Shared() int64 {
 // Held returns the number of blocks that the sequence of t holds in all groups.
 func (t *GroupTables) Held() int { return t.held }
 
-// key returns the key of block i of t in a group: in the first group of full attention that of its content. Neighbouring
-// keys stay neighbours.
+// key returns the key of block i of t in a group: in the first group of full attention that of its content.
+// Neighbouring keys stay neighbours.
 func (g *Grouped) key(t *GroupTables, group int, i int32) uint64 {
 	key := t.keys[g.keysOf[group]].at(i)
 	if group == g.full {

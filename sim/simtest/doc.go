@@ -188,9 +188,9 @@
 // # Preemption
 //
 // A preempted sequence loses its blocks (they keep their keys) and all computed tokens. It goes to the head of the
-// queue, behind requests that an iteration has passed over, or to its place in an ordered queue. It keeps its output; tokens in flight are delivered. When it is admitted
-// again, prompt and output so far are prefilled together. If its whole output was already in flight, it completes from
-// the queue.
+// queue, behind requests that an iteration has passed over, or to its place in an ordered queue. It keeps its output;
+// tokens in flight are delivered. When it is admitted again, prompt and output so far are prefilled together. If its
+// whole output was already in flight, it completes from the queue.
 //
 // A walk that ends by preempting its own sequence may leave an empty iteration. When nothing is in flight the engine
 // then composes again at the same instant until the iteration is not empty; otherwise it waits for the next boundary.

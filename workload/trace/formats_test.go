@@ -20,7 +20,8 @@ var examples = map[string]struct{ text, rows string }{
 		"0.5 100 9 s1.0 chat b1; 1 20 3 s1.1",
 	},
 	"clifftop with adapters": {
-		"arrival_s,input_tokens,output_tokens,session,lora,wait_s\n0,100,9,a,tuned,\n,120,3,a,,2\n1,20,3,,other,\n2,5,1,,,\n3,7,1,,tuned,\n",
+		"arrival_s,input_tokens,output_tokens,session,lora,wait_s\n0,100,9,a,tuned,\n,120,3,a,,2\n1,20,3,,other,\n" +
+			"2,5,1,,,\n3,7,1,,tuned,\n",
 		"0 100 9 s1.0 lora1 then 2 120 3; 1 20 3 lora2; 2 5 1; 3 7 1 lora1",
 	},
 	"azure": {

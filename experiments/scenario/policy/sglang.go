@@ -55,7 +55,8 @@ func sglangSizes(c Card) Sizes {
 	return Sizes{2048, 16384}
 }
 
-// sglangSeats is SGLang's rule for max_running_requests: 512 for each sequence of the longest length that the pool holds.
+// sglangSeats is SGLang's rule for max_running_requests: 512 for each sequence of the longest length that the pool
+// holds.
 func sglangSeats(pool, longest int) int { return min(max(pool*512/longest, 2048), 4096) }
 
 func newSGLang(e *Engine) sched.Scheduler {

@@ -268,8 +268,8 @@ func (h *hybrid) lookup(s *sequence, most int32) (tokens int32, held int) {
 	return int32(f.tokens), 0
 }
 
-// needs is the number of free blocks that an admission of s takes to hold tokens. capped means that groups count at most
-// what a sequence holds at a time.
+// needs is the number of free blocks that an admission of s takes to hold tokens. capped means that groups count at
+// most what a sequence holds at a time.
 func (h *hybrid) needs(s *sequence, tokens int32, capped bool) int {
 	f, sum := h.find(s, int(s.known()-1)), 0
 	for i := range h.Groups {
@@ -345,7 +345,8 @@ func (h *hybrid) grow(s *sequence, tokens, processed int32) bool {
 	for i := range h.Groups {
 		g := &h.Groups[i]
 		h.drop(s, i, 0, g.Skipped(int(processed))/g.BlockSize)
-		if last := s.kv.groups.lastState[i]; h.Groups[i].Aligned() && last >= 0 && last < (int(processed)+g.BlockSize-1)/g.BlockSize-1 {
+		last, blocks := s.kv.groups.lastState[i], (int(processed)+g.BlockSize-1)/g.BlockSize
+		if g.Aligned() && last >= 0 && last < blocks-1 {
 			h.drop(s, i, last, last+1)
 		}
 	}
