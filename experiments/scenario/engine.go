@@ -123,10 +123,8 @@ func (u engineResolver) hybrid() *engine.Hybrid {
 // inFlight returns the number of tokens that can be scheduled and not processed.
 func (u engineResolver) inFlight() int {
 	e := &u.Scenario.Engine
-	if e.AsyncScheduling == On {
-		return 2 * *e.MaxNumBatchedTokens
-	}
-	return *e.MaxNumBatchedTokens
+	c := engine.Config{AsyncScheduling: e.AsyncScheduling == On, MaxNumBatchedTokens: *e.MaxNumBatchedTokens}
+	return c.InFlightTokens()
 }
 
 // room is the longest sequence that the pool holds, in tokens.

@@ -2,8 +2,8 @@ package sched
 
 import "slices"
 
-// preemptFor retracts running sequences of lower priority than w, the least urgent first, if what is reserved for their
-// outputs makes enough room for it. It reports whether it did.
+// preemptFor retracts running sequences of lower priority than the waiting request at place, the least urgent first, if
+// what is reserved for their outputs makes enough room for it. It reports whether it did.
 func (a *pass) preemptFor(place int) bool {
 	v := a.v
 	w, _ := v.Waiting(place)

@@ -37,8 +37,8 @@ const (
 	// GuaranteedNoEvict starts a request only if there is room for its prompt and its longest output, in addition to
 	// what the running ones may still take; no sequence is ever paused.
 	GuaranteedNoEvict Capacity = iota
-	// MaxUtilization starts a request if there is room for its prompt. When the pool runs out the
-	// request started last is paused, and computed again later.
+	// MaxUtilization starts a request if there is room for its prompt. When the pool runs out the request started last
+	// is paused, and computed again later.
 	MaxUtilization
 	// StaticBatch is GuaranteedNoEvict, but contexts are computed, and requests started, only while none generates.
 	StaticBatch

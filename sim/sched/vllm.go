@@ -34,7 +34,7 @@ type VLLM struct {
 	// graph fits. The request waits if the budget has no room for all of them. vLLM does so since 0.25 (PR 45237).
 	PadAdmissions bool
 
-	skips    bool    // requests may be passed over
+	pipeline bool    // preempted requests may wait with tokens in flight, and are passed over
 	adapters []int32 // of the iteration that is composed
 	uniform  bool    // running requests were given tokens in this iteration, and none of them was in prefill
 }
@@ -43,7 +43,7 @@ var _ Scheduler = (*VLLM)(nil)
 
 // Validate implements [Scheduler].
 func (p *VLLM) Validate(l Limits) error {
-	p.skips = p.MaxLoRAs > 0 || l.Pipeline
+	p.pipeline = l.Pipeline
 	switch {
 	case p.DisableChunkedPrefill && l.MaxNumBatchedTokens < int(l.MaxModelLen):
 		return fmt.Errorf("max_num_batched_tokens: %d is less than max_model_len %d, which chunked prefill off does "+
@@ -116,7 +116,8 @@ func (p *VLLM) preempt(v View, s Seq) {
 func (p *VLLM) admitWaiting(v View) (head Cause) {
 	p.countAdapters(v)
 	for {
-		if (p.skips || p.MaxLoRAs > 0) && v.Seats() > 0 && v.Budget() > 0 { // as in vLLM, seats and budget are examined first
+		// As in vLLM, seats and budget are examined first.
+		if (p.pipeline || p.MaxLoRAs > 0) && v.Seats() > 0 && v.Budget() > 0 {
 			next, ok := v.Peek(0)
 			if ok && (next.InFlight || !p.adapterFits(next.Adapter)) {
 				head = HeldByPolicy

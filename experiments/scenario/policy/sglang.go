@@ -41,18 +41,25 @@ type sglang struct {
 	MemFractionStatic *float64 `json:"mem_fraction_static" range:"(0,1]"`
 }
 
-// sglangSizes is SGLang's rule for chunked_prefill_size, with the least max_running_requests (ServerArgs).
-func sglangSizes(c Card) Sizes {
+// sglangCard returns SGLang's defaults for a GPU with so much memory: chunked_prefill_size, and the number of sequences
+// up to which CUDA graphs are captured (cuda_graph_max_bs in server_args.py).
+func sglangCard(bytes float64) (chunk, graphs int) {
 	const gib = 1 << 30
 	switch {
-	case c.Bytes < 35*gib:
-		return Sizes{2048, 2048}
-	case c.Bytes < 60*gib:
-		return Sizes{2048, 4096}
-	case c.Bytes < 160*gib:
-		return Sizes{2048, 8192}
+	case bytes < 35*gib:
+		return 2048, 24
+	case bytes < 60*gib:
+		return 4096, 32
+	case bytes < 160*gib:
+		return 8192, 256
 	}
-	return Sizes{2048, 16384}
+	return 16384, 512
+}
+
+// sglangSizes is SGLang's rule for chunked_prefill_size, with the least max_running_requests (ServerArgs).
+func sglangSizes(c Card) Sizes {
+	chunk, _ := sglangCard(c.Bytes)
+	return Sizes{2048, chunk}
 }
 
 // sglangSeats is SGLang's rule for max_running_requests: 512 for each sequence of the longest length that the pool
@@ -91,22 +98,14 @@ func (o *sglang) chunk(e *Engine) int {
 //	512 + 1.5·max(chunked_prefill_size, 2048) + 2·cuda_graph_max_bs + 128·tp·pp,
 //	at least 10 GB on cards of more than 60 GB
 //
-// with graphs for 24 sequences on cards below 35 GB, 32 below 60 GB, 256 below 160 GB, and else 512 (SGLang,
-// server_args.py).
+// (SGLang, server_args.py).
 func sglangPool(e *Engine, d *model.Deployment, b *model.KVBudget) float64 {
 	const mb = 1 << 20
 	o := e.Options.(*sglang)
 	total := b.Total / mb
-	batch := 512.0
-	switch {
-	case total < 35*1024:
-		batch = 24
-	case total < 60*1024:
-		batch = 32
-	case total < 160_000:
-		batch = 256
-	}
-	reserved := 512 + 1.5*max(float64(o.chunk(e)), 2048) + 2*batch + 128*float64(d.TensorParallel*d.PipelineParallel)
+	_, graphs := sglangCard(float64(b.Total))
+	reserved := 512 + 1.5*max(float64(o.chunk(e)), 2048) + 2*float64(graphs) +
+		128*float64(d.TensorParallel*d.PipelineParallel)
 	if total > 60_000 {
 		reserved = max(reserved, 10*1024)
 	}
