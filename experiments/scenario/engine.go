@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"errors"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -109,8 +110,9 @@ func (u engineResolver) hybrid() *engine.Hybrid {
 	}
 	grouped, ok := u.scheduler().(sched.Grouped)
 	chunked := u.Deployment.LLM.ChunkedWindow && !u.Profile.ChunkedGroups
-	if !ok || grouped.Grouped() != nil || chunked || u.Config.Speculative.On() || u.Deployment.PipelineParallel > 1 ||
-		s.Offload != nil || u.disaggregated() || e.KVAllocation == "contiguous" || e.Preemption == "swap" {
+	states := slices.ContainsFunc(groups.Groups, func(g model.CacheGroup) bool { return g.Kind == model.RecurrentState })
+	if !ok || grouped.Grouped() != nil || chunked || states && u.Config.Speculative.On() ||
+		u.Deployment.PipelineParallel > 1 || s.Offload != nil || u.disaggregated() || e.KVAllocation == "contiguous" || e.Preemption == "swap" {
 		return nil
 	}
 	h := &engine.Hybrid{CacheGroups: groups, Retention: u.Profile.RetentionInterval}

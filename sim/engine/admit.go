@@ -59,7 +59,7 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 	r.levels.Running++
 	if r.space.groups != nil {
 		s.in = 0
-		it.growGrouped(s, s.computed, n)
+		it.growGrouped(s, s.computed, n, r.cfg.admissionSlots(s.computed+n))
 	} else {
 		it.grow(i, s, r.cfg.blocksFor(r.cfg.admissionSlots(s.computed+n)))
 	}

@@ -86,7 +86,7 @@ func (it *batchBuilder) Grow(i sched.Seq, n int32) bool {
 		computed = r.cohort.computed(s) - 1
 	}
 	if r.space.groups != nil {
-		return it.growGrouped(s, computed, n)
+		return it.growGrouped(s, computed, n, r.cfg.slots(computed+n))
 	}
 	return it.grow(int32(i), s, r.cfg.blocksFor(r.cfg.slots(computed+n)))
 }

@@ -107,16 +107,16 @@ func (k *checker) addMember(s *sequence, computed int32) error {
 
 // addBlocks counts the blocks of s, which has computed this many tokens.
 func (k *checker) addBlocks(s *sequence, computed int32) error {
+	if k.e.space.groups != nil {
+		k.held += k.e.space.held(s)
+		return nil
+	}
 	blocks := max(s.reserved, k.e.cfg.blocksFor(computed))
 	if k.e.cfg.Speculative.On() {
 		if blocks > k.e.space.held(s) {
 			return k.e.Broken("request %d has %d blocks for %d tokens", s.rec.Request.ID, k.e.space.held(s), computed)
 		}
 		blocks = k.e.space.held(s) // those for drafts stay
-	}
-	if k.e.space.groups != nil {
-		k.held += k.e.space.held(s)
-		return nil
 	}
 	left := s.bookedLeft(blocks)
 	if !s.bookedNext && s.owed != left {

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"clifftop/internal/faults"
 	"clifftop/model"
 	"clifftop/sim/clock"
@@ -135,7 +137,6 @@ func (h *Hybrid) validate(c *Config) error {
 	want(!c.Radix && !c.Contiguous, "KV cache groups: they work on a paged pool with hashed blocks")
 	want(c.HostBlocks == 0, "KV cache groups: sequences are computed again, not swapped")
 	want(c.Connector == nil, "KV cache groups: a KV connector loads and stores one group only")
-	want(!c.Speculative.On(), "KV cache groups: drafts are not supported")
 	want(c.Stages < 2, "KV cache groups: pipeline stages are not supported")
 	size := 1
 	if found.Err() == nil {
@@ -152,6 +153,12 @@ func (h *Hybrid) validate(c *Config) error {
 			g.Kind, g.BlockSize, size)
 	}
 	return found.Err()
+}
+
+// hasKind reports whether layers of a kind have a group, or are charged.
+func (c *Config) hasKind(kind model.KVKind) bool {
+	return slices.ContainsFunc(c.Groups, func(g model.KVGroup) bool { return g.Kind == kind }) ||
+		c.Hybrid != nil && slices.ContainsFunc(c.Hybrid.Groups, func(g model.CacheGroup) bool { return g.Kind == kind })
 }
 
 // Clip returns how many of n tokens a prefill chunk has that begins behind the first start ones. Recurrent groups in

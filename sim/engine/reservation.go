@@ -294,18 +294,18 @@ func (a *kvAllocator) Needs(i int, n int32, whole bool) int {
 	if whole {
 		return r.space.groups.Needs(r.space.tablesOf(w), known, true)
 	}
-	return r.space.groups.Needs(r.space.tablesOf(w), found+n, false)
+	return r.space.groups.Needs(r.space.tablesOf(w), r.cfg.admissionSlots(found+n), false)
 }
 
-// growGrouped gives s, sequence i, the blocks for n more tokens, and reports whether there were enough. computed is the
-// number of its computed tokens.
-func (a *kvAllocator) growGrouped(s *sequence, computed, n int32) bool {
+// growGrouped gives s the blocks of so many slots in all, for n more tokens, and reports whether there were enough.
+// computed is the number of its computed tokens.
+func (a *kvAllocator) growGrouped(s *sequence, computed, n, slots int32) bool {
 	r := a.r
 	processed := computed
 	if r.inFlight.n > 0 && s.in == r.inFlight.at(0).number {
 		processed -= s.scheduled
 	}
-	if !r.space.groups.Grow(s.tables, computed+n, processed) {
+	if !r.space.groups.Grow(s.tables, slots, processed) {
 		return false
 	}
 	s.grown, s.scheduled, s.in = true, n, a.current.number
@@ -347,8 +347,9 @@ func (k *space) startGrouped(s *sequence, q *workload.Request) {
 }
 
 // registerDelivered registers what is known of the sequences that iteration f, which is being processed, gave a token.
+// With drafts, [draftVerifier] does.
 func (e *Engine) registerDelivered(f *iteration) {
-	for i := e.running.first; i != none && e.depth > 1; i = e.seqs.at(i).next {
+	for i := e.running.first; i != none && e.depth > 1 && !e.drafter.async; i = e.seqs.at(i).next {
 		s := e.seqs.at(i)
 		if !e.inFlight.emits(f, i) {
 			continue

@@ -53,7 +53,8 @@ func (k *space) init(r *Engine) {
 	}
 	if h := cfg.Hybrid; h != nil {
 		k.groups = kv.NewGrouped(k.pool, kv.GroupedConfig{Groups: h.Groups, Retention: h.Retention,
-			Most: int(cfg.MaxModelLen), InFlight: cfg.InFlightTokens(), Caching: cfg.PrefixCaching})
+			Most: int(cfg.MaxModelLen), InFlight: cfg.InFlightTokens(), Caching: cfg.PrefixCaching,
+			DropsBlock: cfg.Speculative.DropsBlock()})
 	}
 	if cfg.Contiguous {
 		k.contiguous = kv.NewContiguous(cfg.UsableBlocks())

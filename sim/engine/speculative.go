@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"slices"
-
 	"clifftop/internal/faults"
 	"clifftop/model"
 	"clifftop/workload"
@@ -85,7 +83,8 @@ func (p *Speculative) validate(c *Config) error {
 	want(p.Slots >= 0 && int(p.Slots) < c.MaxNumBatchedTokens, "slots: %d is not allowed (want 0 or more, less than "+
 		"max_num_batched_tokens)", p.Slots)
 	want(p.Match >= 0 && p.Match <= 1, "match: %v is not a probability", p.Match)
-	chunked := slices.ContainsFunc(c.Groups, func(g model.KVGroup) bool { return g.Kind == model.ChunkedLocalAttention })
+	want(!c.hasKind(model.RecurrentState) || c.Hybrid == nil, "KV cache groups: recurrent states do not go with drafts")
+	chunked := c.hasKind(model.ChunkedLocalAttention)
 	want(!chunked || !c.PrefixCaching || !p.DropsBlock(), "method %v: it does not go with prefix caching of chunked "+
 		"local attention, as in vLLM (turn enable_prefix_caching off)", p.Method)
 	want(c.HostBlocks == 0, "swap space: sequences with drafts are computed again, not swapped")

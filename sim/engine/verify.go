@@ -82,11 +82,12 @@ func (v *draftVerifier) countDrafts(s *sequence, sign int) {
 }
 
 // pad gives s, which the iteration admits with its last known token, dummy drafts. n of them are computed; the
-// scheduler counts all.
+// scheduler counts all, and takes all back when the iteration is processed. In vLLM the counter of computed tokens then
+// becomes negative if a threshold below the number of drafts cuts those of a very short prompt; here it is at least 0.
 func (v *draftVerifier) pad(s *sequence, n, all int32) {
 	s.given += n
 	s.computed += n
-	s.dummies, s.padding = n, all
+	s.dummies, s.padding = n, min(all, s.computed)
 	v.budget -= n
 	v.drafts += int(n)
 }

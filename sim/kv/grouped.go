@@ -30,6 +30,8 @@ type GroupedConfig struct {
 	// Most is the longest sequence in tokens, and InFlight the tokens that can be scheduled and not processed.
 	Most, InFlight int
 	Caching        bool
+	// DropsBlock means that a hit goes without its last block, as drafts of EAGLE and MTP need it.
+	DropsBlock bool
 }
 
 // GroupTables are the block tables of a sequence, and the keys of its blocks.
@@ -183,6 +185,7 @@ func (g *Grouped) Find(t *GroupTables, most int32) int32 {
 	longest, length := int32(0), most
 	f.full = f.full[:0]
 	simple := len(g.kinds) == 2 && g.full >= 0
+	dropped := uint64(0) // the kinds whose hit already goes without its last block
 	for again := true; again; {
 		now := length
 		for k, kind := range g.kinds {
@@ -190,7 +193,17 @@ func (g *Grouped) Find(t *GroupTables, most int32) int32 {
 				now = min(now, f.full[k])
 				continue
 			}
-			now = g.findKind(t, kind, now)
+			limit, drop := now, g.DropsBlock && dropped&(1<<k) == 0
+			if drop {
+				limit = min(now+int32(g.Groups[kind[0]].BlockSize), most)
+			}
+			found := g.findKind(t, kind, limit, drop)
+			if drop {
+				dropped |= 1 << k
+			} else if found < now {
+				dropped = 0
+			}
+			now = found
 			if g.Groups[kind[0]].KeepsAll() {
 				f.full = append(f.full, now)
 			}
@@ -211,16 +224,16 @@ func (g *Grouped) Find(t *GroupTables, most int32) int32 {
 	return length
 }
 
-// findKind looks up at most most tokens of t in groups of one kind, and returns the hit, a multiple of align. It sets
-// the blocks of the groups.
-func (g *Grouped) findKind(t *GroupTables, kind []int, most int32) (tokens int32) {
+// findKind looks up at most most tokens of t in groups of one kind, and returns the hit, a multiple of align. If drop is
+// true, it goes without the last block that was found. findKind sets the blocks of the groups.
+func (g *Grouped) findKind(t *GroupTables, kind []int, most int32, drop bool) (tokens int32) {
 	spec := &g.Groups[kind[0]]
 	size := int32(spec.BlockSize)
 	n, length := most/size, int32(0)
 	first := int32(0) // of the blocks of the hit, where earlier ones are not needed
 	switch spec.Kind {
 	case model.SlidingWindow:
-		first, length = g.findWindow(t, kind, n)
+		first, length = g.findWindow(t, kind, n, drop)
 	case model.RecurrentState:
 		for length = n; length > 0 && (length*size%g.align != 0 || !g.has(t, kind, length-1)); {
 			length--
@@ -234,6 +247,9 @@ func (g *Grouped) findKind(t *GroupTables, kind []int, most int32) (tokens int32
 	default:
 		for length < n && g.has(t, kind, length) {
 			length++
+		}
+		if drop && length > 0 {
+			length--
 		}
 		length = length * size / g.align * g.align / size
 	}
@@ -261,24 +277,30 @@ func (g *Grouped) has(t *GroupTables, kind []int, i int32) bool {
 }
 
 // findWindow looks for as many consecutive blocks as the window has, from block n back. Fewer are a hit if they are the
-// first ones.
-func (g *Grouped) findWindow(t *GroupTables, kind []int, n int32) (first, length int32) {
-	size, need := int32(g.Groups[kind[0]].BlockSize), int32(g.Groups[kind[0]].HitBlocks())
+// first ones. If drop is true, it looks for one more, which the hit leaves out.
+func (g *Grouped) findWindow(t *GroupTables, kind []int, n int32, drop bool) (first, length int32) {
+	size, need := int32(g.Groups[kind[0]].BlockSize), max(1, int32(g.Groups[kind[0]].HitBlocks()))
+	more := int32(0)
+	if drop {
+		more = 1
+	}
 	run := int32(0)
 	for i := n - 1; i >= 0; i-- {
-		if run == 0 && (i+1)*size%g.align != 0 {
+		if run == 0 && (i+1-more)*size%g.align != 0 {
 			continue
 		}
 		if !g.has(t, kind, i) {
 			run = 0
 			continue
 		}
-		if run++; run >= need {
-			return i, i + run
+		if run++; run >= need+more {
+			return i, i + run - more
 		}
 	}
-	for run*size%g.align != 0 {
+	run -= run * size % g.align / size
+	if run > 0 && drop {
 		run--
+		run -= run * size % g.align / size
 	}
 	return 0, run
 }
@@ -419,15 +441,19 @@ func (g *Grouped) release(t *GroupTables, group int, names []int32) {
 }
 
 // Register makes the full blocks among the first tokens of t findable, if the cache keeps them. Blocks behind the last
-// multiple of align are of no use.
+// multiple of align are of no use, except the one that a hit goes without.
 func (g *Grouped) Register(t *GroupTables, tokens int32) {
 	if !g.Caching {
 		return
 	}
-	tokens -= tokens % g.align
+	aligned := tokens - tokens%g.align
 	for i := range g.Groups {
 		spec := &g.Groups[i]
-		for full := tokens / int32(spec.BlockSize); t.entered[i] < full; t.entered[i]++ {
+		useful := aligned
+		if g.DropsBlock && aligned > 0 {
+			useful = min(tokens, aligned+int32(spec.BlockSize))
+		}
+		for full := useful / int32(spec.BlockSize); t.entered[i] < full; t.entered[i]++ {
 			at := t.entered[i]
 			if t.tables[i][at] == 0 || !g.retains(t, spec, int(at)) {
 				continue
@@ -446,19 +472,22 @@ func (g *Grouped) retains(t *GroupTables, spec *model.CacheGroup, i int) bool {
 	if !spec.Sparse() || g.Retention < 0 && spec.Kind == model.RecurrentState {
 		return true
 	}
-	need, segment := spec.HitBlocks(), g.Retention
+	need, behind, segment := spec.HitBlocks(), 0, g.Retention
+	if g.DropsBlock {
+		need, behind = need+1, 1 // the block that a hit goes without is behind its end
+	}
 	if segment < 0 {
 		segment = int(g.align)
 	}
-	if per := segment / spec.BlockSize; per > 0 && i%per >= per-need {
+	if per := segment / spec.BlockSize; per > 0 && (need >= per || i >= behind && (i-behind)%per >= per-need) {
 		return true
 	}
 	align := int(g.align)
 	ends := func(tokens int32) bool {
-		end := int(tokens) / align * align / spec.BlockSize
+		end := int(tokens)/align*align/spec.BlockSize + behind
 		return end-need <= i && i < end
 	}
-	return g.Retention >= 0 && (ends(t.prompt-1) || ends(t.Junction))
+	return g.Retention >= 0 && (ends(t.prompt-1) || t.Junction > 0 && ends(t.Junction))
 }
 
 // Hashed returns the size of the blocks whose keys are those of their content, in tokens; 0 is none.

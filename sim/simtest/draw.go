@@ -71,6 +71,7 @@ func (d drawer) config() (c engine.Config) {
 	}
 	if d.once("speculative", 3) {
 		c.Speculative, c.HostBlocks, c.Radix = d.speculative(), 0, false
+		c.Hybrid = withDrafts(c.Hybrid)
 		return c
 	}
 	if d.once("contiguous", 4) && !c.PrefixCaching {
@@ -115,6 +116,20 @@ func (d drawer) hybrid(c *engine.Config) *engine.Hybrid {
 		return h
 	}
 	h.Retention = d.one("retention", 0, 0, engine.DenseRetention, h.ScheduledBlock(), 3*h.ScheduledBlock())
+	return h
+}
+
+// withDrafts returns the groups that go with drafts, or nil.
+func withDrafts(h *engine.Hybrid) *engine.Hybrid {
+	if h == nil {
+		return nil
+	}
+	h.Groups = slices.DeleteFunc(h.Groups, func(g model.CacheGroup) bool {
+		return g.Kind == model.RecurrentState || g.Kind == model.ChunkedLocalAttention
+	})
+	if len(h.Groups) == 0 {
+		return nil
+	}
 	return h
 }
 

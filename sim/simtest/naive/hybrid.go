@@ -113,6 +113,7 @@ func (h *hybrid) find(s *sequence, most int) hit {
 	simple := len(kinds) == 2 && h.Groups[kinds[0][0]].KeepsAll()
 	longest, length := 0, most
 	fullLength := map[int]int{} // by the first group of the kind
+	dropped := map[int]bool{}   // kinds whose hit already goes without its last block
 	for {
 		now := length
 		for _, kind := range kinds {
@@ -121,9 +122,19 @@ func (h *hybrid) find(s *sequence, most int) hit {
 				now = min(now, full)
 				continue
 			}
-			lists, tokens := h.findKind(s, kind, now)
+			limit, drop := now, h.cfg.Speculative.DropsBlock() && !dropped[kind[0]]
+			if drop {
+				limit = min(now+g.BlockSize, most)
+			}
+			lists, tokens := h.findKind(s, kind, limit, drop)
 			if g.KeepsAll() {
 				fullLength[kind[0]] = tokens
+			}
+			switch {
+			case drop:
+				dropped[kind[0]] = true
+			case tokens < now:
+				clear(dropped)
 			}
 			now = tokens
 			for i, group := range kind {
@@ -195,15 +206,15 @@ func (h *hybrid) cached(s *sequence, kind []int, i int) (blocks []int, ok bool) 
 }
 
 // findKind looks up at most most tokens of s in groups of one kind. The lists end with the hit, which is a multiple of
-// the scheduler's block.
-func (h *hybrid) findKind(s *sequence, kind []int, most int) (lists [][]int, tokens int) {
+// the scheduler's block. If drop is true, it goes without the last block.
+func (h *hybrid) findKind(s *sequence, kind []int, most int, drop bool) (lists [][]int, tokens int) {
 	g, align := &h.Groups[kind[0]], h.ScheduledBlock()
 	n := most / g.BlockSize
 	found := make([][]int, n) // blocks of the groups, by place; nil for none
 	length := 0
 	switch g.Kind {
 	case model.SlidingWindow:
-		length = h.findWindow(s, kind, n, found)
+		length = h.findWindow(s, kind, n, found, drop)
 	case model.RecurrentState:
 		for i := n - 1; i >= 0 && length == 0; i-- {
 			if blocks, ok := h.cached(s, kind, i); ok && (i+1)*g.BlockSize%align == 0 {
@@ -222,6 +233,9 @@ func (h *hybrid) findKind(s *sequence, kind []int, most int) (lists [][]int, tok
 			found[length] = blocks
 		}
 		if g.KeepsAll() {
+			if drop {
+				length = max(0, length-1)
+			}
 			length = length * g.BlockSize / align * align / g.BlockSize
 		}
 	}
@@ -238,28 +252,31 @@ func (h *hybrid) findKind(s *sequence, kind []int, most int) (lists [][]int, tok
 }
 
 // findWindow looks for as many consecutive blocks as the window of one kind has, from the n-th block back, and returns
-// the number of blocks of the hit. Fewer are a hit if they are the first ones.
-func (h *hybrid) findWindow(s *sequence, kind []int, n int, found [][]int) (length int) {
+// the number of blocks of the hit. Fewer are a hit if they are the first ones. If drop is true, it looks for one more,
+// which is not part of the hit.
+func (h *hybrid) findWindow(s *sequence, kind []int, n int, found [][]int, drop bool) (length int) {
 	g, align := &h.Groups[kind[0]], h.ScheduledBlock()
-	run := 0
+	run, need, end := 0, max(1, g.HitBlocks()), 0
+	if drop {
+		need, end = need+1, 1
+	}
 	for i := n - 1; i >= 0; i-- {
 		blocks, ok := h.cached(s, kind, i)
 		if !ok {
 			run = 0
 			continue
 		}
-		if run == 0 && (i+1)*g.BlockSize%align != 0 {
+		if run == 0 && (i+1-end)*g.BlockSize%align != 0 {
 			continue
 		}
 		found[i] = blocks
-		if run++; run >= g.HitBlocks() {
-			return i + run
+		if run++; run >= need {
+			return i + run - end
 		}
 	}
-	for run*g.BlockSize%align != 0 {
-		run--
-	}
-	return run
+	align /= g.BlockSize
+	run = run / align * align
+	return max(0, run-end) / align * align
 }
 
 func (h *hybrid) lookup(s *sequence, most int32) (tokens int32, held int) {
@@ -386,7 +403,7 @@ func (h *hybrid) lacks(s *sequence, tokens int32) int {
 }
 
 // known enters full blocks of the first tokens of s into the cache. A hit is a multiple of the scheduler's block, so
-// that the blocks behind the last multiple are of no use.
+// that the blocks behind the last multiple are of no use, except the one that a hit goes without.
 func (h *hybrid) known(s *sequence, tokens int32) {
 	if !h.cfg.PrefixCaching {
 		return
@@ -394,7 +411,12 @@ func (h *hybrid) known(s *sequence, tokens int32) {
 	align := h.ScheduledBlock()
 	for i := range h.Groups {
 		g := &h.Groups[i]
-		for full := int(tokens) / align * align / g.BlockSize; s.kv.groups.entered[i] < full; s.kv.groups.entered[i]++ {
+		useful := int(tokens) / align * align
+		if useful > 0 && h.cfg.Speculative.DropsBlock() {
+			useful = min(int(tokens), useful+g.BlockSize)
+		}
+		// The last token of an output has no key.
+		for full := min(useful/g.BlockSize, len(s.kv.groups.keys[i])); s.kv.groups.entered[i] < full; s.kv.groups.entered[i]++ {
 			at := s.kv.groups.entered[i]
 			b := s.kv.groups.tables[i][at]
 			if b == 0 || !h.retained(s, g, at) {
@@ -418,13 +440,21 @@ func (h *hybrid) retained(s *sequence, g *model.CacheGroup, i int) bool {
 	if segment == engine.DenseRetention {
 		segment = align
 	}
+	need, behind := g.HitBlocks(), 0
+	if h.cfg.Speculative.DropsBlock() {
+		need, behind = need+1, 1 // the block that a hit goes without is behind its end
+	}
 	// The block is among those that a hit needs that ends at a multiple of the segment.
-	if segment > 0 && i%(segment/g.BlockSize) >= segment/g.BlockSize-g.HitBlocks() {
+	if per := segment / g.BlockSize; segment > 0 && (need >= per || i >= behind && (i-behind)%per >= per-need) {
 		return true
 	}
-	for _, tokens := range []int{int(s.prompt) - 1, int(s.kv.groups.junction)} {
-		end := tokens / align * align / g.BlockSize
-		if h.Retention != engine.DenseRetention && end-g.HitBlocks() <= i && i < end {
+	stops := []int{int(s.prompt) - 1}
+	if s.kv.groups.junction > 0 {
+		stops = append(stops, int(s.kv.groups.junction))
+	}
+	for _, tokens := range stops {
+		end := tokens/align*align/g.BlockSize + behind
+		if h.Retention != engine.DenseRetention && end-need <= i && i < end {
 			return true
 		}
 	}
@@ -479,5 +509,5 @@ func (v grouping) Needs(i int, tokens int32, whole bool) int {
 		return h.needs(s, s.known(), true)
 	}
 	found, _ := h.lookup(s, s.known()-1)
-	return h.needs(s, found+tokens, false)
+	return h.needs(s, admissionSlots(h.cfg, found+tokens), false)
 }

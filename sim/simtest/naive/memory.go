@@ -39,7 +39,7 @@ func (m *memory) Slots(tokens int32) int32 { return admissionSlots(m.cfg, tokens
 // need is the number of blocks that s lacks for more tokens, without and with the charge for windowed layers.
 func (m *memory) need(s *sequence, tokens int32) (blocks, pages int) {
 	if h, ok := m.kv.(*hybrid); ok {
-		pages = h.lacks(s, s.computed+s.given+tokens)
+		pages = h.lacks(s, slots(m.cfg, s.computed+s.given+tokens))
 		return pages, pages
 	}
 	return m.lacks(s, m.blocksFor(slots(m.cfg, s.computed+s.given+tokens)))
@@ -55,15 +55,15 @@ func (m *memory) lacks(s *sequence, blocks int) (more, pages int) {
 // grow gives s the blocks for more tokens, if there are enough.
 func (m *memory) grow(s *sequence, tokens int32) bool {
 	if h, ok := m.kv.(*hybrid); ok {
-		return h.grow(s, s.computed+s.given+tokens, s.computed-s.inFlight)
+		return h.grow(s, slots(m.cfg, s.computed+s.given+tokens), s.computed-s.inFlight)
 	}
 	return m.hold(s, m.blocksFor(slots(m.cfg, s.computed+s.given+tokens)))
 }
 
 // growAdmitted is grow for a request that is being admitted.
 func (m *memory) growAdmitted(s *sequence, tokens int32) bool {
-	if m.cfg.Hybrid != nil {
-		return m.grow(s, tokens)
+	if h, ok := m.kv.(*hybrid); ok {
+		return h.grow(s, admissionSlots(m.cfg, s.computed+tokens), s.computed)
 	}
 	return m.hold(s, m.blocksFor(admissionSlots(m.cfg, s.computed+tokens)))
 }

@@ -402,7 +402,7 @@ func (v view) Admit(i int, tokens int32) sched.Seq {
 		}
 	}
 	if missing := s.known() - s.computed; tokens > missing {
-		s.padding = padding(&v.cfg, s.known(), missing)
+		s.padding = min(padding(&v.cfg, s.known(), missing), s.computed+tokens)
 	}
 	if !v.growAdmitted(s, tokens) {
 		v.wrong("admits request %d with %d tokens, for which there are not enough blocks", s.rec.Request.ID, tokens)

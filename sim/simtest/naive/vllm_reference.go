@@ -123,7 +123,7 @@ func (p vllmReference) admitWaiting(n view) {
 		tokens = max(tokens, admissionSlots(&n.cfg, cached+want))
 		need := n.BlocksFor(tokens) - held // cached blocks without references come out of the free blocks
 		if h, ok := n.kv.(*hybrid); ok {
-			need = h.needs(s, cached+want, false)
+			need = h.needs(s, admissionSlots(&n.cfg, cached+want), false)
 			if p.Admission == sched.FullPrompt {
 				need = max(need, h.needs(s, s.known(), true))
 			}
