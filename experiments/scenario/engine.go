@@ -122,11 +122,12 @@ func (u engineResolver) hybrid() *engine.Hybrid {
 	return h
 }
 
-// inFlight returns the number of tokens that can be scheduled and not processed.
+// inFlight returns the number of tokens that can be scheduled and not processed, with the slots ahead of drafts. vLLM
+// leaves those out, so that a request that needs the whole pool can wait for ever.
 func (u engineResolver) inFlight() int {
 	e := &u.Scenario.Engine
 	c := engine.Config{AsyncScheduling: e.AsyncScheduling == On, MaxNumBatchedTokens: *e.MaxNumBatchedTokens}
-	return c.InFlightTokens()
+	return c.InFlightTokens() + int(u.Config.Speculative.Lookahead())
 }
 
 // room is the longest sequence that the pool holds, in tokens.

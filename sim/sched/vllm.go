@@ -35,7 +35,10 @@ type VLLM struct {
 	PadAdmissions bool
 
 	pipeline bool    // preempted requests may wait with tokens in flight, and are passed over
+	ordered  bool    // the queue has an order, which may change with every iteration
 	adapters []int32 // of the iteration that is composed
+	held     Waiting // the request that was not admitted; the zero value is none
+	passed   bool    // others were passed over before it
 	uniform  bool    // running requests were given tokens in this iteration, and none of them was in prefill
 }
 
@@ -43,7 +46,7 @@ var _ Scheduler = (*VLLM)(nil)
 
 // Validate implements [Scheduler].
 func (p *VLLM) Validate(l Limits) error {
-	p.pipeline = l.Pipeline
+	p.pipeline, p.ordered = l.Pipeline, l.Ordered
 	switch {
 	case p.DisableChunkedPrefill && l.MaxNumBatchedTokens < int(l.MaxModelLen):
 		return fmt.Errorf("max_num_batched_tokens: %d is less than max_model_len %d, which chunked prefill off does "+
@@ -72,6 +75,7 @@ func (p *VLLM) Validate(l Limits) error {
 
 // Schedule implements [Scheduler].
 func (p *VLLM) Schedule(v View) {
+	p.held, p.passed = Waiting{}, false
 	if p.extendRunning(v) {
 		v.Blocked(p.admitWaiting(v))
 	} else {
@@ -120,7 +124,7 @@ func (p *VLLM) admitWaiting(v View) (head Cause) {
 		if (p.pipeline || p.MaxLoRAs > 0) && v.Seats() > 0 && v.Budget() > 0 {
 			next, ok := v.Peek(0)
 			if ok && (next.InFlight || !p.adapterFits(next.Adapter)) {
-				head = HeldByPolicy
+				head, p.passed = HeldByPolicy, true
 				v.Skip()
 				continue
 			}
@@ -130,6 +134,7 @@ func (p *VLLM) admitWaiting(v View) (head Cause) {
 			return head
 		}
 		if why := p.admit(v, &w); why != NotBlocked {
+			p.held = w
 			return cmp.Or(head, why)
 		}
 		p.use(w.Adapter)
@@ -259,11 +264,11 @@ func (p *VLLM) capped(tokens int32) int32 {
 	return tokens
 }
 
-// Repeats implements [Scheduler]. A blocked head stays blocked while the number of free blocks falls, unless its prompt
-// is still being generated, or the eviction of cached blocks changes the number of blocks that it needs.
+// Repeats implements [Scheduler]. A request that was not admitted stays so while the number of free blocks falls, unless
+// its prompt is still being generated, or the eviction of cached blocks changes the number of blocks that it needs.
+// Behind requests that were passed over, the order of the queue may change.
 func (p *VLLM) Repeats(v View) int {
-	if w, ok := v.Waiting(0); ok && (w.Live || w.Cached+w.Loadable > 0 &&
-		(p.Admission == FirstChunk || p.DisableChunkedPrefill)) {
+	if w := &p.held; p.passed && p.ordered || w.Live || w.Cached+w.Loadable > 0 && (p.Admission == FirstChunk || p.DisableChunkedPrefill) {
 		return 1
 	}
 	return forever

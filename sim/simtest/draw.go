@@ -286,14 +286,18 @@ func (d drawer) bumpy() model.StepTimer {
 	return b
 }
 
-// states is the number of recurrent states that a sequence holds beyond vLLM's count. With asynchronous scheduling,
-// those at the ends of chunks stay, so that a sequence in a smaller pool could preempt itself for ever.
-func (d drawer) states(c *engine.Config, tokens int) (blocks int) {
-	if c.Hybrid != nil && c.AsyncScheduling {
-		for _, g := range c.Hybrid.Groups {
-			if g.Aligned() {
-				blocks += (tokens + g.BlockSize - 1) / g.BlockSize
-			}
+// beyond is the number of blocks that a sequence may need beyond vLLM's count, without which it could wait for itself
+// for ever: slots ahead for drafts and, with asynchronous scheduling, recurrent states at the ends of chunks.
+func (d drawer) beyond(c *engine.Config, tokens int) (blocks int) {
+	if c.Hybrid == nil {
+		return 0
+	}
+	for _, g := range c.Hybrid.Groups {
+		if c.Speculative.On() {
+			blocks += (int(c.Speculative.Lookahead()) + g.BlockSize - 1) / g.BlockSize
+		}
+		if g.Aligned() && c.AsyncScheduling {
+			blocks += (tokens + g.BlockSize - 1) / g.BlockSize
 		}
 	}
 	return blocks
@@ -306,7 +310,7 @@ func (d drawer) pool(c *Case) {
 		r := &c.requests[i]
 		declared := min(max(r.OutputTokens, c.config.MaxTokens), max(1, c.config.MaxModelLen-r.InputTokens))
 		tokens := naive.MostTokens(&c.config, r.InputTokens, declared) + 1
-		blocks := c.config.PagesFor(tokens) + d.states(&c.config, int(tokens))
+		blocks := c.config.PagesFor(tokens) + d.beyond(&c.config, int(tokens))
 		largest, sum = max(largest, blocks), sum+blocks
 	}
 	usable := largest
@@ -318,7 +322,7 @@ func (d drawer) pool(c *Case) {
 		usable = sum
 	case 1: // some are rejected
 		usable = d.between("usable", (largest+1)/2, largest)
-		if d.states(&c.config, 1) > 0 {
+		if d.beyond(&c.config, 1) > 0 {
 			usable = largest
 		}
 	case 2, 3, 4: // scarce
