@@ -127,7 +127,7 @@ func (v *batchView) Given(i sched.Seq) int32 {
 // Urgency implements [sched.Walk].
 func (v *batchView) Urgency(i sched.Seq) sched.Urgency {
 	s := v.r.seqs.at(int32(i))
-	u := sched.Urgency{Arrival: int64(s.rec.Request.Arrival), Request: s.rec.Request.ID}
+	u := sched.Urgency{Arrival: int64(s.rec.Request.Arrival), Returned: s.returned, Request: s.rec.Request.ID}
 	if order := v.r.cfg.Order; order != nil {
 		v.orderView = sched.Waiting{
 			Progress: v.Progress(i), Computed: v.computed(s), TrueOutput: v.r.cfg.OutputOf(&s.rec.Request),

@@ -149,8 +149,7 @@ func (c *connector) come(l *load) {
 			place++
 		}
 	}
-	req := &s.rec.Request
-	c.e.queue.pushLoaded(place, req, l.seq, c.e.keyOf(req, l.seq))
+	c.e.queue.pushLoaded(place, c.e.returning(l.seq, s))
 }
 
 // unpark removes sequence i from the loading and loaded ones.

@@ -32,6 +32,9 @@ func (it *batchBuilder) preempt(i int32, tail bool) {
 	if r.cfg.UnpredictedEnds {
 		it.dropInFlight(i, s)
 	}
+	if tail {
+		s.returned = int64(r.now)
+	}
 	r.requeue(i, s, tail)
 }
 

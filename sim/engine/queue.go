@@ -13,10 +13,12 @@ type waiting struct {
 	req workload.Request
 	seq int32
 	key int64 // key given by the order
+	// returned is when it last went to the tail of the queue; 0 is never.
+	returned int64
 }
 
 func (w *waiting) urgency() sched.Urgency {
-	return sched.Urgency{Key: w.key, Arrival: int64(w.req.Arrival), Request: w.req.ID}
+	return sched.Urgency{Key: w.key, Arrival: int64(w.req.Arrival), Returned: w.returned, Request: w.req.ID}
 }
 
 // queue holds the waiting requests: first come, first served with preempted sequences ahead; by urgency; or such that
@@ -109,18 +111,18 @@ func (q *queue) push(r *workload.Request, key int64) bool {
 		q.length++
 		return q.fair.join(waiting{req: *r, seq: none, key: key})
 	}
-	q.pushTail(r, none, key)
+	q.pushTail(waiting{req: *r, seq: none, key: key})
 	return q.byUrgency && q.head().req.ID == r.ID || q.length == 1
 }
 
-// pushTail adds a request behind all others or, by urgency, at the place of its key. seq is its sequence or none.
-func (q *queue) pushTail(r *workload.Request, seq int32, key int64) {
+// pushTail adds a request behind all others or, by urgency, at the place of its key.
+func (q *queue) pushTail(w waiting) {
 	q.length++
 	if q.byUrgency {
-		q.pushOrdered(waiting{req: *r, seq: seq, key: key})
+		q.pushOrdered(w)
 		return
 	}
-	q.fresh.push(r, seq)
+	q.fresh.push(w)
 }
 
 func (q *queue) pushOrdered(w waiting) {
@@ -132,20 +134,20 @@ func (q *queue) pushOrdered(w waiting) {
 }
 
 // pushHead returns a sequence to the head of the queue or, by urgency, to the place of its key.
-func (q *queue) pushHead(r *workload.Request, seq int32, key int64) {
+func (q *queue) pushHead(w waiting) {
 	q.length++
 	q.clean = 0
 	if q.byUrgency {
-		q.pushOrdered(waiting{req: *r, seq: seq, key: key})
+		q.pushOrdered(w)
 		return
 	}
-	q.resumed = append(q.resumed, waiting{req: *r, seq: seq})
+	q.resumed = append(q.resumed, w)
 }
 
 // pushLoaded inserts a loaded sequence at place i among the loaded ones.
-func (q *queue) pushLoaded(i int, r *workload.Request, seq int32, key int64) {
+func (q *queue) pushLoaded(i int, w waiting) {
 	q.length++
-	q.loaded = slices.Insert(q.loaded, i, waiting{req: *r, seq: seq, key: key})
+	q.loaded = slices.Insert(q.loaded, i, w)
 }
 
 // takeLoaded removes a loaded sequence.
@@ -278,13 +280,13 @@ func (f *fifo) at(i int) *waiting {
 	return &f.chunks[i/fifoChunk][i%fifoChunk]
 }
 
-func (f *fifo) push(r *workload.Request, seq int32) {
+func (f *fifo) push(w waiting) {
 	n := len(f.chunks)
 	if n == 0 || len(f.chunks[n-1]) == fifoChunk {
 		f.chunks = append(f.chunks, make([]waiting, 0, fifoChunk))
 		n++
 	}
-	f.chunks[n-1] = append(f.chunks[n-1], waiting{req: *r, seq: seq})
+	f.chunks[n-1] = append(f.chunks[n-1], w)
 	f.length++
 }
 

@@ -47,7 +47,7 @@ func TestQueueRemove(t *testing.T) {
 		for id := range int64(6) {
 			q.push(&workload.Request{ID: id}, id%2)
 		}
-		q.pushHead(&workload.Request{ID: 9}, 3, -1)
+		q.pushHead(waiting{req: workload.Request{ID: 9}, seq: 3, key: -1})
 		for _, id := range []int64{9, 0, 3} {
 			q.remove(&workload.Request{ID: id})
 		}
@@ -76,12 +76,12 @@ func TestQueuePlaces(t *testing.T) {
 		for range rapid.IntRange(1, 60).Draw(t, "operations") {
 			switch k := rapid.IntRange(0, 4).Draw(t, "operation"); {
 			case k == 0:
-				q.pushHead(&workload.Request{ID: next}, 0, 0)
+				q.pushHead(waiting{req: workload.Request{ID: next}})
 				list = slices.Insert(list, 0, next)
 				next++
 			case k <= 2:
 				for range rapid.SampledFrom([]int{1, fifoChunk - 1}).Draw(t, "many") {
-					q.pushTail(&workload.Request{ID: next}, none, 0)
+					q.pushTail(waiting{req: workload.Request{ID: next}, seq: none})
 					list = append(list, next)
 					next++
 				}

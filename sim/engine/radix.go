@@ -27,22 +27,21 @@ type radixMatch struct {
 	prefix  kv.Prefix
 }
 
-// match returns the longest prefix of the known tokens of a waiting request in the tree, without at least the last
-// token.
-func (c *prefixCache) match(w *waiting, known int32) kv.Prefix {
+// match returns the longest prefix of a waiting request in the tree, of at most limit tokens.
+func (c *prefixCache) match(w *waiting, limit int32) kv.Prefix {
 	if w.seq != none {
-		return c.matchText(w.req.ID, c.seqs.at(w.seq).text, known)
+		return c.matchText(w.req.ID, c.seqs.at(w.seq).text, limit)
 	}
 	c.look.text = w.req.Text(c.look.text[:0])
-	return c.matchText(w.req.ID, c.look.text, known)
+	return c.matchText(w.req.ID, c.look.text, limit)
 }
 
 // matchText is match for the text of a request.
-func (c *prefixCache) matchText(request int64, text []workload.Segment, known int32) kv.Prefix {
+func (c *prefixCache) matchText(request int64, text []workload.Segment, limit int32) kv.Prefix {
 	m := &c.matched
-	if m.request != request || m.limit != known-1 || m.epoch != c.radix.Epoch() {
-		m.prefix = c.radix.Match(text, known-1)
-		m.request, m.limit, m.epoch = request, known-1, c.radix.Epoch()
+	if m.request != request || m.limit != limit || m.epoch != c.radix.Epoch() {
+		m.prefix = c.radix.Match(text, limit)
+		m.request, m.limit, m.epoch = request, limit, c.radix.Epoch()
 	}
 	return m.prefix
 }
@@ -52,7 +51,7 @@ func (c *prefixCache) cached(w *waiting, d *sched.Waiting, shared bool) {
 	if d.Computed > 0 || !w.req.SharesPrompt() && w.seq == none {
 		return
 	}
-	p := c.match(w, d.Known)
+	p := c.match(w, d.Known-1)
 	d.Cached, d.Held = int32(p.Blocks)*c.cfg.BlockSize, p.Held
 	d.Live = int32(p.Blocks) < (d.Known-1)/c.cfg.BlockSize && shared && w.req.SharesPrompt()
 }
@@ -60,7 +59,7 @@ func (c *prefixCache) cached(w *waiting, d *sched.Waiting, shared bool) {
 // lockPrefix references the cached prefix of s, which is being admitted, and returns its number of tokens.
 func (c *prefixCache) lockPrefix(s *sequence) int32 {
 	known := s.rec.Request.InputTokens + s.issued
-	s.prefix = c.matchText(s.rec.Request.ID, s.text, known)
+	s.prefix = c.matchText(s.rec.Request.ID, s.text, known-1)
 	c.radix.Lock(s.prefix)
 	s.blockCount = s.prefix.Blocks
 	tokens := int32(s.prefix.Blocks) * c.cfg.BlockSize

@@ -56,13 +56,17 @@ func (q *requests) Queued(req *workload.Request) clock.Time {
 // requeue returns sequence i, which was preempted, to the queue.
 func (q *requests) requeue(i int32, s *sequence, tail bool) {
 	s.phase = preempted
-	req := &s.rec.Request
-	key := q.keyOf(req, i)
 	if tail {
-		q.queue.pushTail(req, i, key)
+		q.queue.pushTail(q.returning(i, s))
 	} else {
-		q.queue.pushHead(req, i, key)
+		q.queue.pushHead(q.returning(i, s))
 	}
+}
+
+// returning is s, sequence i, as it joins the queue again.
+func (q *requests) returning(i int32, s *sequence) waiting {
+	req := &s.rec.Request
+	return waiting{req: *req, seq: i, key: q.keyOf(req, i), returned: s.returned}
 }
 
 // leaveQueue removes s, which was preempted, from the queue.

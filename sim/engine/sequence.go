@@ -49,6 +49,8 @@ type sequence struct {
 
 	shared int64 // while it decodes: the cohort's share when it joined, plus the share of steps that it had no part in
 	client int32 // index of its client in the fair queue
+
+	returned int64 // when it last went to the tail of the queue; 0 is never
 }
 
 // computedTokens counts the tokens of a sequence whose KV is computed.

@@ -47,6 +47,7 @@ type node struct {
 	remembered       uint32 // by this generation of the memory, if it is evicted
 	matched          uint64 // when it was last matched
 	birth            uint64 // orders nodes that were matched at once
+	seat             int32  // identifies it; of the children of a node, the one that was added first has the least
 	at               fork
 	spans            []tokenRun
 }
@@ -210,11 +211,11 @@ func (t *Radix) Insert(p Prefix, text []workload.Segment, tokens, common int32) 
 }
 
 // Path appends to to the nodes of p from the root down, without the root. Their numbers identify nodes until the tree
-// changes.
+// changes. Of the children of a node, those that were added earlier have lower numbers.
 func (t *Radix) Path(p Prefix, to []int32) []int32 {
 	first := len(to)
 	for i := p.node; i != root; i = t.nodes[i].parent {
-		to = append(to, i)
+		to = append(to, t.nodes[i].seat)
 	}
 	for i, j := first, len(to)-1; i < j; i, j = i+1, j-1 {
 		to[i], to[j] = to[j], to[i]
@@ -261,6 +262,7 @@ func (t *Radix) split(i, blocks int32) int32 {
 	u.parent, u.children, u.refs, u.blocks = n.parent, 1, n.refs, blocks
 	u.common, u.remembered = min(n.common, blocks), n.remembered
 	u.matched, u.at = n.matched, n.at
+	u.seat, n.seat = n.seat, u.seat // the upper node takes the place among the children
 	rest := tokenReader{runs: n.spans}
 	u.spans = rest.take(u.spans, blocks*t.page)
 	n.spans = append(n.spans[:0], rest.rest()...)
@@ -297,7 +299,7 @@ func (t *Radix) newNode() int32 {
 	}
 	n := &t.nodes[i]
 	t.births++
-	n.birth, n.place, n.spans = t.births, -1, n.spans[:0]
+	n.birth, n.seat, n.place, n.spans = t.births, int32(t.births), -1, n.spans[:0]
 	return i
 }
 

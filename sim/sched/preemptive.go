@@ -53,7 +53,7 @@ func (p *Preemptive) Validate(l Limits) error {
 
 // Schedule implements [Scheduler].
 func (p *Preemptive) Schedule(v View) {
-	p.waits, p.held = false, Waiting{}
+	p.waits = false
 	if !p.extendRunning(v) {
 		v.Blocked(HeldByPolicy)
 		return
@@ -61,14 +61,12 @@ func (p *Preemptive) Schedule(v View) {
 	p.uniform = false // requests are admitted without dummy drafts
 	var gone []int64  // requests that were preempted in this iteration do not return in it
 	for w, ok := v.Waiting(0); ok; w, ok = v.Waiting(0) {
-		p.held = w
 		if slices.Contains(gone, w.Request) {
 			v.Blocked(HeldByPolicy)
 			return
 		}
 		why := p.admit(v, &w)
 		if why == NotBlocked {
-			p.held = Waiting{}
 			continue
 		}
 		victims := p.inTheWay(v, &w, why)

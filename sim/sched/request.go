@@ -53,11 +53,14 @@ type Waiting struct {
 	Urgency Urgency
 }
 
-// Urgency is a sort key: Key first, which is the [Order]'s, then Arrival, then Request.
+// Urgency is a sort key: Key first, which is the [Order]'s, then the later one of Arrival and Returned, then Returned,
+// then Request.
 type Urgency struct {
 	Key     int64
 	Arrival int64
-	Request int64
+	// Returned is when the request last went to the tail of the queue (View.PreemptToTail); 0 is never.
+	Returned int64
+	Request  int64
 }
 
 // Less reports whether u comes before w.
@@ -65,13 +68,20 @@ func (u Urgency) Less(w Urgency) bool {
 	if u.Key != w.Key {
 		return u.Key < w.Key
 	}
-	if u.Arrival != w.Arrival {
-		return u.Arrival < w.Arrival
+	if x, y := u.queued(), w.queued(); x != y {
+		return x < y
+	}
+	if u.Returned != w.Returned {
+		return u.Returned < w.Returned
 	}
 	return u.Request < w.Request
 }
 
 // compare returns a negative number, 0 or a positive number if u comes before w, is w, or comes after it.
 func (u Urgency) compare(w Urgency) int {
-	return cmp.Or(cmp.Compare(u.Key, w.Key), cmp.Compare(u.Arrival, w.Arrival), cmp.Compare(u.Request, w.Request))
+	return cmp.Or(cmp.Compare(u.Key, w.Key), cmp.Compare(u.queued(), w.queued()),
+		cmp.Compare(u.Returned, w.Returned), cmp.Compare(u.Request, w.Request))
 }
+
+// queued is the instant at which the request joined the queue behind its equals.
+func (u Urgency) queued() int64 { return max(u.Arrival, u.Returned) }

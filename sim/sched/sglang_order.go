@@ -90,7 +90,7 @@ func (q *queueOrder) byPrefix(v View) {
 			break
 		}
 		c := candidate{i, w.Cached}
-		if w.Cached <= sharedBeginning {
+		if c.cached <= sharedBeginning {
 			if key, ok := v.Beginning(i, sharedBeginning); !ok {
 				// too short to share as much
 			} else if slices.Contains(beginnings, key) {
@@ -123,7 +123,8 @@ func (q *queueOrder) byOutput(v View) {
 
 // branch is a node of the radix tree with the waiting requests whose cached prefix ends there.
 type branch struct {
-	weight   int // requests here and below
+	node     int32 // its number
+	weight   int   // requests here and below
 	children []int
 	requests []int
 }
@@ -132,10 +133,14 @@ func (q *queueOrder) byWeight(v View) {
 	tree := []branch{{}}
 	at := map[int32]int{} // by number of the node
 	var path []int32
-	for i := 0; ; i++ {
-		if _, ok := v.Waiting(i); !ok {
+	n := 0
+	for ; ; n++ { // a first time for all of them: a match may split nodes on the path of another one
+		if _, ok := v.Peek(n); !ok {
 			break
 		}
+		path = v.Path(n, path[:0])
+	}
+	for i := range n {
 		b := 0
 		tree[b].weight++
 		path = v.Path(i, path[:0])
@@ -144,7 +149,7 @@ func (q *queueOrder) byWeight(v View) {
 			if !ok {
 				child = len(tree)
 				at[node] = child
-				tree = append(tree, branch{})
+				tree = append(tree, branch{node: node})
 				tree[b].children = append(tree[b].children, child)
 			}
 			b = child
@@ -155,9 +160,12 @@ func (q *queueOrder) byWeight(v View) {
 	q.walk(tree, 0)
 }
 
-// walk lists the requests of the branches below b, then those of b itself.
+// walk lists the requests of the branches below b, then those of b itself. Of branches with as many requests, the one
+// that was added to the tree first comes first.
 func (q *queueOrder) walk(tree []branch, b int) {
-	slices.SortStableFunc(tree[b].children, func(x, y int) int { return cmp.Compare(tree[y].weight, tree[x].weight) })
+	slices.SortFunc(tree[b].children, func(x, y int) int {
+		return cmp.Or(cmp.Compare(tree[y].weight, tree[x].weight), cmp.Compare(tree[x].node, tree[y].node))
+	})
 	for _, child := range tree[b].children {
 		q.walk(tree, child)
 	}

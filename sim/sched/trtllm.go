@@ -105,7 +105,10 @@ func (p *TRTLLM) Schedule(v View) {
 // that could not be started still cannot, unless the cache holds more of it. But one that lacks tokens of
 // the budget may lack blocks later.
 func (p *TRTLLM) Repeats(v View) int {
-	if w, ok := v.Waiting(0); ok && (w.Live || p.Capacity == MaxUtilization && p.why == LacksBudget) {
+	if p.Capacity == MaxUtilization && p.why == LacksBudget {
+		return 1
+	}
+	if w, ok := v.Waiting(0); ok && w.Live {
 		return 1
 	}
 	return forever

@@ -37,8 +37,7 @@ type VLLM struct {
 	pipeline bool    // preempted requests may wait with tokens in flight, and are passed over
 	ordered  bool    // the queue has an order, which may change with every iteration
 	adapters []int32 // of the iteration that is composed
-	held     Waiting // the request that was not admitted; the zero value is none
-	passed   bool    // others were passed over before it
+	passed   bool    // requests were passed over in this iteration
 	uniform  bool    // running requests were given tokens in this iteration, and none of them was in prefill
 }
 
@@ -75,7 +74,7 @@ func (p *VLLM) Validate(l Limits) error {
 
 // Schedule implements [Scheduler].
 func (p *VLLM) Schedule(v View) {
-	p.held, p.passed = Waiting{}, false
+	p.passed = false
 	if p.extendRunning(v) {
 		v.Blocked(p.admitWaiting(v))
 	} else {
@@ -134,7 +133,6 @@ func (p *VLLM) admitWaiting(v View) (head Cause) {
 			return head
 		}
 		if why := p.admit(v, &w); why != NotBlocked {
-			p.held = w
 			return cmp.Or(head, why)
 		}
 		p.use(w.Adapter)
@@ -268,7 +266,8 @@ func (p *VLLM) capped(tokens int32) int32 {
 // its prompt is still being generated, or the eviction of cached blocks changes the number of blocks that it needs.
 // Behind requests that were passed over, the order of the queue may change.
 func (p *VLLM) Repeats(v View) int {
-	if w := &p.held; p.passed && p.ordered || w.Live || w.Cached+w.Loadable > 0 && (p.Admission == FirstChunk || p.DisableChunkedPrefill) {
+	if w, ok := v.Waiting(0); p.passed && p.ordered || ok && (w.Live || w.Cached+w.Loadable > 0 &&
+		(p.Admission == FirstChunk || p.DisableChunkedPrefill)) {
 		return 1
 	}
 	return forever

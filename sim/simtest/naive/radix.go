@@ -28,7 +28,7 @@ func (r *radix) lost(s *sequence, most int32) (from, to int32) {
 
 func (r *radix) path(s *sequence, most int32) (list []int32) {
 	for n := r.tree.Match(s.kv.tokens[:most]); n != r.tree.Root(); n = n.Parent() {
-		list = append([]int32{int32(n.birth)}, list...)
+		list = append([]int32{int32(n.seat)}, list...)
 	}
 	return list
 }

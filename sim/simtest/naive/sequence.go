@@ -39,7 +39,8 @@ type sequence struct {
 	// unpredicted means that the engine does not foresee the end at the declared length.
 	unpredicted bool
 	// highest is the largest number of computed tokens that it ever had, including cached ones.
-	highest int32
+	highest  int32
+	returned int64 // when it last went to the tail of the queue; 0 is never
 
 	admission
 	kv     kvState
@@ -113,7 +114,8 @@ func (s *sequence) decodes() bool { return s.produces && !s.fullyScheduled() && 
 func (s *sequence) inPrefill() bool { return !s.produces && s.missing() > 0 }
 
 func (s *sequence) urgency() sched.Urgency {
-	return sched.Urgency{Key: s.key, Arrival: int64(s.rec.Request.Arrival), Request: s.rec.Request.ID}
+	return sched.Urgency{Key: s.key, Arrival: int64(s.rec.Request.Arrival), Returned: s.returned,
+		Request: s.rec.Request.ID}
 }
 
 func (s *sequence) progress() sched.Progress {
@@ -126,5 +128,6 @@ func (s *sequence) progress() sched.Progress {
 
 // compareUrgency is negative if p is before q in an ordered queue.
 func compareUrgency(p, q sched.Urgency) int {
-	return cmp.Or(cmp.Compare(p.Key, q.Key), cmp.Compare(p.Arrival, q.Arrival), cmp.Compare(p.Request, q.Request))
+	return cmp.Or(cmp.Compare(p.Key, q.Key), cmp.Compare(max(p.Arrival, p.Returned), max(q.Arrival, q.Returned)),
+		cmp.Compare(p.Returned, q.Returned), cmp.Compare(p.Request, q.Request))
 }

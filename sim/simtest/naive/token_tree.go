@@ -29,6 +29,7 @@ type TokenNode struct {
 	tokens         []Token
 	locks          int // sequences whose path goes through it
 	matched, birth int
+	seat           int // identifies it: among the children of a node, the least was added first
 }
 
 // Token is the identity of a token that follows known ones.
@@ -90,8 +91,8 @@ func (t *TokenTree) descend(tokens []Token) (*TokenNode, []Token) {
 		if common < len(c.tokens) {
 			t.births++
 			up := &TokenNode{parent: n, children: []*TokenNode{c}, tokens: c.tokens[:common], locks: c.locks,
-				matched: t.clock, birth: t.births}
-			n.children[i] = up
+				matched: t.clock, birth: t.births, seat: c.seat}
+			n.children[i], c.seat = up, t.births // the upper node takes the place among the children
 			c.parent, c.tokens = up, c.tokens[common:]
 			return up, tokens
 		}
@@ -132,7 +133,7 @@ func (t *TokenTree) Insert(n *TokenNode, tokens []Token) *TokenNode {
 	t.Available += (after - before) / t.Page
 	if len(rest) > 0 {
 		t.births++
-		leaf := &TokenNode{parent: end, tokens: rest, matched: t.clock, birth: t.births}
+		leaf := &TokenNode{parent: end, tokens: rest, matched: t.clock, birth: t.births, seat: t.births}
 		end.children = append(end.children, leaf)
 		end = leaf
 	}

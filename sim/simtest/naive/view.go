@@ -269,6 +269,9 @@ func (v view) takeOut(s *sequence, head bool) {
 		v.finishing = append(v.finishing, s)
 		return
 	}
+	if !head {
+		s.returned = int64(v.at)
+	}
 	v.enqueue(s, head)
 }
 
@@ -353,7 +356,7 @@ func (v view) Path(i int, to []int32) []int32 {
 	if s == nil {
 		return to
 	}
-	return append(to, v.kv.path(s, s.known()-1)...)
+	return append(to, v.kv.path(s, s.known())...)
 }
 
 func (v view) Admit(i int, tokens int32) sched.Seq {

@@ -140,6 +140,14 @@ func (p vllmReference) admitWaiting(n view) {
 	blocked(sched.NotBlocked)
 }
 
+// Repeats implements [sched.Scheduler].
+func (p vllmReference) Repeats(v sched.View) int {
+	if p.MaxLoRAs > 0 {
+		return 1 // behind those that are passed over, the order may change
+	}
+	return p.VLLM.Repeats(v)
+}
+
 // capped applies the threshold for long prefills.
 func (p vllmReference) capped(tokens int32) int32 {
 	if limit := p.LongPrefillTokenThreshold; limit > 0 {
