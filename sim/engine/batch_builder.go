@@ -114,6 +114,8 @@ type composition struct {
 	stepped bool // the step of the cohort is counted
 	slow    bool // and its members are given their tokens one by one
 
+	stepBlocks int // blocks that the step takes
+
 	budget  int32 // tokens that it can still take
 	decodes int   // sequences that decode
 	resumed int   // sequences that decode again after a swap; they are in current.firsts
@@ -128,7 +130,7 @@ func (c *composition) begin(number int64) {
 	c.current.clear()
 	c.current.number = number
 	c.serials = r.running.serials
-	c.asked, c.stepped, c.slow = false, false, false
+	c.asked, c.stepped, c.slow, c.stepBlocks = false, false, false, 0
 	c.budget = int32(min(r.cfg.MaxNumBatchedTokens, math.MaxInt32))
 	c.decodes, c.resumed, c.context = 0, 0, 0
 	c.gaps, c.late, c.last = 0, c.late[:0], number-1

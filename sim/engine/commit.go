@@ -60,8 +60,11 @@ func (e *Engine) commit() {
 // advance makes the steps of the cohort for all iterations of p but the first, which the composition has made.
 func (e *Engine) advance(p *clock.Progression) {
 	c, more := &e.cohort, p.N-1
-	blocks := c.takes.over(c.steps, more)
-	e.space.takeForCohort(blocks)
+	if e.space.radix != nil {
+		e.space.takeSteps(c.steps, more)
+	} else {
+		e.space.takeForCohort(c.takes.over(c.steps, more))
+	}
 	if c.booked.members > 0 {
 		e.space.booked -= c.booked.over(c.steps, more)
 	}

@@ -46,9 +46,16 @@ func (d *cohortDecoder) visitsAll() bool {
 func (d *cohortDecoder) step() bool {
 	r, c := d.r, &d.r.cohort
 	need := c.takes.at(c.steps)
-	if c.size > int(d.budget) || need+r.space.windowNeed(false) > r.space.free() || need > 0 && r.space.contiguous != nil {
+	if c.size > int(d.budget) || need > 0 && r.space.contiguous != nil {
 		return false
 	}
+	if need+r.space.windowNeed(false) > r.space.free() {
+		if r.space.radix != nil {
+			r.space.radix.Evict(r.space.Usable()) // in vain
+		}
+		return false
+	}
+	d.stepBlocks = need
 	if c.booked.members > 0 {
 		r.space.booked -= c.booked.at(c.steps)
 	}

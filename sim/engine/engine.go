@@ -187,6 +187,9 @@ func (e *Engine) decide() bool {
 	if e.fault != nil {
 		return false
 	}
+	if e.space.radix != nil {
+		e.space.evictFor(it.need())
+	}
 	it.finish()
 	return it.decodes+it.behind > 0 || len(it.chunks) > 0
 }

@@ -125,3 +125,91 @@ const inserted = -1
 func (f *iteration) sortChunks() {
 	slices.SortStableFunc(f.computed, func(a, b computedChunk) int { return int(a.serial - b.serial) })
 }
+
+// Eviction from a radix cache. SGLang allocates for a batch as a whole, after all its requests were matched: if fewer
+// tokens are available than the batch needs, it evicts as many as the batch needs, not as many as are missing
+// (evict_from_tree_cache in mem_cache/common.py, July 2026). Decoding with pages of several tokens asks twice: for the
+// pages that sequences begin, and for one page of each sequence.
+
+// batchNeed is what an iteration allocates.
+type batchNeed struct {
+	prompts      int // sequences in prefill
+	tokens       int // prompt tokens
+	promptBlocks int // blocks for them
+	decodes      int // sequences that decode
+	decodeBlocks int // blocks that they begin
+}
+
+// evictFor evicts what an iteration needs whose blocks were taken.
+func (c *prefixCache) evictFor(n batchNeed) {
+	t, page := c.radix, int(c.cfg.BlockSize)
+	available := t.Available() + n.promptBlocks + n.decodeBlocks
+	if n.prompts > 0 {
+		need := n.tokens
+		if page > 1 {
+			need += n.prompts * page
+		}
+		if available*page < need {
+			available += t.Evict((need + page - 1) / page)
+		}
+	}
+	available -= n.promptBlocks
+	if n.prompts == 0 && page > 1 && available < n.decodeBlocks {
+		available += t.Evict(n.decodeBlocks)
+	}
+	if available < n.decodes {
+		t.Evict(n.decodes)
+	}
+	t.Cover()
+}
+
+// takeSteps takes blocks for the members in n steps of the cohort from a radix cache.
+func (k *space) takeSteps(step int64, n int) {
+	c := k.members
+	if blocks := c.takes.over(step, n); k.radix.Available()-blocks >= c.size {
+		k.radix.Take(blocks)
+		return
+	}
+	for j := range n {
+		blocks := c.takes.at(step + int64(j))
+		k.radix.Owe(blocks)
+		k.evictFor(batchNeed{decodes: c.size, decodeBlocks: blocks})
+	}
+}
+
+// need returns what the composed iteration allocates, as far as it is composed.
+func (it *batchBuilder) need() batchNeed {
+	r := it.r
+	n := batchNeed{prompts: len(it.chunks), decodes: it.decodes, decodeBlocks: it.stepBlocks}
+	for i := range it.chunks {
+		chunk := &it.chunks[i]
+		n.tokens += int(chunk.New)
+		n.promptBlocks += r.cfg.blocksFor(chunk.Cached+chunk.New) - r.cfg.blocksFor(chunk.Cached)
+	}
+	if !it.slow && it.preempted == 0 || it.decodes == 0 {
+		return n
+	}
+	n.decodeBlocks = 0
+	for i := r.running.first; i != none; i = r.seqs.at(i).next {
+		s := r.seqs.at(i)
+		if s.phase == decoding && it.hasToken(s) {
+			length, page := r.cohort.computed(s), r.cfg.BlockSize
+			if (length-1)%page == 0 && length > int32(s.reserved)*page {
+				n.decodeBlocks++
+			}
+		}
+	}
+	return n
+}
+
+// MakeRoom implements [sched.Reservation].
+func (a *kvAllocator) MakeRoom(tokens int) {
+	r := a.r
+	if r.space.radix == nil {
+		return
+	}
+	n, page := r.it.need(), int(r.cfg.BlockSize)
+	if (r.space.radix.Available()+n.promptBlocks+n.decodeBlocks)*page < tokens {
+		r.space.radix.Evict((tokens + page - 1) / page)
+	}
+}

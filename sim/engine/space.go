@@ -93,7 +93,7 @@ func (k *space) Shared() int64 {
 // takeCount takes n blocks that are only counted.
 func (k *space) takeCount(n int) {
 	if k.radix != nil {
-		k.radix.Take(n)
+		k.radix.Owe(n) // what is evicted is known when the iteration is composed
 	} else {
 		k.pool.TakeCount(n)
 	}

@@ -13,7 +13,7 @@ import "clifftop/workload"
 // path to the last node of its prefix. Nodes without locks can be evicted: leaves first, the least recently matched
 // first, and always a whole leaf. A match or an insertion refreshes all nodes on its path, and splits the last one.
 //
-// A sequence calls [Radix.Match] and [Radix.Lock] at admission, Take as tokens are scheduled, [Radix.Insert] when a
+// A sequence calls [Radix.Match] and [Radix.Lock] at admission, Owe as tokens are scheduled, [Radix.Insert] when a
 // prefill chunk has been computed and again at the end, for what later turns may repeat; at the end or at a preemption
 // Put for its private blocks, and [Radix.Unlock].
 //
@@ -109,10 +109,28 @@ func (t *Radix) Epoch() uint64 { return t.clock }
 
 // Take takes n private blocks, which must be free, and evicts leaves as needed.
 func (t *Radix) Take(n int) {
-	for t.available < n && len(t.leaves) > 0 {
+	t.Owe(n)
+	t.Cover()
+}
+
+// Owe takes n private blocks, which must be free. The number of available blocks may become negative until
+// [Radix.Evict] or [Radix.Cover] evict leaves.
+func (t *Radix) Owe(n int) { t.available -= n }
+
+// Cover evicts leaves until the number of available blocks is not negative.
+func (t *Radix) Cover() {
+	for t.available < 0 && len(t.leaves) > 0 {
 		t.evict()
 	}
-	t.available -= n
+}
+
+// Evict evicts leaves until it has freed n blocks or more, or there is none left, and returns how many it has freed.
+func (t *Radix) Evict(n int) (freed int) {
+	before := t.available
+	for t.available-before < n && len(t.leaves) > 0 {
+		t.evict()
+	}
+	return t.available - before
 }
 
 // Put returns n private blocks.

@@ -163,6 +163,7 @@ func (f *fake) PreemptToTail(s Seq) {
 }
 
 func (f *fake) Slots(tokens int32) int32 { return tokens }
+func (f *fake) MakeRoom(int)             {}
 
 func (f *fake) Waiting(i int) (Waiting, bool) {
 	if i >= len(f.waiting) {

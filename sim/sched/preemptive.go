@@ -53,7 +53,7 @@ func (p *Preemptive) Validate(l Limits) error {
 
 // Schedule implements [Scheduler].
 func (p *Preemptive) Schedule(v View) {
-	p.waits = false
+	p.waits, p.hit = false, false
 	if !p.extendRunning(v) {
 		v.Blocked(HeldByPolicy)
 		return
@@ -66,6 +66,7 @@ func (p *Preemptive) Schedule(v View) {
 			return
 		}
 		why := p.admit(v, &w)
+		p.hit = why != NotBlocked && w.Cached > 0
 		if why == NotBlocked {
 			continue
 		}

@@ -42,9 +42,16 @@ type SGLang struct {
 	running   sglangBatch
 	order     queueOrder
 	attempt   pass
+	// matched is the number of tokens to compute of waiting requests when they were last matched, by request. Preemption
+	// by priority goes by it.
+	matched map[int64]int32
 }
 
 var _ EndObserver = (*SGLang)(nil)
+
+// retractionTokens is the number of tokens for each sequence that goes on that SGLang makes available when it retracts
+// one (SGLANG_RETRACT_DECODE_STEPS).
+const retractionTokens = 20
 
 // clipMaxNewTokens is the most output tokens that the estimate expects of a request.
 const clipMaxNewTokens = 4096
@@ -113,9 +120,11 @@ func (p *SGLang) scheduleMixed(v View) {
 }
 
 // turnWithoutBatch is a turn of SGLang's loop without a batch, which takes no time: all sequences have ended, and the
-// running batch has been filtered. The next turn tries the waiting requests.
+// running batch has been filtered. The next turn tries the waiting requests. If there are none, the ratio is reset.
 func (p *SGLang) turnWithoutBatch(v View) {
-	p.ratio.reset(v.DecodeSteps())
+	if v.WaitingLen() == 0 {
+		p.ratio.reset(v.DecodeSteps())
+	}
 	p.running.full = NotBlocked
 	p.prefill(v)
 }
@@ -132,6 +141,7 @@ func (p *SGLang) decode(v View) bool {
 	for !fits && len(left) > 1 {
 		v.PreemptToTail(left[len(left)-1])
 		left = left[:len(left)-1]
+		v.MakeRoom(retractionTokens * len(left))
 		fits = v.DecodeFirst()
 	}
 	if unfinished := v.NextPrefill(None); !fits && unfinished != None {
@@ -176,6 +186,7 @@ func (p *SGLang) prefill(v View) bool {
 	}
 	if unfinished == None {
 		if _, waits := v.Peek(0); !waits {
+			clear(p.matched)
 			return false
 		}
 		if b.full == NotBlocked && v.Seats() <= b.ended && !p.PreemptByPriority {
@@ -213,11 +224,16 @@ func (p *SGLang) Repeats(v View) int {
 	case p.running.full != NotBlocked && !p.PreemptByPriority:
 		return forever
 	}
-	w, waits := v.Waiting(0)
+	next, waits := v.Peek(0)
 	switch {
 	case !waits:
 		return forever
-	case p.PreemptByPriority && !p.lookAhead && !w.Live:
+	case !p.PreemptByPriority || p.lookAhead || len(p.newPass(v).lesser(next.Priority)) > 0:
+		return 1
+	case v.Seats() == 0: // and the request is not matched
+		return forever
+	}
+	if w, _ := v.Waiting(0); !w.Live {
 		return p.blockedFor(v, w)
 	}
 	return 1

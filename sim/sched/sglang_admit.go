@@ -115,11 +115,13 @@ func (a *pass) admit() Cause {
 		if len(a.batch) >= a.seats && *full == NotBlocked {
 			*full = LacksSeats
 		}
-		if *full != NotBlocked && !(a.PreemptByPriority && a.preemptFor(i)) {
+		if *full != NotBlocked && !(a.PreemptByPriority && a.preemptFor(next)) {
 			return *full
 		}
 		w, _ := a.v.Waiting(i)
-		if why := a.add(i, w); why != NotBlocked {
+		why := a.add(i, w)
+		a.note(w, why)
+		if why != NotBlocked {
 			return a.refuse(why)
 		}
 		admitted = true

@@ -2,14 +2,28 @@ package sched
 
 import "slices"
 
-// preemptFor retracts running sequences of lower priority than the waiting request at place, the least urgent first, if
-// what is reserved for their outputs makes enough room for it. It reports whether it did.
-func (a *pass) preemptFor(place int) bool {
+// note notes how many tokens of w, which was tried, are to be computed.
+func (a *pass) note(w Waiting, why Cause) {
+	switch {
+	case !a.PreemptByPriority:
+	case why == NotBlocked:
+		delete(a.matched, w.Request)
+	default:
+		if a.matched == nil {
+			a.SGLang.matched = make(map[int64]int32)
+		}
+		a.matched[w.Request] = w.Known - w.Cached
+	}
+}
+
+// preemptFor retracts running sequences of lower priority than waiting request w, the least urgent first, if what is
+// reserved for their outputs makes enough room for it. It reports whether it did. As in SGLang, w is not matched: its
+// prompt counts as when it was last tried, or not at all.
+func (a *pass) preemptFor(w Progress) bool {
 	v := a.v
-	w, _ := v.Waiting(place)
 	ratio := a.ratio.at(v.DecodeSteps())
-	short := float64(w.Known-w.Cached+min(w.MaxTokens, clipMaxNewTokens)) - a.room()
-	victims := a.lesser(w)
+	short := float64(a.matched[w.Request]+min(w.MaxTokens, clipMaxNewTokens)) - a.room()
+	victims := a.lesser(w.Priority)
 	for i, s := range victims {
 		short -= float64(ratio * float64(expected(v.Progress(s))))
 		if short <= 0 {
@@ -26,18 +40,20 @@ func (a *pass) preemptFor(place int) bool {
 		a.evicted = append(a.evicted, p.Request)
 		a.seats++
 		v.PreemptToTail(s)
+		delete(a.matched, p.Request)
+		v.MakeRoom(retractionTokens * (v.Decoding() + a.running.ended))
 	}
 	return true
 }
 
-// lesser lists the sequences, except those of the batch, whose priority is worse than that of w by more than the
+// lesser lists the sequences, except those of the batch, whose priority is worse by more than the
 // threshold, the least urgent first.
-func (a *pass) lesser(w Waiting) []Seq {
+func (a *pass) lesser(than int16) []Seq {
 	var list []candidate
 	for s := a.v.First(); s != None; s = a.v.Next(s) {
 		p := a.v.Progress(s)
 		if s != a.unfinished && expected(p) > 0 && !slices.Contains(a.batch, s) &&
-			int32(p.Priority)-int32(w.Priority) > a.PreemptionThreshold {
+			int32(p.Priority)-int32(than) > a.PreemptionThreshold {
 			u := a.v.Urgency(s)
 			u.Key = int64(p.Priority)
 			list = append(list, candidate{s, u})
@@ -55,13 +71,6 @@ func (a *pass) lesser(w Waiting) []Seq {
 // blocked: while no sequence can be retracted for it, and the room that the falling ratio may leave is less than it
 // needs.
 func (p *SGLang) blockedFor(v View, w Waiting) int {
-	a := p.newPass(v)
-	if len(a.lesser(w)) > 0 {
-		return 1
-	}
-	if v.Seats() == 0 {
-		return forever
-	}
 	need := float64(w.Known - w.Cached + expected(w.Progress) + p.page)
 	free := float64(v.FreeBlocks()) * float64(p.page)
 	remaining, decodes := v.Remaining(clipMaxNewTokens), int64(v.Decoding())

@@ -142,8 +142,9 @@ func TestSGLangPrefillFirst(t *testing.T) {
 	}
 }
 
-// TestSGLangPriorityPreemption: a request of priority 0 needs a seat and 60 tokens. Only sequences whose priority is
-// worse by more than 10 are preempted, and the reservations that they release, 63 tokens each, must suffice.
+// TestSGLangPriorityPreemption: a request of priority 0 needs a seat and 60 tokens: its prompt of 50, which was tried
+// before, and 10 for its output. Only sequences whose priority is worse by more than 10 are preempted, and the
+// reservations that they release, 63 tokens each, must suffice. A prompt that was never tried counts as nothing.
 func TestSGLangPriorityPreemption(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -155,6 +156,7 @@ func TestSGLangPriorityPreemption(t *testing.T) {
 		{"one suffices: the last of the worst", 250, []int16{12, 30, 30, 5}, "[-C W50]"},
 		{"two are needed", 160, []int16{12, 30, 11}, "[-B -A W50]"},
 		{"they do not suffice", 20, []int16{12, 30}, "[decode 2]"},
+		{"never tried", 160, []int16{12, 30, 11}, "[-B W50]"},
 	} {
 		v := &fake{page: 1, budget: 8192, free: c.free}
 		for i, priority := range c.priorities {
@@ -163,6 +165,9 @@ func TestSGLangPriorityPreemption(t *testing.T) {
 		}
 		v.wait("W", 50, 10)
 		p := newSGLang(t, SGLang{ChunkedPrefillSize: 8192, PreemptByPriority: true, PreemptionThreshold: 10})
+		if c.name != "never tried" {
+			p.matched = map[int64]int32{v.waiting[0].Request: 50}
+		}
 		p.Schedule(v)
 		if got := v.done(); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)

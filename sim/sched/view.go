@@ -210,4 +210,6 @@ type Reservation interface {
 	Book(s Seq, tokens int32)
 	// Booked is the number of blocks that running sequences have booked and not taken.
 	Booked() int
+	// MakeRoom evicts tokens from a radix cache, as many as it is given, if fewer are available without an eviction.
+	MakeRoom(tokens int)
 }

@@ -38,6 +38,7 @@ type VLLM struct {
 	ordered  bool    // the queue has an order, which may change with every iteration
 	adapters []int32 // of the iteration that is composed
 	passed   bool    // requests were passed over in this iteration
+	hit      bool    // the request that was not admitted had a prefix hit, which the iteration may evict
 	uniform  bool    // running requests were given tokens in this iteration, and none of them was in prefill
 }
 
@@ -74,7 +75,7 @@ func (p *VLLM) Validate(l Limits) error {
 
 // Schedule implements [Scheduler].
 func (p *VLLM) Schedule(v View) {
-	p.passed = false
+	p.passed, p.hit = false, false
 	if p.extendRunning(v) {
 		v.Blocked(p.admitWaiting(v))
 	} else {
@@ -133,6 +134,7 @@ func (p *VLLM) admitWaiting(v View) (head Cause) {
 			return head
 		}
 		if why := p.admit(v, &w); why != NotBlocked {
+			p.hit = w.Cached > 0
 			return cmp.Or(head, why)
 		}
 		p.use(w.Adapter)
@@ -266,8 +268,8 @@ func (p *VLLM) capped(tokens int32) int32 {
 // its prompt is still being generated, or the eviction of cached blocks changes the number of blocks that it needs.
 // Behind requests that were passed over, the order of the queue may change.
 func (p *VLLM) Repeats(v View) int {
-	if w, ok := v.Waiting(0); p.passed && p.ordered || ok && (w.Live || w.Cached+w.Loadable > 0 &&
-		(p.Admission == FirstChunk || p.DisableChunkedPrefill)) {
+	byHit := p.Admission == FirstChunk || p.DisableChunkedPrefill
+	if w, ok := v.Waiting(0); p.passed && p.ordered || ok && (w.Live || (p.hit || w.Cached+w.Loadable > 0) && byHit) {
 		return 1
 	}
 	return forever

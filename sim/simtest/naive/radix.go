@@ -51,8 +51,70 @@ func (r *radix) holds(s *sequence) int {
 func (r *radix) grows(s *sequence, n int) bool { return true }
 
 func (r *radix) take(s *sequence, n int) {
-	r.tree.Take(n)
+	r.tree.Available -= n // evictions follow when the iteration is composed
 	s.kv.private += n
+}
+
+// batchNeed is what the sequences in prefill, and those that decode, are given in an iteration.
+type batchNeed struct {
+	prompts, tokens, promptBlocks int
+	decodes, decodeBlocks         int
+}
+
+// needOf is what the running sequences are given.
+func (r *radix) needOf(running []*sequence) (n batchNeed) {
+	page := int32(r.tree.Page)
+	for _, s := range running {
+		after := s.computed + s.given
+		switch {
+		case s.given == 0:
+		case s.decodes():
+			n.decodes++
+			if (after-1)%page == 0 && after > int32(s.reserved)*page {
+				n.decodeBlocks++
+			}
+		default:
+			n.prompts++
+			n.tokens += int(s.given)
+			n.promptBlocks += int((after+page-1)/page - (s.computed+page-1)/page)
+		}
+	}
+	return n
+}
+
+// evictFor evicts as SGLang does before a batch is computed: as much as the prompts need, if there is less, and a page
+// for each. Then as much as the decoding sequences need.
+func (r *radix) evictFor(n batchNeed) {
+	t := r.tree
+	t.Available += n.promptBlocks + n.decodeBlocks
+	need := n.tokens
+	if t.Page > 1 {
+		need += n.prompts * t.Page
+	}
+	if t.Available*t.Page < need {
+		t.Evict((need + t.Page - 1) / t.Page)
+	}
+	t.Available -= n.promptBlocks
+	if n.prompts == 0 && t.Page > 1 && t.Available < n.decodeBlocks {
+		t.Evict(n.decodeBlocks)
+	}
+	if t.Available < n.decodes {
+		t.Evict(n.decodes)
+	}
+	t.Available -= n.decodeBlocks
+	t.Cover()
+}
+
+// MakeRoom evicts so many tokens, if fewer are available beside what the running sequences are given.
+func (n *Engine) MakeRoom(tokens int) {
+	r, ok := n.kv.(*radix)
+	if !ok {
+		return
+	}
+	need := r.needOf(n.running)
+	if (r.tree.Available+need.promptBlocks+need.decodeBlocks)*r.tree.Page < tokens {
+		r.tree.Evict((tokens + r.tree.Page - 1) / r.tree.Page)
+	}
 }
 
 func (r *radix) known(s *sequence, tokens int32) {}

@@ -144,13 +144,33 @@ func (t *TokenTree) Insert(n *TokenNode, tokens []Token) *TokenNode {
 
 // Take takes blocks that the tree then owns no longer, evicting leaves as long as they are short.
 func (t *TokenTree) Take(blocks int) {
-	for t.Available < blocks {
-		leaf := t.root.oldest()
-		t.evicted = append(t.evicted, eviction{leaf.path(), len(leaf.parent.path())})
-		leaf.parent.children = slices.DeleteFunc(leaf.parent.children, func(n *TokenNode) bool { return n == leaf })
-		t.Available += len(leaf.tokens) / t.Page
-	}
 	t.Available -= blocks
+	t.Cover()
+}
+
+// Cover evicts leaves until no blocks are owed.
+func (t *TokenTree) Cover() {
+	for t.Available < 0 {
+		t.evictOne()
+	}
+}
+
+// Evict evicts leaves until that has freed so many blocks, or there is none left.
+func (t *TokenTree) Evict(blocks int) {
+	for until := t.Available + blocks; t.Available < until && t.evictOne(); {
+	}
+}
+
+// evictOne evicts a leaf, if there is one.
+func (t *TokenTree) evictOne() bool {
+	leaf := t.root.oldest()
+	if leaf == nil {
+		return false
+	}
+	t.evicted = append(t.evicted, eviction{leaf.path(), len(leaf.parent.path())})
+	leaf.parent.children = slices.DeleteFunc(leaf.parent.children, func(n *TokenNode) bool { return n == leaf })
+	t.Available += len(leaf.tokens) / t.Page
+	return true
 }
 
 // path is all tokens from the root to the end of n.

@@ -37,6 +37,9 @@ func (n *Engine) compose(at clock.Time) *iteration {
 	decoding := slices.DeleteFunc(slices.Clone(n.running), func(s *sequence) bool { return !s.decodes() })
 	room := v.cfg.Hybrid == nil && v.room(decoding)
 	n.cfg.Scheduler.Schedule(v)
+	if r, ok := n.kv.(*radix); ok {
+		r.evictFor(r.needOf(n.running))
+	}
 	if n.fault == nil && n.gpu.pipeline == nil {
 		v.keep(room)
 	}
@@ -193,6 +196,9 @@ func (v view) together(list []*sequence) bool {
 		return true
 	}
 	if !v.room(list) {
+		if r, ok := v.kv.(*radix); ok && len(list) <= int(v.budget) {
+			r.tree.Evict(v.cfg.UsableBlocks()) // in vain
+		}
 		return false
 	}
 	for _, s := range list {

@@ -142,8 +142,8 @@ func (p vllmReference) admitWaiting(n view) {
 
 // Repeats implements [sched.Scheduler].
 func (p vllmReference) Repeats(v sched.View) int {
-	if p.MaxLoRAs > 0 {
-		return 1 // behind those that are passed over, the order may change
+	if p.MaxLoRAs > 0 || v.(view).cfg.Radix {
+		return 1 // the policy knows whom it passed over, and what it found before an eviction
 	}
 	return p.VLLM.Repeats(v)
 }
