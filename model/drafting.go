@@ -53,6 +53,27 @@ func completed(b *Batch, chunks int) int64 {
 	return sum / int64(len(b.Chunks)) * int64(chunks)
 }
 
+// DrafterMemory is the memory of a drafter on one GPU, in bytes. Each block of the KV pool holds its KV too.
+type DrafterMemory struct {
+	Weights    float64
+	KVPerToken int64
+}
+
+// AsDrafter returns the memory that the deployment takes as a draft model.
+func (d *Deployment) AsDrafter() DrafterMemory {
+	return DrafterMemory{d.WeightBytesPerRank(), d.KVGroups().PoolBytesPerToken()}
+}
+
+// LayerAsDrafter returns the memory of one more layer: an EAGLE head or a multi-token prediction module in the model's
+// format, which shares the embedding and the output layer with the model.
+func (d *Deployment) LayerAsDrafter() DrafterMemory {
+	all := *d
+	all.PipelineParallel = 1
+	fewer := all
+	fewer.LLM.Layers--
+	return DrafterMemory{all.WeightBytesPerRank() - fewer.WeightBytesPerRank(), d.OneLayer().KVGroups().PoolBytesPerToken()}
+}
+
 // OneLayer returns the deployment of a draft model with one layer and the output layer of the model: an EAGLE head
 // or a multi-token prediction module. It has full attention and one pipeline stage.
 func (d *Deployment) OneLayer() *Deployment {

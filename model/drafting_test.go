@@ -52,3 +52,31 @@ func TestDrafts(t *testing.T) {
 		t.Error("no drafts at all are accepted")
 	}
 }
+
+// TestDrafterMemory: an EAGLE head of Llama-3.1-8B is one layer in bf16: 2·(2·4096² + 2·4096·1024 + 3·4096·14336) bytes
+// for its matrices, 2·2·4096 for its norms, and 2·2·1024 for the KV of a token. All of it comes out of the pool.
+func TestDrafterMemory(t *testing.T) {
+	d := deploy(t, "llama-3.1-8b", "h100-sxm", model.Options{})
+	head := d.LayerAsDrafter()
+	if want := (model.DrafterMemory{Weights: 436_224_000, KVPerToken: 4096}); head != want {
+		t.Errorf("the head has %+v, want %+v", head, want)
+	}
+	knobs := model.DefaultMemoryKnobs()
+	alone, err := d.KVBlocks(knobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	knobs.Drafter = head
+	with, err := d.KVBlocks(knobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A block has 33 layers of 4096 bytes for each of its 16 tokens.
+	if want := int((alone.KVCache - head.Weights) / (33 * 4096 * 16)); with.Blocks != want || with.Blocks >= alone.Blocks {
+		t.Errorf("%d blocks with the head and %d without, want %d", with.Blocks, alone.Blocks, want)
+	}
+	if small := deploy(t, "llama-3.2-1b", "h100-sxm", model.Options{}).AsDrafter(); small.Weights < 2e9 ||
+		small.Weights > 3e9 || small.KVPerToken != 16*2*2*512 {
+		t.Errorf("Llama-3.2-1B as a draft model has %+v", small)
+	}
+}

@@ -33,6 +33,7 @@ type MemoryKnobs struct {
 	BlocksOverride      int     // sets the number of blocks if positive
 	KVCacheBytes        float64 // sets the memory of the KV cache if positive
 	Grouped             bool    // KV cache groups have block tables: see [Deployment.CacheGroups]
+	Drafter             DrafterMemory
 }
 
 // DefaultMemoryKnobs returns vLLM's defaults.
@@ -52,6 +53,7 @@ func (k *MemoryKnobs) validate() error {
 	f.Check(k.BlocksOverride >= 0 && k.BlocksOverride <= math.MaxInt32, "num_gpu_blocks_override is %d (want 1 to %d)",
 		k.BlocksOverride, math.MaxInt32)
 	f.AtLeast("kv_cache_memory_bytes", k.KVCacheBytes, 0)
+	f.AtLeast("drafter's weights", k.Drafter.Weights, 0)
 	return f.Err()
 }
 
@@ -84,7 +86,7 @@ type KVBudget struct {
 
 // KVBlocks returns the size of the KV cache:
 //
-//	blocks = ⌊(utilization·reported − weights − reserve) / (KV bytes per token · block size)⌋
+//	blocks = ⌊(utilization·reported − weights − reserve) / (KV bytes per token · block size)⌋, with those of a drafter
 //	reserve = runtime + activations + sampler + graphs
 //	activations = max_num_batched_tokens · (k·3·I/TP + 8·hidden) · 2
 //	sampler = max_num_seqs · vocab · 8
@@ -110,13 +112,14 @@ func (d *Deployment) KVBlocks(k MemoryKnobs) (KVBudget, error) {
 func (d *Deployment) budget(k MemoryKnobs) KVBudget {
 	m := &d.LLM
 	b := KVBudget{
-		Total: d.GPU.reported(), Weights: d.WeightBytesPerRank(), Runtime: runtimeBytes,
+		Total: d.GPU.reported(), Weights: d.WeightBytesPerRank() + k.Drafter.Weights, Runtime: runtimeBytes,
 		BlockSize: k.BlockSize, BlockBytes: d.KVGroups().PoolBytesPerToken() * int64(k.BlockSize),
 	}
 	if k.Grouped {
 		groups := d.CacheGroups(k.BlockSize)
 		b.BlockBytes = groups.BlockBytes()
 	}
+	b.BlockBytes += k.Drafter.KVPerToken * int64(k.BlockSize)
 	b.Requested = float64(b.Total * k.Utilization)
 	if d.TensorParallel > 1 {
 		b.Runtime += collectivesBytes

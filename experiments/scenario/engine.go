@@ -72,6 +72,10 @@ func (u engineResolver) memory() error {
 		MaxNumBatchedTokens: *e.MaxNumBatchedTokens, MaxNumSeqs: *e.MaxNumSeqs,
 		CountGraphs: u.Profile.GraphsInBudget, BlocksOverride: optional.Value(e.NumGPUBlocksOverride),
 	}
+	var err error
+	if knobs.Drafter, err = u.drafterMemory(); err != nil {
+		return err
+	}
 	u.Config.Hybrid = u.hybrid()
 	knobs.Grouped = u.Config.Hybrid != nil
 	u.unused(e.PrefixCacheRetentionInterval != nil && !knobs.Grouped, "engine.prefix_cache_retention_interval",
@@ -112,7 +116,8 @@ func (u engineResolver) hybrid() *engine.Hybrid {
 	chunked := u.Deployment.LLM.ChunkedWindow && !u.Profile.ChunkedGroups
 	states := slices.ContainsFunc(groups.Groups, func(g model.CacheGroup) bool { return g.Kind == model.RecurrentState })
 	if !ok || grouped.Grouped() != nil || chunked || states && u.Config.Speculative.On() ||
-		u.Deployment.PipelineParallel > 1 || s.Offload != nil || u.disaggregated() || e.KVAllocation == "contiguous" || e.Preemption == "swap" {
+		u.Deployment.PipelineParallel > 1 || s.Offload != nil || u.disaggregated() ||
+		e.KVAllocation == "contiguous" || e.Preemption == "swap" {
 		return nil
 	}
 	h := &engine.Hybrid{CacheGroups: groups, Retention: u.Profile.RetentionInterval}

@@ -10,7 +10,7 @@ import (
 
 // Speculative is speculative decoding: each iteration verifies drafts of the tokens to come. As in vLLM,
 // async_scheduling auto is on with eagle, mtp and ngram_gpu, and off with draft; ngram does not go with it. The
-// drafter's weights and KV are not taken from the memory of the KV pool.
+// drafter's weights and KV take memory from the KV pool: with eagle and mtp those of one more layer of the model.
 type Speculative struct {
 	// Method proposes the drafts: an n-gram lookup on the CPU or, with ngram_gpu, on the GPU, which costs nothing; eagle
 	// or mtp, a layer of the model and its output layer; or draft, a model of its own.
@@ -63,8 +63,7 @@ func (u engineResolver) speculative() error {
 	case p.Method == "ngram", (p.Method == "draft" || e.Policy != "vllm") && e.AsyncScheduling == Auto:
 		e.AsyncScheduling = Off
 	}
-	u.Warn("speculative", "speculative decoding: acceptance is an assumption of the scenario, and the drafter's memory "+
-		"is not subtracted from the KV cache")
+	u.Warn("speculative", "speculative decoding: acceptance is an assumption of the scenario")
 	match := 1.0
 	if p.Match != nil {
 		match = *p.Match
@@ -84,6 +83,37 @@ func (u engineResolver) speculative() error {
 	return nil
 }
 
+// draftModel returns the deployment of the draft model of method draft.
+func (u engineResolver) draftModel() (*model.Deployment, error) {
+	name := optional.Value(u.Scenario.Engine.Speculative.Model)
+	llm, err := catalog.LLM(name)
+	if err != nil {
+		return nil, u.Scenario.named("engine.speculative.model", name, err, llmNames())
+	}
+	d, err := model.NewDeployment(llm, u.Deployment.GPU, model.Options{TensorParallel: u.Deployment.TensorParallel})
+	if err != nil {
+		return nil, u.Scenario.Fault("engine.speculative.model", "%v", err)
+	}
+	return d, nil
+}
+
+// drafterMemory returns the memory that the drafter takes.
+func (u engineResolver) drafterMemory() (model.DrafterMemory, error) {
+	p := u.Scenario.Engine.Speculative
+	switch {
+	case p == nil:
+	case p.Method == "draft":
+		d, err := u.draftModel()
+		if err != nil {
+			return model.DrafterMemory{}, err
+		}
+		return d.AsDrafter(), nil
+	case p.Method == "eagle", p.Method == "mtp":
+		return u.Deployment.LayerAsDrafter(), nil
+	}
+	return model.DrafterMemory{}, nil
+}
+
 // drafting adds the passes of the drafter to the length of iterations.
 func (u engineResolver) drafting(timer model.StepTimer) (model.StepTimer, error) {
 	p := u.Scenario.Engine.Speculative
@@ -92,13 +122,9 @@ func (u engineResolver) drafting(timer model.StepTimer) (model.StepTimer, error)
 	}
 	d := u.Deployment.OneLayer()
 	if p.Method == "draft" {
-		llm, err := catalog.LLM(optional.Value(p.Model))
-		if err != nil {
-			return nil, u.Scenario.named("engine.speculative.model", optional.Value(p.Model), err, llmNames())
-		}
-		options := model.Options{TensorParallel: u.Deployment.TensorParallel}
-		if d, err = model.NewDeployment(llm, u.Deployment.GPU, options); err != nil {
-			return nil, u.Scenario.Fault("engine.speculative.model", "%v", err)
+		var err error
+		if d, err = u.draftModel(); err != nil {
+			return nil, err
 		}
 	}
 	var draft model.StepTimer
