@@ -39,6 +39,9 @@ type sglang struct {
 	// MemFractionStatic is the part of the memory free before loading that weights and KV pool take; null is by
 	// SGLang's rule.
 	MemFractionStatic *float64 `json:"mem_fraction_static" range:"(0,1]"`
+	// IgnoreEOS means that requests carry ignore_eos, as those of benchmarks do: without a prefix cache SGLang then looks
+	// ahead when it admits, instead of estimating. Lengths come from the workload as ever.
+	IgnoreEOS bool `json:"ignore_eos"`
 }
 
 // sglangCard returns SGLang's defaults for a GPU with so much memory: chunked_prefill_size, and the number of sequences
@@ -72,6 +75,7 @@ func newSGLang(e *Engine) sched.Scheduler {
 		MaxPrefillTokens: limitInt32(o.MaxPrefillTokens),
 		MixedChunk:       o.EnableMixedChunk,
 		Conservativeness: o.ScheduleConservativeness,
+		IgnoreEOS:        o.IgnoreEOS,
 		QueueOrder: yamldoc.ValueNamed([]sched.QueueOrder{sched.FirstCome, sched.LongestPrefix, sched.DFSWeight,
 			sched.LongestOutput}, o.SchedulePolicy),
 	}
