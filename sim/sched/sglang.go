@@ -42,6 +42,7 @@ type SGLang struct {
 	running   sglangBatch
 	order     queueOrder
 	attempt   pass
+	mixed     int // blocks that the decoding sequences of a mixed iteration have taken
 	// matched is the number of tokens to compute of waiting requests when they were last matched, by request. Preemption
 	// by priority goes by it.
 	matched map[int64]int32
@@ -103,11 +104,12 @@ func (p *SGLang) Schedule(v View) {
 
 // scheduleMixed composes an iteration of prefill chunks and decoding sequences.
 func (p *SGLang) scheduleMixed(v View) {
-	decodes := v.Decoding()
+	decodes, free := v.Decoding(), v.FreeBlocks()
 	if decodes > 0 && !p.decode(v) {
 		p.running.filter()
 		return
 	}
+	p.mixed = free - v.FreeBlocks()
 	if p.prefill(v) {
 		if decodes > 0 {
 			p.ratio.skip()
@@ -208,7 +210,9 @@ func (p *SGLang) prefill(v View) bool {
 	if len(a.batch) == 0 {
 		return false
 	}
-	if !p.MixedChunk {
+	if p.MixedChunk {
+		b.ended, b.reserved = 0, 0 // the running batch is filtered, even if that leaves nothing to add
+	} else {
 		decodes = 0
 	}
 	b.launched(v, a.batch, decodes)
@@ -229,6 +233,8 @@ func (p *SGLang) Repeats(v View) int {
 	case !waits:
 		return forever
 	case !p.PreemptByPriority || p.lookAhead || len(p.newPass(v).lesser(next.Priority)) > 0:
+		return 1
+	case p.MixedChunk && p.page > 1: // the room depends on how many sequences begin a page
 		return 1
 	case v.Seats() == 0: // and the request is not matched
 		return forever

@@ -39,8 +39,10 @@ func (p *SGLang) newPass(v View) *pass {
 		a.chunk = p.ChunkedPrefillSize
 	}
 	if p.MixedChunk {
-		a.chunk -= int32(v.Decoding())
-		a.input -= int32(v.Decoding())
+		rows := int32(v.Decoding() + p.running.ended)
+		a.chunk -= rows
+		a.input -= rows
+		a.reserved += float64(rows) - float64(p.mixed)*float64(p.page) // a token each, not the pages that they begin
 	}
 	return a
 }
@@ -163,8 +165,6 @@ func (a *pass) add(i int, w Waiting) Cause {
 	output := min(w.MaxTokens, clipMaxNewTokens)
 	switch limit := min(a.chunk, v.Budget()); {
 	case a.ChunkedPrefillSize == 0 && (len(a.batch) > 0 && pages >= a.input || n > v.Budget()):
-		return LacksBudget
-	case a.input <= 0 && len(a.batch) > 0:
 		return LacksBudget
 	case a.ChunkedPrefillSize > 0 && pages > limit:
 		if n = a.whole(limit); n == 0 || a.unfinished != None {

@@ -76,9 +76,6 @@ func (b *sglangBatch) launched(v View, batch []Seq, decodes int) {
 	for _, s := range batch {
 		b.requests = append(b.requests, v.Progress(s).Request)
 	}
-	if b.whole {
-		b.ended, b.reserved = 0, 0
-	}
 }
 
 // filter removes the sequences that have ended, at a decode iteration. If there were any, it clears the flag.
