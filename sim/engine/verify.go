@@ -51,7 +51,7 @@ func (s *sequence) expected() int32 { return s.rec.Request.InputTokens + s.issue
 func (v *draftVerifier) giveDrafts(i int32, s *sequence, n int32) {
 	r := v.r
 	s.given, s.grown = n, false
-	s.computed += n
+	v.compute(s, n)
 	v.countDrafts(s, 1)
 	v.current.verified = append(v.current.verified, draftRow{seq: i, serial: s.serial})
 	r.space.register(s, min(s.computed, s.rec.Request.InputTokens+s.issued-s.undelivered))
@@ -63,8 +63,15 @@ func (v *draftVerifier) takeBackDrafts(i int32, s *sequence) {
 		return
 	}
 	v.countDrafts(s, -1)
-	s.computed -= s.given
+	v.compute(s, -s.given)
 	v.current.removeRow(i)
+}
+
+// compute counts n more computed tokens of s, or fewer. Rejected dummy drafts may have left prompt tokens to compute.
+func (v *draftVerifier) compute(s *sequence, n int32) {
+	left := s.promptLeft()
+	s.computed += n
+	v.r.uncomputed += s.promptLeft() - left
 }
 
 // countDrafts counts the tokens given to s. With sign -1 it takes the count back.
@@ -229,9 +236,7 @@ func (v *draftVerifier) deliverDrafts(f *iteration) {
 
 // correct takes back what s was scheduled to compute and to issue in vain.
 func (v *draftVerifier) correct(s *sequence, rejected, unseen int32) {
-	left := s.promptLeft()
-	s.computed -= rejected
+	v.compute(s, -rejected)
 	s.rejecting -= rejected
 	s.unseen -= unseen
-	v.r.uncomputed += s.promptLeft() - left
 }
