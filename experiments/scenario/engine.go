@@ -247,7 +247,9 @@ func (u engineResolver) engine() error {
 	c.BlockSize = limitInt32(e.BlockSize)
 	c.PrefixCaching = e.EnablePrefixCaching
 	c.AppendUnkeyed = u.Profile.AppendUnkeyed
-	c.Radix = u.policy.Defaults.Radix && c.PrefixCaching
+	if c.Radix = u.policy.Defaults.Radix && c.PrefixCaching; c.Radix && u.policy.Eviction != nil {
+		c.RadixEviction = u.policy.Eviction(e.Options.Of(&u.policy))
+	}
 	c.AsyncScheduling, c.UnpredictedEnds = e.AsyncScheduling == On, u.policy.Defaults.UnpredictedEnds
 	var err error
 	if c.Order, err = u.order(); err != nil {

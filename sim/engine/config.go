@@ -6,6 +6,7 @@ import (
 	"clifftop/internal/faults"
 	"clifftop/model"
 	"clifftop/sim/clock"
+	"clifftop/sim/kv"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -89,8 +90,9 @@ type Config struct {
 	// sequence.
 	Contiguous bool
 	// Radix keeps the prefix cache as a radix tree of tokens, as SGLang does, instead of hashed blocks. It needs
-	// PrefixCaching.
-	Radix bool
+	// PrefixCaching. RadixEviction is the order in which it evicts leaves.
+	Radix         bool
+	RadixEviction kv.LeafOrder
 
 	// Connector loads and stores KV outside the pool; nil for none. It needs a policy that starts the loads.
 	Connector *Connector

@@ -50,6 +50,7 @@ func (k *space) init(r *Engine) {
 	}
 	if cfg.Radix {
 		k.radix = kv.NewRadix(cfg.UsableBlocks(), cfg.BlockSize)
+		k.radix.Order = cfg.RadixEviction
 	}
 	if h := cfg.Hybrid; h != nil {
 		k.groups = kv.NewGrouped(k.pool, kv.GroupedConfig{Groups: h.Groups, Retention: h.Retention,

@@ -1,7 +1,23 @@
 package kv
 
-// The evictable leaves of a radix tree are a binary heap of node numbers with the least recently matched one first.
-// Each node has its place, so that a match can move it.
+// LeafOrder is the order in which a radix tree evicts leaves (SGLang's radix_eviction_policy, mem_cache/evict_policy.py).
+type LeafOrder uint8
+
+// The orders: the least recently matched leaf first (lru), the first one that was added (fifo), the most recently
+// matched one (mru), and the last one that was added (filo). A leaf that is split was added at that time with its upper
+// part; the lower part keeps its age.
+const (
+	LeastRecent LeafOrder = iota
+	FirstAdded
+	MostRecent
+	LastAdded
+)
+
+// String returns SGLang's name for the order.
+func (o LeafOrder) String() string { return [...]string{"lru", "fifo", "mru", "filo"}[o] }
+
+// The evictable leaves of a radix tree are a binary heap of node numbers with the one that is evicted next first. Each
+// node has its place, so that a match can move it.
 
 // offerLeaf adds node i if it is a leaf without locks.
 func (t *Radix) offerLeaf(i int32) {
@@ -36,6 +52,7 @@ func (t *Radix) touch(i int32) {
 	n := &t.nodes[i]
 	n.matched = t.clock
 	if n.place >= 0 {
+		t.rise(n.place)
 		t.sink(n.place)
 	}
 }
@@ -43,6 +60,14 @@ func (t *Radix) touch(i int32) {
 // before reports whether node i is evicted before node j.
 func (t *Radix) before(i, j int32) bool {
 	a, b := &t.nodes[i], &t.nodes[j]
+	switch t.Order {
+	case FirstAdded:
+		return a.birth < b.birth
+	case LastAdded:
+		return a.birth > b.birth
+	case MostRecent:
+		a, b = b, a
+	}
 	if a.matched != b.matched {
 		return a.matched < b.matched
 	}

@@ -22,6 +22,8 @@ import "clifftop/workload"
 // All operations cost O(segments + nodes of the path), independent of the number of tokens; evictions cost O(log
 // leaves) each.
 type Radix struct {
+	Order LeafOrder // of evictions, set before the first use
+
 	usable, available, evictable int
 	shared                       int64
 	page                         int32

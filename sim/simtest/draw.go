@@ -58,7 +58,7 @@ func (d drawer) config() (c engine.Config) {
 		c.Hybrid = d.hybrid(&c)
 	}
 	if d.once("radix", 2) && c.PrefixCaching {
-		c.Radix = true
+		c.Radix, c.RadixEviction = true, kv.LeafOrder(d.of("leaves", 4))
 	}
 	if d.once("ordered", 2) {
 		c.Order = queueOrder(&Knobs{drawn: &d})

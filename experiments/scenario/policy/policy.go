@@ -14,6 +14,7 @@ import (
 	"math"
 
 	"clifftop/model"
+	"clifftop/sim/kv"
 	"clifftop/sim/sched"
 )
 
@@ -36,6 +37,8 @@ type Policy struct {
 	Seats func(pool, longest int) int
 	// PoolMemory is the memory of the KV pool on a GPU, in bytes, by the engine's own rule; nil is vLLM's.
 	PoolMemory func(e *Engine, d *model.Deployment, b *model.KVBudget) float64
+	// Eviction returns, from the options, the order in which a radix cache evicts; nil is the least recently used.
+	Eviction func(options any) kv.LeafOrder
 }
 
 // Card is what an engine's defaults depend on.

@@ -3,6 +3,7 @@ package policy
 import (
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
+	"clifftop/sim/kv"
 	"clifftop/sim/sched"
 )
 
@@ -16,8 +17,10 @@ var sglangPolicy = Policy{
 	PoolMemory: sglangPool,
 	Sizes:      sglangSizes,
 	Seats:      sglangSeats,
+	Eviction:   sglangEviction,
 	Section: &Section{"sglang", "SGLang holds the knobs of policy sglang.", func() any {
-		return &sglang{MaxPrefillTokens: 16_384, SchedulePolicy: "fcfs", ScheduleConservativeness: 1}
+		return &sglang{MaxPrefillTokens: 16_384, SchedulePolicy: "fcfs", ScheduleConservativeness: 1,
+			RadixEvictionPolicy: "lru"}
 	}},
 }
 
@@ -39,6 +42,8 @@ type sglang struct {
 	// MemFractionStatic is the part of the memory free before loading that weights and KV pool take; null is by
 	// SGLang's rule.
 	MemFractionStatic *float64 `json:"mem_fraction_static" range:"(0,1]"`
+	// RadixEvictionPolicy is the order in which cached prefixes are evicted.
+	RadixEvictionPolicy string `json:"radix_eviction_policy" one:"lru fifo mru filo"`
 	// IgnoreEOS means that requests carry ignore_eos, as those of benchmarks do: without a prefix cache SGLang then looks
 	// ahead when it admits, instead of estimating. Lengths come from the workload as ever.
 	IgnoreEOS bool `json:"ignore_eos"`
@@ -86,6 +91,12 @@ func newSGLang(e *Engine) sched.Scheduler {
 		p.PreemptByPriority, p.PreemptionThreshold = true, limitInt32(*o.PriorityThreshold)
 	}
 	return p
+}
+
+// sglangEviction returns the order in which the radix cache evicts.
+func sglangEviction(options any) kv.LeafOrder {
+	return yamldoc.ValueNamed([]kv.LeafOrder{kv.LeastRecent, kv.FirstAdded, kv.MostRecent, kv.LastAdded},
+		options.(*sglang).RadixEvictionPolicy)
 }
 
 // chunk is the most prompt tokens of an iteration.

@@ -54,7 +54,9 @@ func newStore(cfg *engine.Config) store {
 	case cfg.Contiguous:
 		return &contiguous{usable: cfg.UsableBlocks()}
 	case cfg.Radix:
-		return &radix{NewTokenTree(cfg.UsableBlocks(), int(cfg.BlockSize))}
+		tree := NewTokenTree(cfg.UsableBlocks(), int(cfg.BlockSize))
+		tree.Order = cfg.RadixEviction
+		return &radix{tree}
 	case cfg.Hybrid != nil:
 		return newHybrid(cfg)
 	}

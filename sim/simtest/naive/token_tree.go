@@ -1,8 +1,10 @@
 package naive
 
 import (
+	"cmp"
 	"slices"
 
+	"clifftop/sim/kv"
 	"clifftop/workload"
 )
 
@@ -11,6 +13,7 @@ import (
 type TokenTree struct {
 	// Page is the number of tokens of a block, Available the number of blocks that are not allocated.
 	Page, Available int
+	Order           kv.LeafOrder // of evictions
 	root            TokenNode
 	clock, births   int
 	evicted         []eviction
@@ -163,7 +166,7 @@ func (t *TokenTree) Evict(blocks int) {
 
 // evictOne evicts a leaf, if there is one.
 func (t *TokenTree) evictOne() bool {
-	leaf := t.root.oldest()
+	leaf := t.next(&t.root)
 	if leaf == nil {
 		return false
 	}
@@ -213,8 +216,8 @@ func (t *TokenTree) wasEvicted(tokens []Token) bool {
 // Put returns blocks.
 func (t *TokenTree) Put(blocks int) { t.Available += blocks }
 
-// oldest is the unlocked leaf below n that was matched longest ago.
-func (n *TokenNode) oldest() *TokenNode {
+// next is the unlocked leaf below n that is evicted next.
+func (t *TokenTree) next(n *TokenNode) *TokenNode {
 	if n.locks > 0 && len(n.children) == 0 {
 		return nil
 	}
@@ -223,15 +226,20 @@ func (n *TokenNode) oldest() *TokenNode {
 	}
 	var first *TokenNode
 	for _, c := range n.children {
-		leaf := c.oldest()
-		if leaf == nil {
-			continue
-		}
-		if first == nil || leaf.matched < first.matched || leaf.matched == first.matched && leaf.birth < first.birth {
+		if leaf := t.next(c); leaf != nil && (first == nil || t.before(leaf, first)) {
 			first = leaf
 		}
 	}
 	return first
+}
+
+// before reports whether leaf a is evicted before leaf b.
+func (t *TokenTree) before(a, b *TokenNode) bool {
+	byAge, byMatch := cmp.Compare(a.birth, b.birth), cmp.Compare(a.matched, b.matched)
+	return [...]int{
+		kv.LeastRecent: cmp.Or(byMatch, byAge), kv.FirstAdded: byAge,
+		kv.MostRecent: -cmp.Or(byMatch, byAge), kv.LastAdded: -byAge,
+	}[t.Order] < 0
 }
 
 // Count returns the blocks of the tree that can be evicted, those that cannot, and the
