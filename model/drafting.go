@@ -71,7 +71,8 @@ func (d *Deployment) LayerAsDrafter() DrafterMemory {
 	all.PipelineParallel = 1
 	fewer := all
 	fewer.LLM.Layers--
-	return DrafterMemory{all.WeightBytesPerRank() - fewer.WeightBytesPerRank(), d.OneLayer().KVGroups().PoolBytesPerToken()}
+	weights := all.WeightBytesPerRank() - fewer.WeightBytesPerRank()
+	return DrafterMemory{weights, d.OneLayer().KVGroups().PoolBytesPerToken()}
 }
 
 // OneLayer returns the deployment of a draft model with one layer and the output layer of the model: an EAGLE head

@@ -86,14 +86,14 @@ type KVBudget struct {
 
 // KVBlocks returns the size of the KV cache:
 //
-//	blocks = ⌊(utilization·reported − weights − reserve) / (KV bytes per token · block size)⌋, with those of a drafter
+//	blocks = ⌊(utilization·reported − weights − reserve) / (KV bytes per token · block size)⌋
 //	reserve = runtime + activations + sampler + graphs
 //	activations = max_num_batched_tokens · (k·3·I/TP + 8·hidden) · 2
 //	sampler = max_num_seqs · vocab · 8
 //
-// where k·I is the MLP width per token: of its experts, or of the dense MLP. With windowed layers the cache is
-// counted in pages of the full layers or, if knob Grouped is set, of the largest KV cache group. The error is a
-// [*FitError] if the model does not fit.
+// where k·I is the MLP width per token: of its experts, or of the dense MLP. Weights and KV include those of a drafter.
+// With windowed layers the cache is counted in pages of the full layers or, if knob Grouped is set, of the largest KV
+// cache group. The error is a [*FitError] if the model does not fit.
 func (d *Deployment) KVBlocks(k MemoryKnobs) (KVBudget, error) {
 	if err := k.validate(); err != nil {
 		return KVBudget{}, err

@@ -224,8 +224,8 @@ func (g *Grouped) Find(t *GroupTables, most int32) int32 {
 	return length
 }
 
-// findKind looks up at most most tokens of t in groups of one kind, and returns the hit, a multiple of align. If drop is
-// true, it goes without the last block that was found. findKind sets the blocks of the groups.
+// findKind looks up at most most tokens of t in groups of one kind, and returns the hit, a multiple of align. If drop
+// is true, it goes without the last block that was found. findKind sets the blocks of the groups.
 func (g *Grouped) findKind(t *GroupTables, kind []int, most int32, drop bool) (tokens int32) {
 	spec := &g.Groups[kind[0]]
 	size := int32(spec.BlockSize)

@@ -1,6 +1,7 @@
 package kv
 
-// LeafOrder is the order in which a radix tree evicts leaves (SGLang's radix_eviction_policy, mem_cache/evict_policy.py).
+// LeafOrder is the order in which a radix tree evicts leaves (SGLang's radix_eviction_policy,
+// mem_cache/evict_policy.py).
 type LeafOrder uint8
 
 // The orders: the least recently matched leaf first (lru), the first one that was added (fifo), the most recently

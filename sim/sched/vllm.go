@@ -264,9 +264,9 @@ func (p *VLLM) capped(tokens int32) int32 {
 	return tokens
 }
 
-// Repeats implements [Scheduler]. A request that was not admitted stays so while the number of free blocks falls, unless
-// its prompt is still being generated, or the eviction of cached blocks changes the number of blocks that it needs.
-// Behind requests that were passed over, the order of the queue may change.
+// Repeats implements [Scheduler]. A request that was not admitted stays so while the number of free blocks falls,
+// unless its prompt is still being generated, or the eviction of cached blocks changes the number of blocks that it
+// needs. Behind requests that were passed over, the order of the queue may change.
 func (p *VLLM) Repeats(v View) int {
 	byHit := p.Admission == FirstChunk || p.DisableChunkedPrefill
 	if w, ok := v.Waiting(0); p.passed && p.ordered || ok && (w.Live || (p.hit || w.Cached+w.Loadable > 0) && byHit) {

@@ -416,7 +416,8 @@ func (h *hybrid) known(s *sequence, tokens int32) {
 			useful = min(int(tokens), useful+g.BlockSize)
 		}
 		// The last token of an output has no key.
-		for full := min(useful/g.BlockSize, len(s.kv.groups.keys[i])); s.kv.groups.entered[i] < full; s.kv.groups.entered[i]++ {
+		full := min(useful/g.BlockSize, len(s.kv.groups.keys[i]))
+		for ; s.kv.groups.entered[i] < full; s.kv.groups.entered[i]++ {
 			at := s.kv.groups.entered[i]
 			b := s.kv.groups.tables[i][at]
 			if b == 0 || !h.retained(s, g, at) {
