@@ -1,0 +1,76 @@
+package kv
+
+import (
+	"clifftop/model"
+	"clifftop/workload"
+)
+
+// Register makes the full blocks among the first tokens of t findable, if the cache keeps them. Blocks behind the last
+// multiple of align are of no use, except the one that a hit goes without.
+func (g *Grouped) Register(t *GroupTables, tokens int32) {
+	if !g.Caching {
+		return
+	}
+	aligned := tokens - tokens%g.align
+	for i := range g.Groups {
+		spec := &g.Groups[i]
+		useful := aligned
+		if g.DropsBlock && aligned > 0 {
+			useful = min(tokens, aligned+int32(spec.BlockSize))
+		}
+		for full := useful / int32(spec.BlockSize); t.entered[i] < full; t.entered[i]++ {
+			at := t.entered[i]
+			if t.tables[i][at] == 0 || !g.retains(t, spec, int(at)) {
+				continue
+			}
+			key := g.key(t, i, at)
+			t.tables[i][at] = g.pool.register(key)
+			if spec.Kind == model.RecurrentState {
+				g.fresh = append(g.fresh, key)
+			}
+		}
+	}
+}
+
+// retains reports whether the cache keeps block i of t in a group.
+func (g *Grouped) retains(t *GroupTables, spec *model.CacheGroup, i int) bool {
+	if !spec.Sparse() || g.Retention < 0 && spec.Kind == model.RecurrentState {
+		return true
+	}
+	need, behind, segment := spec.HitBlocks(), 0, g.Retention
+	if g.DropsBlock {
+		need, behind = need+1, 1 // the block that a hit goes without is behind its end
+	}
+	if segment < 0 {
+		segment = int(g.align)
+	}
+	if per := segment / spec.BlockSize; per > 0 && (need >= per || i >= behind && (i-behind)%per >= per-need) {
+		return true
+	}
+	align := int(g.align)
+	ends := func(tokens int32) bool {
+		end := int(tokens)/align*align/spec.BlockSize + behind
+		return end-need <= i && i < end
+	}
+	return g.Retention >= 0 && (ends(t.prompt-1) || t.Junction > 0 && ends(t.Junction))
+}
+
+// Hashed returns the size of the blocks whose keys are those of their content, in tokens; 0 is none.
+func (g *Grouped) Hashed() int32 {
+	if g.full < 0 || !g.Caching {
+		return 0
+	}
+	return int32(g.Groups[g.full].BlockSize)
+}
+
+// Warm adds the first tokens of an earlier request to the prefix cache, as far as a sequence of that length could.
+func (g *Grouped) Warm(q *workload.Request, tokens int32) {
+	var t GroupTables
+	g.Start(&t, q)
+	g.Find(&t, tokens)
+	g.Take(&t)
+	if g.Grow(&t, tokens, 0) {
+		g.Register(&t, tokens)
+	}
+	g.Free(&t)
+}
