@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 	"sort"
 
 	"clifftop/internal/faults"
@@ -93,6 +94,11 @@ func (g *CacheGroup) Most(tokens, inFlight int) int {
 type CacheGroups struct {
 	Groups    []CacheGroup
 	PageBytes int64
+}
+
+// Has reports whether one of the groups is of a kind.
+func (g *CacheGroups) Has(kind KVKind) bool {
+	return slices.ContainsFunc(g.Groups, func(c CacheGroup) bool { return c.Kind == kind })
 }
 
 // GroupLayers divides the layers of a model, by kind in order of first appearance, into vLLM's KV cache groups. Layers

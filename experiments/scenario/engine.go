@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"errors"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -114,7 +113,7 @@ func (u engineResolver) hybrid() *engine.Hybrid {
 	}
 	grouped, ok := u.scheduler().(sched.Grouped)
 	chunked := u.Deployment.LLM.ChunkedWindow && !u.Profile.ChunkedGroups
-	states := slices.ContainsFunc(groups.Groups, func(g model.CacheGroup) bool { return g.Kind == model.RecurrentState })
+	states := groups.Has(model.RecurrentState)
 	if !ok || grouped.Grouped() != nil || chunked || states && u.Config.Speculative.On() ||
 		u.Deployment.PipelineParallel > 1 || s.Offload != nil || u.disaggregated() ||
 		e.KVAllocation == "contiguous" || e.Preemption == "swap" {

@@ -160,7 +160,7 @@ func (h *Hybrid) validate(c *Config) error {
 // hasKind reports whether layers of a kind have a group, or are charged.
 func (c *Config) hasKind(kind model.KVKind) bool {
 	return slices.ContainsFunc(c.Groups, func(g model.KVGroup) bool { return g.Kind == kind }) ||
-		c.Hybrid != nil && slices.ContainsFunc(c.Hybrid.Groups, func(g model.CacheGroup) bool { return g.Kind == kind })
+		c.Hybrid != nil && c.Hybrid.Has(kind)
 }
 
 // Clip returns how many of n tokens a prefill chunk has that begins behind the first start ones. Recurrent groups in

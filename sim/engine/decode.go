@@ -51,7 +51,7 @@ func (d *cohortDecoder) step() bool {
 	}
 	if need+r.space.windowNeed(false) > r.space.free() {
 		if r.space.radix != nil {
-			r.space.radix.Evict(r.space.Usable()) // in vain
+			r.space.radix.Evict(r.space.Usable()) // SGLang evicts before it finds that this is not enough
 		}
 		return false
 	}

@@ -5,13 +5,13 @@ import "clifftop/workload"
 // Radix is the KV pool and prefix cache of SGLang: a radix tree over the tokens of sequences.
 //
 // Every block of the pool is available, private or in the tree. Private blocks belong to a running sequence, which took
-// them ([Radix.Take]) and returns them ([Radix.Put]). [Radix.Insert] moves blocks of a sequence into the tree, from
+// them ([Radix.Owe]) and returns them ([Radix.Put]). [Radix.Insert] moves blocks of a sequence into the tree, from
 // which only eviction makes them available again. A block holds the pool's page of tokens, and the tree has only whole
 // pages. Blocks have no identity: the tree counts them.
 //
 // A node of the tree is the tokens between two forks, as the segments that they come from. A running sequence locks the
-// path to the last node of its prefix. Nodes without locks can be evicted: leaves first, the least recently matched
-// first, and always a whole leaf. A match or an insertion refreshes all nodes on its path, and splits the last one.
+// path to the last node of its prefix. Nodes without locks can be evicted: leaves first, in [Radix.Order], and always a
+// whole leaf. A match or an insertion refreshes all nodes on its path, and splits the last one.
 //
 // A sequence calls [Radix.Match] and [Radix.Lock] at admission, Owe as tokens are scheduled, [Radix.Insert] when a
 // prefill chunk has been computed and again at the end, for what later turns may repeat; at the end or at a preemption
@@ -31,7 +31,7 @@ type Radix struct {
 	nodes                        []node
 	unused                       []int32        // places in nodes
 	children                     map[fork]int32 // by fork
-	leaves                       []int32        // evictable leaves: a heap, least recently matched first
+	leaves                       []int32        // evictable leaves: a heap in Order
 	text                         []tokenRun     // scratch
 	memory                       memory         // of evicted leaves
 }
@@ -93,7 +93,8 @@ func newTree(page int32) *Radix {
 // Usable is the number of blocks of the pool.
 func (t *Radix) Usable() int { return t.usable }
 
-// Available is the number of blocks without an owner, Evictable that of blocks in the tree without a lock.
+// Available is the number of blocks without an owner, less those that are owed ([Radix.Owe]); Evictable is that of
+// blocks in the tree without a lock.
 func (t *Radix) Available() int { return t.available }
 
 // Evictable is described at [Radix.Available].

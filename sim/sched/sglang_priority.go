@@ -46,7 +46,7 @@ func (a *pass) preemptFor(w Progress) bool {
 	return true
 }
 
-// lesser lists the sequences, except those of the batch, whose priority is worse by more than the
+// lesser lists the sequences, except those of the batch, whose priority is worse than a given one by more than the
 // threshold, the least urgent first.
 func (a *pass) lesser(than int16) []Seq {
 	var list []candidate

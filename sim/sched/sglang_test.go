@@ -150,13 +150,14 @@ func TestSGLangPriorityPreemption(t *testing.T) {
 		name       string
 		free       int
 		priorities []int16
+		tried      int32 // tokens of the prompt that were to be computed when it was last tried
 		want       string
 	}{
-		{"not worse enough", 100, []int16{10, 5}, "[decode 2]"},
-		{"one suffices: the last of the worst", 250, []int16{12, 30, 30, 5}, "[-C W50]"},
-		{"two are needed", 160, []int16{12, 30, 11}, "[-B -A W50]"},
-		{"they do not suffice", 20, []int16{12, 30}, "[decode 2]"},
-		{"never tried", 160, []int16{12, 30, 11}, "[-B W50]"},
+		{"not worse enough", 100, []int16{10, 5}, 50, "[decode 2]"},
+		{"one suffices: the last of the worst", 250, []int16{12, 30, 30, 5}, 50, "[-C W50]"},
+		{"two are needed", 160, []int16{12, 30, 11}, 50, "[-B -A W50]"},
+		{"they do not suffice", 20, []int16{12, 30}, 50, "[decode 2]"},
+		{"never tried", 160, []int16{12, 30, 11}, 0, "[-B W50]"},
 	} {
 		v := &fake{page: 1, budget: 8192, free: c.free}
 		for i, priority := range c.priorities {
@@ -165,9 +166,7 @@ func TestSGLangPriorityPreemption(t *testing.T) {
 		}
 		v.wait("W", 50, 10)
 		p := newSGLang(t, SGLang{ChunkedPrefillSize: 8192, PreemptByPriority: true, PreemptionThreshold: 10})
-		if c.name != "never tried" {
-			p.matched = map[int64]int32{v.waiting[0].Request: 50}
-		}
+		p.matched = map[int64]int32{v.waiting[0].Request: c.tried}
 		p.Schedule(v)
 		if got := v.done(); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)

@@ -156,6 +156,10 @@
 // where the lookup of the same request found that full attention has more than they. A request with a recurrent state
 // that was entered in the iteration that is composed is not admitted.
 //
+// With EAGLE and MTP, a kind of groups that is looked up first looks for one block more than its hit, and leaves it
+// out; it does so again only after another kind has shortened the hit. The block behind a boundary therefore enters the
+// cache too.
+//
 // Recurrent states in align mode exist only at the ends of chunks, for which policies cut chunks (Clip). A sequence
 // holds the last state and the one before. Blocks between have no state; with asynchronous scheduling, the states of
 // earlier chunks stay until the sequence leaves, as in vLLM.
@@ -190,7 +194,8 @@
 // A preempted sequence loses its blocks (they keep their keys) and all computed tokens. It goes to the head of the
 // queue, behind requests that an iteration has passed over, or to its place in an ordered queue. It keeps its output;
 // tokens in flight are delivered. When it is admitted again, prompt and output so far are prefilled together. If its
-// whole output was already in flight, it completes from the queue.
+// whole output was already in flight, it completes from the queue. PreemptToTail sends it to the tail of the queue, in
+// an ordered one behind its equals that were there before.
 //
 // A walk that ends by preempting its own sequence may leave an empty iteration. When nothing is in flight the engine
 // then composes again at the same instant until the iteration is not empty; otherwise it waits for the next boundary.
@@ -211,6 +216,13 @@
 // each block was evicted before or is in the cache but unreachable. Those of them that are then computed for the first
 // time count as lost. With a radix cache these are the pages after the match, as long as each was in a leaf that was
 // evicted.
+//
+// A radix cache evicts leaves when an iteration is composed, after all of its matches and locks, as SGLang does: first
+// for the prompt tokens of the iteration, with a page more for each prompt if a page has several tokens; then for the
+// pages that decoding sequences begin, if it has no prompts and a page has several tokens; then for one page of each
+// decoding sequence. If fewer are available than that, it evicts leaves until it has freed as many as that, not as many
+// as are missing. What is still missing then is evicted leaf by leaf. A step of all decoding sequences for which there
+// is no room evicts all that can be evicted. MakeRoom evicts as many tokens as it is given if fewer are available.
 //
 // # GPU time
 //

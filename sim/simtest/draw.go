@@ -71,7 +71,7 @@ func (d drawer) config() (c engine.Config) {
 	}
 	if d.once("speculative", 3) {
 		c.Speculative, c.HostBlocks, c.Radix = d.speculative(), 0, false
-		c.Hybrid = withDrafts(c.Hybrid)
+		c.Hybrid = withDrafts(&c)
 		return c
 	}
 	if d.once("contiguous", 4) && !c.PrefixCaching {
@@ -119,13 +119,15 @@ func (d drawer) hybrid(c *engine.Config) *engine.Hybrid {
 	return h
 }
 
-// withDrafts returns the groups that go with drafts, or nil.
-func withDrafts(h *engine.Hybrid) *engine.Hybrid {
+// withDrafts returns the groups of c that go with its drafts, or nil.
+func withDrafts(c *engine.Config) *engine.Hybrid {
+	h := c.Hybrid
 	if h == nil {
 		return nil
 	}
 	h.Groups = slices.DeleteFunc(h.Groups, func(g model.CacheGroup) bool {
-		return g.Kind == model.RecurrentState || g.Kind == model.ChunkedLocalAttention
+		return g.Kind == model.RecurrentState ||
+			g.Kind == model.ChunkedLocalAttention && c.PrefixCaching && c.Speculative.DropsBlock()
 	})
 	if len(h.Groups) == 0 {
 		return nil

@@ -197,7 +197,7 @@ func (v view) together(list []*sequence) bool {
 	}
 	if !v.room(list) {
 		if r, ok := v.kv.(*radix); ok && len(list) <= int(v.budget) {
-			r.tree.Evict(v.cfg.UsableBlocks()) // in vain
+			r.tree.Evict(v.cfg.UsableBlocks()) // SGLang evicts before it finds that this is not enough
 		}
 		return false
 	}
