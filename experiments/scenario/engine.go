@@ -249,6 +249,11 @@ func (u engineResolver) engine() error {
 	if c.Radix = u.policy.Defaults.Radix && c.PrefixCaching; c.Radix && u.policy.Eviction != nil {
 		c.RadixEviction = u.policy.Eviction(e.Options.Of(&u.policy))
 	}
+	if u.policy.Idle != nil {
+		u.policy.Idle(e.Options.Of(&u.policy), c.PrefixCaching, func(key, why string) {
+			u.unused(true, "engine."+u.policy.Section.Key+"."+key, why)
+		})
+	}
 	c.AsyncScheduling, c.UnpredictedEnds = e.AsyncScheduling == On, u.policy.Defaults.UnpredictedEnds
 	var err error
 	if c.Order, err = u.order(); err != nil {

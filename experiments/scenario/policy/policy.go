@@ -39,6 +39,9 @@ type Policy struct {
 	PoolMemory func(e *Engine, d *model.Deployment, b *model.KVBudget) float64
 	// Eviction returns, from the options, the order in which a radix cache evicts; nil is the least recently used.
 	Eviction func(options any) kv.LeafOrder
+	// Idle reports the options that have no effect, by key, with the reason; caching means that there is a prefix cache.
+	// nil is none.
+	Idle func(options any, caching bool, report func(key, why string))
 }
 
 // Card is what an engine's defaults depend on.

@@ -18,6 +18,7 @@ var sglangPolicy = Policy{
 	Sizes:      sglangSizes,
 	Seats:      sglangSeats,
 	Eviction:   sglangEviction,
+	Idle:       sglangIdle,
 	Section: &Section{"sglang", "SGLang holds the knobs of policy sglang.", func() any {
 		return &sglang{MaxPrefillTokens: 16_384, SchedulePolicy: "fcfs", ScheduleConservativeness: 1,
 			RadixEvictionPolicy: "lru"}
@@ -97,6 +98,17 @@ func newSGLang(e *Engine) sched.Scheduler {
 func sglangEviction(options any) kv.LeafOrder {
 	return yamldoc.ValueNamed([]kv.LeafOrder{kv.LeastRecent, kv.FirstAdded, kv.MostRecent, kv.LastAdded},
 		options.(*sglang).RadixEvictionPolicy)
+}
+
+// sglangIdle reports the options that depend on the radix cache.
+func sglangIdle(options any, caching bool, report func(key, why string)) {
+	o := options.(*sglang)
+	if o.IgnoreEOS && caching {
+		report("ignore_eos", "SGLang looks ahead only without a prefix cache (want enable_prefix_caching: false)")
+	}
+	if sglangEviction(o) != kv.LeastRecent && !caching {
+		report("radix_eviction_policy", "there is no prefix cache")
+	}
 }
 
 // chunk is the most prompt tokens of an iteration.
