@@ -11,6 +11,10 @@ func (f *Fleet) validateLockstep() (faults []error) {
 	i := 0
 	for _, n := range f.Lockstep {
 		for k := i; n > 1 && k < min(i+n, len(f.Replicas)); k++ {
+			if f.Replicas[k].RecvInterval > 1 {
+				faults = append(faults, fmt.Errorf("lock step: replica %d has a scheduler_recv_interval, "+
+					"which lockstep groups do not support", k))
+			}
 			if f.Replicas[k].Connector != nil {
 				faults = append(faults, fmt.Errorf("lock step: replica %d has a KV connector, "+
 					"which lockstep groups do not support", k))

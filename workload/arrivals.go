@@ -2,6 +2,7 @@ package workload
 
 import (
 	"math"
+	"slices"
 
 	"clifftop/sim/clock"
 )
@@ -43,6 +44,9 @@ type Phase struct {
 	Sigma float64        `yaml:"sigma,omitempty" json:"sigma,omitempty"`
 	Rho   float64        `yaml:"rho,omitempty" json:"rho,omitempty"`
 	Step  clock.Duration `yaml:"step,omitempty" json:"step,omitempty"`
+	// MeanOver applies to cox: the rate is the mean of each run (empty or "run"), of each hour ("hour"), or of the
+	// process ("process").
+	MeanOver string `yaml:"mean_over,omitempty" json:"mean_over,omitempty"`
 	// OnMean and OffMean are the mean lengths of the bursts and pauses of on-off.
 	OnMean  clock.Duration `yaml:"on_mean,omitempty" json:"on_mean,omitempty"`
 	OffMean clock.Duration `yaml:"off_mean,omitempty" json:"off_mean,omitempty"`
@@ -68,6 +72,16 @@ type Phase struct {
 	Ramp      clock.Duration `yaml:"ramp,omitempty" json:"ramp,omitempty"`
 }
 
+// The values of [Phase.MeanOver].
+const (
+	MeanOverRun     = "run"
+	MeanOverHour    = "hour"
+	MeanOverProcess = "process"
+)
+
+// MeansOver returns the values of [Phase.MeanOver]; the first is empty.
+func MeansOver() []string { return []string{"", MeanOverHour, MeanOverRun, MeanOverProcess} }
+
 // Processes returns the names of the arrival processes.
 func Processes() []string {
 	return []string{"constant", "poisson", "gamma", "weibull", "all-at-once", "on-off", "cox", "profile",
@@ -88,7 +102,7 @@ func processKeys(process string) (keys string, ok bool) {
 	case "on-off":
 		return "rate on_mean off_mean cv on_sigma off_sigma", true
 	case "cox":
-		return "rate sigma rho step", true
+		return "rate sigma rho step mean_over", true
 	case "profile":
 		return "rate hourly begin", true
 	case "superposed":
@@ -131,6 +145,9 @@ func (s Phase) open(key string, f *fieldFaults) Process {
 		f.number(key+".sigma", s.Sigma, s.Sigma >= 0 && s.Sigma <= 5, "0 to 5")
 		f.number(key+".rho", s.Rho, s.Rho >= 0 && s.Rho < 1, "0 or more, less than 1")
 		f.lasting(key+".step", s.Step)
+		if !slices.Contains(MeansOver(), s.MeanOver) {
+			f.add(key+".mean_over", "%q is not known (want %s)", s.MeanOver, orList(MeansOver()[1:]))
+		}
 		return Cox{PerSecond: s.Rate, Sigma: s.Sigma, Rho: s.Rho, Step: s.Step}
 	case "profile":
 		f.rate(key, s.Rate)
@@ -162,6 +179,7 @@ func (s Phase) check(key string, f *fieldFaults) (ok bool) {
 	}
 	fields := []field{
 		{"cv", s.CV != 0}, {"shape", s.Shape != 0}, {"sigma", s.Sigma != 0}, {"rho", s.Rho != 0}, {"step", s.Step != 0},
+		{"mean_over", s.MeanOver != ""},
 		{"on_mean", s.OnMean != 0}, {"off_mean", s.OffMean != 0}, {"on_sigma", s.OnSigma != 0},
 		{"off_sigma", s.OffSigma != 0},
 		{"hourly", s.Hourly != nil}, {"begin", s.Begin != 0},

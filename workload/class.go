@@ -110,6 +110,9 @@ func (s Spec) compilePart(key string, c ClassSpec, f *fieldFaults) part {
 	default:
 		p.output = c.Output.build(key+".output", f)
 	}
+	if p.cutOutputs(s.MaxTokens); s.MaxTokens < 0 {
+		f.add("workload.max_tokens", "%d is not allowed (want 1 or more)", s.MaxTokens)
+	}
 	c.Prefix.check(key+".prefix", s.Closed(), f)
 	if c.Sessions == nil {
 		return p

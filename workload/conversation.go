@@ -237,6 +237,7 @@ func (k *class) wait(v *conversation, turn int32) clock.Duration {
 // conversationStats describes conversations, estimated by simulation.
 type conversationStats struct {
 	turns         float64        // mean
+	turnSquares   float64        // mean of the squares
 	input, output float64        // mean tokens of a turn
 	horizon       clock.Duration // 99.9 % of the turns come within this time of the start of their conversation
 }
@@ -255,7 +256,7 @@ func (k *class) simulate() conversationStats {
 	var s conversationStats
 	var counts SessionCounts
 	var offsets []clock.Duration
-	asked, made := 0.0, 0.0
+	asked, made, began := 0.0, 0.0, 0.0
 	for i := range uint64(sampleConversations) {
 		if made > sampleTurns && i >= minSample {
 			break
@@ -263,7 +264,7 @@ func (k *class) simulate() conversationStats {
 		var v conversation
 		k.begin(&v, Hash(domain, i))
 		asked += float64(v.turns)
-		at := clock.Duration(0)
+		at, before := clock.Duration(0), made
 		for k.nextTurn(&v, &counts) {
 			made++
 			s.input += float64(v.input)
@@ -272,8 +273,11 @@ func (k *class) simulate() conversationStats {
 			k.addOutput(&v, 0)
 			at = min(at+k.wait(&v, v.turn), clock.MaxRun)
 		}
+		began++
+		s.turnSquares += (made - before) * (made - before)
 	}
 	s.turns = Mean(k.conversations.turns) * made / asked
+	s.turnSquares /= began
 	s.input /= made
 	s.output /= made
 	slices.Sort(offsets)

@@ -1,5 +1,7 @@
 package workload
 
+import "fmt"
+
 // PrefixSpec makes prompts repeat and share prefixes, as in requests to a few applications with long system
 // prompts. Request i uses prompt j = i mod (Groups·PromptsPerGroup), which belongs to group j div PromptsPerGroup.
 // A prompt has one length for the whole run; its first SharedTokens tokens are those of its group. The zero value
@@ -12,6 +14,33 @@ type PrefixSpec struct {
 	Groups          int32  `yaml:"groups" json:"groups"`
 	PromptsPerGroup int32  `yaml:"prompts_per_group" json:"prompts_per_group"`
 	SharedTokens    int32  `yaml:"shared_tokens" json:"shared_tokens"`
+}
+
+// ShortPrompts is a class whose prompts are often shorter than their shared prefix, so that they are nothing else.
+type ShortPrompts struct {
+	Key          string // of the shared tokens
+	SharedTokens int32
+	Share        float64 // of prompts that are shorter
+}
+
+// ShortPrompts returns the classes with a shared prefix that is longer than at least 1 % of the prompts.
+func (s Spec) ShortPrompts() (list []ShortPrompts) {
+	check := func(key string, c ClassSpec) {
+		law, err := c.Input.Lengths(key)
+		if err != nil || c.Prefix.SharedTokens < 2 {
+			return
+		}
+		if short := 1 - law.Exceeds(c.Prefix.SharedTokens-1); short >= 0.01 {
+			list = append(list, ShortPrompts{key + ".prefix.shared_tokens", c.Prefix.SharedTokens, short})
+		}
+	}
+	if len(s.Classes) == 0 {
+		check("workload", s.all())
+	}
+	for i, c := range s.Classes {
+		check(fmt.Sprintf("workload.classes.%d", i), c)
+	}
+	return list
 }
 
 // maxPrompts limits the table of prompts; each takes about 100 bytes.

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -31,10 +32,15 @@ type Spec struct {
 	// MaxModelLen is the model's longest prompt and output together, in tokens, which limits conversations; 0 means
 	// no limit.
 	MaxModelLen int32 `yaml:"-" json:"-"`
+	// MaxTokens cuts longer outputs, as the limit that clients send with their requests; 0 means no limit.
+	MaxTokens int32 `yaml:"-" json:"-"`
 	// Requests is the number of requests after which the traffic ends; 0 means no limit.
 	Requests int64 `yaml:"-" json:"-"`
 	// Duration is the time before which requests arrive, also in a closed loop; 0 means no limit.
 	Duration clock.Duration `yaml:"-" json:"-"`
+	// LeadIn is the time before the first hour of [MeanOverHour], and HourLength the length of an hour; 0 is 3,600 s.
+	LeadIn     clock.Duration `yaml:"-" json:"-"`
+	HourLength clock.Duration `yaml:"-" json:"-"`
 	// Needs lists the keys above that the preset does not fill, and why.
 	Needs []Need `yaml:"-" json:"-"`
 }
@@ -133,6 +139,9 @@ func (s Spec) compileStage(key string, stage Phase, perStart float64, f *fieldFa
 	}
 	if c, ok := p.(Cox); ok {
 		switch {
+		case stage.MeanOver == MeanOverProcess:
+		case stage.MeanOver == MeanOverHour:
+			c.From, c.Over, c.Each = s.LeadIn, cmp.Or(s.HourLength, 3600*clock.Second), true
 		case stage.Duration > 0:
 			c.Over = stage.Duration
 		case s.Duration > 0:

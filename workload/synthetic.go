@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"clifftop/sim/clock"
 )
@@ -58,6 +59,23 @@ type bodies struct {
 	prompts         []prompt  // prompts that repeat; empty if all are unique
 	texts           []Content // prefixes of the users' prompts; may be empty
 	adapters        *adapterLaw
+}
+
+// cutOutputs limits the outputs to a number of tokens; 0 is no limit.
+func (b *bodies) cutOutputs(limit int32) {
+	cut := func(l Lengths) Lengths { return Clipped{Law: l, Min: 1, Max: limit} }
+	switch {
+	case limit <= 0:
+	case b.output != nil:
+		b.output = cut(b.output)
+	case b.given != nil:
+		given := *b.given
+		given.Rows = slices.Clone(given.Rows)
+		for i, law := range given.Rows {
+			given.Rows[i] = cut(law)
+		}
+		b.given = &given
+	}
 }
 
 // fill draws the body of request k of an entity; index selects the repeated prompt.

@@ -26,7 +26,7 @@ type batchBuilder struct {
 	swaps     []int64 // the requests among them that were swapped out
 	loads     int     // requests for which loading began
 	joined    int     // sequences that joined the cohort at its end
-	ordered   bool    // the sequences that finish have their positions in the stream
+	walked    bool    // the sequences with output were listed one by one
 }
 
 var _ sched.View = (*batchBuilder)(nil)
@@ -53,7 +53,7 @@ func (it *batchBuilder) begin(number int64) {
 	it.looked, it.blocked = false, sched.NotBlocked
 	it.mixed, it.missed = false, it.missed[:0]
 	it.drafts, it.accepted, it.discarded, it.surplus, it.behind = 0, 0, 0, 0, 0
-	it.preempted, it.loads, it.joined, it.ordered = 0, 0, 0, false
+	it.preempted, it.loads, it.joined, it.walked = 0, 0, 0, false
 	it.r.fair.begin(it.r.cohort.steps, &it.r.running)
 }
 
@@ -213,7 +213,8 @@ func (p *prefiller) givePrefill(i int32, s *sequence, n int32) {
 	s.chunkBefore, s.chunkBatch = s.chunkBatch, p.current.number
 	r.space.register(s, min(s.computed, s.target-s.awaited))
 	if r.space.radix != nil {
-		p.current.computed = append(p.current.computed, computedChunk{i, s.computed, s.serial})
+		p.current.computed = append(p.current.computed, computedChunk{i, s.computed, s.serial,
+			s.computed == s.target})
 	}
 	if s.computed < s.target {
 		return

@@ -20,7 +20,7 @@ func check(e *Engine) error {
 	}
 	for _, holds := range [...]func() error{
 		k.count, k.checkBatch, k.checkOwed, k.checkRemaining, k.checkPool, k.checkSchedules,
-		k.checkBudget, k.checkLevels, k.checkGPUTime, k.checkWork, k.checkInFlight,
+		k.checkBudget, k.checkDelivery, k.checkLevels, k.checkGPUTime, k.checkWork, k.checkInFlight,
 	} {
 		if err := holds(); err != nil {
 			return err
@@ -228,10 +228,28 @@ func (k *checker) checkBudget() error {
 	return nil
 }
 
+// checkDelivery asserts that the gaps between the chunks of all requests are the times from their first to their last
+// chunks.
+func (k *checker) checkDelivery() error {
+	q := &k.e.outbox
+	elapsed := q.ended
+	for _, s := range k.e.seqs.items {
+		if s.serial != 0 {
+			elapsed += q.elapsed(s)
+		}
+	}
+	if q.each > 0 && elapsed != q.gaps {
+		return k.e.Broken("chunks reach clients in gaps of %d ps, but it is %d ps from the first to the last",
+			int64(q.gaps), int64(elapsed))
+	}
+	return nil
+}
+
 // checkLevels asserts that the reported levels are the sizes of the queue and of the batch.
 func (k *checker) checkLevels() error {
-	if l := &k.e.levels; l.Waiting < k.e.queue.len() || l.Running != k.e.running.size {
-		return k.e.Broken("levels %+v with %d waiting and %d running", *l, k.e.queue.len(), k.e.running.size)
+	waiting := k.e.queue.len() + len(k.e.inbox.requests)
+	if l := &k.e.levels; l.Waiting < waiting || l.Running != k.e.running.size {
+		return k.e.Broken("levels %+v with %d waiting and %d running", *l, waiting, k.e.running.size)
 	}
 	return nil
 }
@@ -239,8 +257,8 @@ func (k *checker) checkLevels() error {
 // checkWork asserts that the policy does not leave the engine idle while requests wait.
 func (k *checker) checkWork() error {
 	idle := k.e.inFlight.n == 0 && k.e.ahead.N == 0 && !k.e.connector.awaits()
-	if idle && k.e.queue.len() > 0 {
-		policyCheck{&k.e.it}.wrong("%d requests wait and %d run, but nothing can be scheduled", k.e.queue.len(),
+	if waiting := k.e.queue.len() + len(k.e.inbox.requests); idle && waiting > 0 {
+		policyCheck{&k.e.it}.wrong("%d requests wait and %d run, but nothing can be scheduled", waiting,
 			k.e.running.size)
 		return k.e.fault
 	}

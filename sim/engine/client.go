@@ -173,7 +173,7 @@ func (c *clientSide) deliverFirst(s *sequence, end clock.Time) {
 	if s.rec.FirstToken == clock.Never {
 		s.rec.FirstToken = end
 		if s.rec.Left == clock.Never {
-			s.rec.ClientFirst = c.seen(end, s.firstPlace)
+			s.rec.ClientFirst = c.seen(s.first)
 		}
 		c.e.host.Began(&s.rec.Request, int32(c.e.index))
 	}
@@ -182,8 +182,7 @@ func (c *clientSide) deliverFirst(s *sequence, end clock.Time) {
 	}
 }
 
-// seen returns the instant at which a client receives a token. rank is its place in the stream of the iteration that
-// ends at end.
-func (c *clientSide) seen(end clock.Time, rank int32) clock.Time {
-	return c.link.OverLink(end).Add(c.e.cfg.NetworkOut + clock.Duration(rank)*c.e.cfg.StreamPerSequence)
+// seen returns the instant at which a client receives a chunk that leaves the front end at the instant sent.
+func (c *clientSide) seen(sent clock.Time) clock.Time {
+	return c.link.OverLink(sent).Add(c.e.cfg.NetworkOut)
 }

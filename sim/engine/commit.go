@@ -23,6 +23,7 @@ func (e *Engine) commit() {
 	e.released = 0
 	if p.N > 1 {
 		e.advance(&p)
+		e.inbox.repeated(p.N - 1)
 	}
 	e.gpu.charge(each, it, c)
 	f := it.current
@@ -85,16 +86,17 @@ func (d *decoders) retire(f *iteration, it *batchBuilder) {
 		if s.phase != decoding || s.serial != e.Tie || s.ends != e.Key || d.inOtherCohort(s) {
 			continue
 		}
-		if !it.ordered && s.issued+int32(c.steps-s.joined) == s.output {
-			s.lastPlace = d.running.order.upTo(s.slot) + int32(len(f.finishes)-len(f.lasts))
-		}
+		last := s.issued+int32(c.steps-s.joined) == s.output
 		if f.endsUnpredicted(s, e.Value, s.issued+int32(c.steps-s.joined)) {
+			s.last = d.outbox.latest(s)
 			s.ends++
 			c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: e.Value})
 			f.finishes = append(f.finishes, e.Value)
 			continue
 		}
-		d.leaveCohort(e.Value)
+		if d.leaveCohort(e.Value); last {
+			s.last = s.sent
+		}
 		f.finishes = append(f.finishes, e.Value)
 	}
 	for _, i := range f.firsts {
@@ -106,6 +108,11 @@ func (d *decoders) retire(f *iteration, it *batchBuilder) {
 	for _, i := range f.finishes {
 		s := d.seqs.at(i)
 		s.lastBatch, s.lastEnd = f.number, f.end
+		if s.issued == s.output && s.last == 0 {
+			if s.last = s.sent; d.outbox.each == 0 {
+				s.last = f.end
+			}
+		}
 	}
 	if (it.slow || it.mixed) && len(f.firsts) > 0 || len(f.verified) > 0 {
 		d.seqs.sortBySerial(f.finishes)
@@ -133,7 +140,7 @@ type reporter struct {
 // blocks in use in iteration 0; released blocks are free from iteration 1 on.
 func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.Duration) {
 	it, c, s := &r.it, &r.cohort, &o.span
-	step, context := c.steps, it.context
+	step, context, opening := c.steps, it.context, true
 	s.Replica = r.index
 	s.Wait, s.Decodes, s.Gaps, s.FirstTokens = wait, it.decodes, it.gaps, len(it.current.firsts)-it.resumed
 	s.PrefillTokens, s.RecomputedTokens, s.Shared = it.prefill, it.recomputed, r.gpu.batch.SharedTokens
@@ -153,6 +160,8 @@ func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.D
 			}
 			n = max(n, 1)
 		}
+		n = r.outbox.send(&p, n, s, opening)
+		opening = false
 		s.Start, s.Remainder, s.First, s.Slope, s.N = p.Start, p.Remainder, p.First, p.Slope, n
 		s.Context = context
 		if n == 1 {

@@ -56,7 +56,7 @@ type Config struct {
 	Frontend, FrontendPerToken clock.Duration
 	// NetworkIn is the latency from a client to the front end, NetworkOut that of tokens back to the client.
 	NetworkIn, NetworkOut clock.Duration
-	// StreamPerSequence delays the k-th sequence of a batch by k times this on the way to the client.
+	// StreamPerSequence is the time that the front end takes to send the output of a sequence to its client.
 	StreamPerSequence clock.Duration
 
 	// MaxTokens is the longest output that clients ask for, in tokens. The engine does not know that an output will be
@@ -68,6 +68,11 @@ type Config struct {
 	// UnpredictedEnds means that the engine foresees no end, not even at the declared length. Under asynchronous
 	// scheduling every sequence then takes part in one more iteration without effect, as with SGLang's overlap.
 	UnpredictedEnds bool
+
+	// RecvInterval makes the scheduler receive requests only at each RecvInterval-th composition while it decodes
+	// (SGLang's scheduler_recv_interval). Compositions after other iterations, or after none, receive as ever. 0 and 1
+	// receive at each composition. Aborts are not delayed.
+	RecvInterval int
 
 	// CPUStep and CPUPerSequence are the host's time for an iteration: a constant, and a part for each sequence in it.
 	// It is added to the GPU's time. Under asynchronous scheduling both overlap, and the longer one counts.
@@ -280,6 +285,8 @@ func (c *Config) Validate() error {
 	}
 	want(!c.UnpredictedEnds || c.Connector == nil && !c.Speculative.On() && c.Stages <= 1,
 		"unpredicted ends: they do not go with KV connectors, drafts and pipeline stages")
+	want(c.RecvInterval >= 0, "scheduler_recv_interval: %d is negative", c.RecvInterval)
+	want(c.RecvInterval <= 1 || c.Stages <= 1, "scheduler_recv_interval: it does not go with pipeline stages")
 	want(c.MaxSpan >= 0, "max span: %d is negative", c.MaxSpan)
 	if c.Stages != 0 && c.Stages != 1 {
 		found.Add(c.validatePipeline()...)

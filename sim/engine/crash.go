@@ -16,6 +16,9 @@ type Attempt struct {
 // Attempts returns all requests that have reached the queue and have not ended.
 func (e *Engine) Attempts() (all []Attempt) {
 	e.queue.each(func(q *workload.Request) { all = append(all, Attempt{q, none, true}) })
+	for i := range e.inbox.requests {
+		all = append(all, Attempt{&e.inbox.requests[i], none, true})
+	}
 	for k, s := range e.seqs.items {
 		if q := &s.rec.Request; q.OutputTokens > 0 { // the index is in use
 			all = append(all, Attempt{q, int32(k), true})

@@ -1,3 +1,19 @@
+// Package engine simulates one serving engine, which vLLM calls EngineCore: the waiting queue, the running batch, the
+// KV cache and the iterations on the GPU. Package sim runs one engine per replica of a fleet.
+//
+// Start with engine.go: an [Engine] moves from one iteration boundary to the next. At a boundary it handles the results
+// of the oldest iteration in flight (results.go), lets the policy of package sched compose the next one through a view
+// (batch_builder.go, batch_view.go, decode.go, admit.go), and plans how often that iteration repeats (span.go,
+// commit.go). The decoding sequences are a cohort (cohort.go): one counter of steps stands for all of them, so that no
+// loop visits sequences while nothing changes.
+//
+// Further parts each have a file: the queue and its orders (queue.go, fair_queue.go), prefix caching (prefix_lookup.go,
+// prefix_registration.go, radix.go), KV in other tiers and from other engines (connector.go, load.go, offload.go,
+// transfers.go), pipeline stages (pipeline.go), data-parallel ranks in lock step (lockstep.go), and speculative
+// decoding (speculative.go, verify.go). What an engine needs of the fleet around it is the interface [Host].
+//
+// The definition of what this package must compute is the naive engine of package simtest, which visits every sequence
+// in every iteration. Random tests demand equal results.
 package engine
 
 import (
@@ -30,6 +46,7 @@ type Engine struct {
 	it   batchBuilder
 	ends sched.EndObserver // the scheduler, if it observes the ends of sequences, or nil
 	gpu
+	outbox frontEnd
 	reporter
 	env
 }
@@ -59,7 +76,9 @@ func New(cfg Config, in Setup) *Engine {
 	}
 	r.connector = newConnector(r, in.Before)
 	r.clientSide.e = r
-	r.requests = requests{env: &r.env, seqs: &r.seqs, space: &r.space, queue: newQueue(cfg.Order)}
+	r.outbox = frontEnd{e: r, each: cfg.StreamPerSequence}
+	r.requests = requests{env: &r.env, seqs: &r.seqs, space: &r.space, queue: newQueue(cfg.Order),
+		inbox: inbox{interval: cfg.RecvInterval}}
 	r.decoders.init(r)
 	r.drafter = newDrafter(cfg.Speculative, r.depth > 1)
 	if old := in.Before; old != nil {
@@ -86,7 +105,10 @@ func (e *Engine) Group() []*Engine {
 // Enqueue adds a request to the waiting queue at the instant at, which is not later than the next boundary.
 func (e *Engine) Enqueue(at clock.Time, req *workload.Request) {
 	e.connector.noteHandoff(req)
-	if e.queue.push(req, e.keyOf(req, none)) || e.it.looked {
+	if e.inbox.delays() {
+		e.inbox.requests = append(e.inbox.requests, *req)
+		e.cutAt(at, e.inbox.from)
+	} else if e.queue.push(req, e.keyOf(req, none)) || e.it.looked {
 		e.cut(at)
 	}
 	e.levels.Waiting++
@@ -120,9 +142,11 @@ func (e *Engine) Boundary() error {
 	return e.plan()
 }
 
-// again reports whether to compose again after an empty composition: sequences were preempted, and no iteration is in
-// flight.
-func (e *Engine) again() bool { return e.inFlight.n == 0 && e.it.preempted > 0 }
+// again reports whether to compose again after an empty composition: no iteration is in flight, and sequences were
+// preempted, or requests have not been received.
+func (e *Engine) again() bool {
+	return e.inFlight.n == 0 && (e.it.preempted > 0 || len(e.inbox.requests) > 0)
+}
 
 // plan sets the next boundary, and returns the fault of the engine, if it has one.
 func (e *Engine) plan() error {
@@ -174,6 +198,7 @@ func (e *Engine) compose() bool {
 // decide lets the policy compose an iteration, and reports whether it has any tokens.
 func (e *Engine) decide() bool {
 	it := &e.it
+	e.receiveNew()
 	if e.cfg.UnpredictedEnds && e.space.radix != nil && e.inFlight.n > 0 {
 		e.space.insertUnfinished(e.inFlight.at(0))
 	}
@@ -191,7 +216,13 @@ func (e *Engine) decide() bool {
 		e.space.evictFor(it.need())
 	}
 	it.finish()
-	return it.decodes+it.behind > 0 || len(it.chunks) > 0
+	switch e.inbox.recent = noBatch; {
+	case len(it.chunks) > 0:
+		e.inbox.recent = otherBatch
+	case it.decodes+it.behind > 0:
+		e.inbox.recent = decodeBatch
+	}
+	return e.inbox.recent != noBatch
 }
 
 // alike returns for how many iterations, at most n, the composed iteration repeats.

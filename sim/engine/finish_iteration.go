@@ -7,7 +7,7 @@ import (
 )
 
 // finish completes the composition: it puts back the members of the cohort that got no token, verifies drafts, makes
-// sequences whose prefill is complete decode, and orders the stream.
+// sequences whose prefill is complete decode, and lists those with output.
 func (it *batchBuilder) finish() {
 	r := it.r
 	it.current.stepped = it.stepped
@@ -32,8 +32,8 @@ func (it *batchBuilder) finish() {
 		}
 	}
 	r.cohort.singly = false
-	if r.cfg.StreamPerSequence > 0 || it.current.partial {
-		it.orderStream()
+	if it.walked = it.visitsSenders(); it.walked || it.current.partial {
+		it.walkSenders()
 	}
 	if !r.detailed {
 		for _, i := range it.chunkSeqs {
@@ -53,43 +53,29 @@ func (it *batchBuilder) finish() {
 	}
 }
 
-// orderStream sets the positions of tokens in the stream of the iteration, unless they follow from the running order
-// when a sequence finishes.
-func (it *batchBuilder) orderStream() {
-	switch {
-	case it.slow || it.preempted > 0 || it.r.pipe.ending() || len(it.current.verified) > 0 ||
-		it.mixed && len(it.current.firsts) > 0:
-		it.orderByWalking()
-	default:
-		for k, i := range it.current.firsts {
-			s := it.r.seqs.at(i)
-			s.setPlace(int32(it.decodes-it.resumed+k+1), s.issued)
-		}
-	}
+// visitsSenders reports whether the front end must know each sequence that has output: they do not follow from the
+// running order.
+func (it *batchBuilder) visitsSenders() bool {
+	return it.r.outbox.each > 0 && (it.slow || it.preempted > 0 || it.r.pipe != nil || len(it.current.verified) > 0 ||
+		it.mixed && len(it.current.firsts) > 0 || it.r.cfg.Speculative.On())
 }
 
-// orderByWalking sets the positions of all tokens of the iteration by walking the running batch.
-func (it *batchBuilder) orderByWalking() {
+// walkSenders lists the sequences with output, in batch order.
+func (it *batchBuilder) walkSenders() {
 	r := it.r
-	it.ordered = true
-	var place int32
+	q := &r.outbox
+	q.senders = q.senders[:0]
 	for i := r.running.first; i != none; i = r.seqs.at(i).next {
 		s := r.seqs.at(i)
 		completes := s.joinBatch == it.current.number
 		decodes := s.phase == decoding && s.joinBatch < it.current.number && it.hasToken(s) && !r.inOtherCohort(s)
 		verifies := s.given > 0 && (s.phase == speculating || s.phase == finishing) && s.fresh > 0
-		if !completes && !decodes && !verifies {
-			continue
+		if completes || decodes || verifies {
+			q.senders = append(q.senders, i)
 		}
-		place++
-		if completes || verifies {
-			s.setPlace(place, s.issued)
-		} else {
-			s.setPlace(place, s.issued+int32(r.cohort.steps-s.joined))
-		}
-		if it.current.partial {
-			it.current.emitters = append(it.current.emitters, i)
-		}
+	}
+	if it.current.partial {
+		it.current.emitters = append(it.current.emitters, q.senders...)
 	}
 }
 

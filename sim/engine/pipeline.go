@@ -183,15 +183,6 @@ func (p *pipeline) computes(s *sequence) bool {
 	return p != nil && max(s.lastBatch, s.chunkBatch) > p.landed
 }
 
-// ending reports whether a member of the open cohort may issue its last token in the iteration being composed.
-func (p *pipeline) ending() bool {
-	if p == nil {
-		return false
-	}
-	c := &p.r.cohort
-	return c.ends.Len() > 0 && c.ends.Top().Key <= c.steps
-}
-
 // inOtherCohort reports whether s, which decodes, is not in the open cohort: it has a token in flight, or was left out
 // of the iteration that is being launched.
 func (d *decoders) inOtherCohort(s *sequence) bool { return d.pipe != nil && s.berth != d.pipe.open }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"clifftop/sim/kv"
 	"clifftop/workload"
 )
 
@@ -147,5 +148,6 @@ func (c *prefixCache) warmTree(q *workload.Request, full int32) {
 	p := c.radix.Match(c.look.text, tokens)
 	c.radix.Lock(p)
 	c.radix.Take(int(full) - p.Blocks)
-	c.radix.Unlock(c.radix.Insert(p, c.look.text, tokens, common(q)))
+	c.radix.Unlock(c.radix.Insert(p, c.look.text, kv.Entry{Tokens: tokens, Common: common(q), Counts: true,
+		Priority: -int32(q.Priority)}))
 }

@@ -17,6 +17,7 @@ type computedChunk struct {
 	seq    int32
 	upTo   int32
 	serial int64
+	ends   bool // the prefill
 }
 
 // radixMatch is the last match of the first limit tokens of a request. It is valid while the tree is in the same epoch.
@@ -88,20 +89,23 @@ func (c *prefixCache) unlockPrefix(s *sequence) {
 	s.prefix, s.blockCount = kv.Prefix{}, 0
 }
 
-// insert adds the first tokens of s, which runs, to the tree.
-func (c *prefixCache) insert(s *sequence, tokens int32) {
+// insert adds the first tokens of s, which runs, to the tree. SGLang counts a hit when a prefill ends and when a request
+// ends, but only one if the request ends with its first token. A lower priority is more urgent here; by default SGLang
+// has it the other way round.
+func (c *prefixCache) insert(s *sequence, tokens int32, counts bool) {
 	if c.radix != nil {
-		s.prefix = c.radix.Insert(s.prefix, s.text, tokens, s.common)
+		s.prefix = c.radix.Insert(s.prefix, s.text, kv.Entry{Tokens: tokens, Common: s.common, Counts: counts,
+			Priority: -int32(s.rec.Request.Priority)})
 	}
 }
 
 // insertChunks adds the chunks of iteration f that belong to admissions up to a serial number to the tree, in running
-// order.
-func (c *prefixCache) insertChunks(f *iteration, serial int64) {
+// order. The sequence with the number of admission ends is complete with this iteration.
+func (c *prefixCache) insertChunks(f *iteration, serial, ends int64) {
 	for ; f.entered < len(f.computed) && f.computed[f.entered].serial <= serial; f.entered++ {
 		part := f.computed[f.entered]
 		if s := c.seqs.at(part.seq); s.serial == part.serial && s.running() {
-			c.insert(s, part.upTo)
+			c.insert(s, part.upTo, part.ends && part.serial != ends)
 		}
 	}
 }
@@ -112,7 +116,7 @@ func (c *prefixCache) insertUnfinished(f *iteration) {
 	for k := range f.computed {
 		part := &f.computed[k]
 		if s := c.seqs.at(part.seq); s.serial == part.serial && s.phase == prefilling {
-			c.insert(s, part.upTo)
+			c.insert(s, part.upTo, false)
 			part.serial = inserted
 		}
 	}

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
@@ -13,6 +15,7 @@ type requests struct {
 	seqs       *slab
 	space      *space
 	queue      queue
+	inbox      inbox
 	levels     event.Levels             // the fleet counts the requests in the system, which were sent to this engine
 	uncomputed int64                    // prompt tokens of waiting and running requests that no iteration was given
 	late       map[int64]clock.Duration // how long requests that have not been admitted were held at the router
@@ -97,4 +100,83 @@ func (q *requests) keyOf(req *workload.Request, seq int32) int64 {
 	*d = sched.Waiting{}
 	q.space.describe(&waiting{req: *req, seq: seq}, d)
 	return q.cfg.Order.Key(d)
+}
+
+// inbox holds requests that have reached the engine before the scheduler receives them (SGLang's SchedulerRecvSkipper).
+// The scheduler receives at each interval-th composition that follows a batch of decodes, and at each that follows
+// another batch. It receives at once when it has composed nothing.
+type inbox struct {
+	interval int                // 0 and 1 receive at each composition
+	count    int                // compositions since the last receipt, less than interval
+	recent   recentBatch        // what the last composition made
+	requests []workload.Request // in the order in which they came
+}
+
+// recentBatch is the kind of the last composed iteration, as it counts for the receipt of requests.
+type recentBatch int
+
+const (
+	noBatch recentBatch = iota
+	decodeBatch
+	otherBatch // with prefills
+)
+
+// delays reports whether requests wait for their receipt.
+func (b *inbox) delays() bool { return b.interval > 1 }
+
+// due counts a composition, and reports whether requests are received at it.
+func (b *inbox) due() bool {
+	b.count++
+	if b.recent == decodeBatch && b.count < b.interval {
+		return false
+	}
+	b.count = 0
+	return true
+}
+
+// repeated counts the compositions of n like iterations that follow a batch of decodes.
+func (b *inbox) repeated(n int) {
+	if b.delays() {
+		b.count = (b.count + n) % b.interval
+	}
+}
+
+// limit returns how many of n like iterations, the first of which was composed, come before the next receipt of the
+// requests that are there.
+func (b *inbox) limit(n int) int {
+	if len(b.requests) == 0 {
+		return n
+	}
+	return min(n, b.interval-b.count)
+}
+
+// from returns the first composition of a span, from the n-th on, at which requests are received. Number 0 has been made.
+func (b *inbox) from(n int) int {
+	if !b.delays() {
+		return n
+	}
+	return (n+b.count+b.interval-1)/b.interval*b.interval - b.count
+}
+
+// remove removes a request, and reports whether it was there.
+func (b *inbox) remove(id int64) bool {
+	i := slices.IndexFunc(b.requests, func(r workload.Request) bool { return r.ID == id })
+	if i < 0 {
+		return false
+	}
+	b.requests = slices.Delete(b.requests, i, i+1)
+	return true
+}
+
+// receiveNew moves the requests of the inbox to the queue, if a composition that begins now receives them.
+func (q *requests) receiveNew() {
+	b := &q.inbox
+	if !b.delays() || !b.due() {
+		return
+	}
+	for i := range b.requests {
+		q.queue.push(&b.requests[i], q.keyOf(&b.requests[i], none))
+	}
+	clear(b.requests)
+	b.requests = b.requests[:0]
 }

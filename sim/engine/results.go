@@ -34,11 +34,11 @@ func (e *Engine) process(f *iteration) {
 	f.sortChunks()
 	for _, i := range f.finishes {
 		if s := e.seqs.at(i); s.running() {
-			e.space.insertChunks(f, s.serial)
+			e.space.insertChunks(f, s.serial, s.serial)
 		}
 		e.complete(i, f)
 	}
-	e.space.insertChunks(f, math.MaxInt64)
+	e.space.insertChunks(f, math.MaxInt64, int64(none))
 }
 
 // deliverAwaited delivers the token of sequence i that was in flight when the sequence was admitted again.
@@ -64,11 +64,15 @@ func (e *Engine) deliverAwaited(i int32) {
 func (e *Engine) answer(s *sequence, end clock.Time) {
 	s.rec.LastToken = end
 	if s.rec.Left == clock.Never {
-		s.rec.ClientLast = e.seen(end, s.lastPlace)
+		s.rec.ClientLast = e.seen(s.last)
 	}
 	e.answered = true
 	if e.connector.handsOff(s) {
 		return
+	}
+	if e.cfg.Check && s.rec.Left == clock.Never && s.rec.ClientLast < s.rec.ClientFirst {
+		e.Fail(e.Broken("the last token of request %d reaches its client at %v, before the first one at %v",
+			s.rec.Request.ID, s.rec.ClientLast, s.rec.ClientFirst))
 	}
 	if s.rec.Left == clock.Never && e.link.LinkLost(end) && MayLeave(&s.rec.Request) {
 		e.leaveDuringLinkLoss(s)
@@ -145,13 +149,14 @@ func (k *space) remember(s *sequence) {
 	if k.cfg.UnpredictedEnds && s.declared == s.output {
 		known++ // the iteration in flight computes the last token, which is no EOS
 	}
-	k.insert(s, min(computed, known))
+	k.insert(s, min(computed, known), true)
 }
 
 // end reports the record of sequence i and frees its index.
 func (e *Engine) end(i int32) {
 	s := e.seqs.at(i)
 	s.rec.Released = e.now
+	e.outbox.end(s)
 	e.answered = true
 	e.gpu.took += s.rec.GPU.Total()
 	if s.rec.LastToken != clock.Never && e.connector.handsOff(s) {
@@ -171,7 +176,9 @@ func (e *Engine) applyAborts() {
 		case p == nil: // the request has ended
 		case p.Seq == none:
 			e.levels.Waiting--
-			e.queue.remove(&p.Request)
+			if !e.inbox.remove(id) {
+				e.queue.remove(&p.Request)
+			}
 			e.uncomputed -= int64(p.Request.InputTokens)
 			e.connector.forgetHandoff(p.Request.ID)
 			e.host.Unserved(p, e.now)

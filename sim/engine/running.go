@@ -17,12 +17,13 @@ type runningBatch struct {
 	serials     int64 // admissions so far
 	departures  int64 // times that a sequence left
 	order       streamOrder
-	slots       int32   // number of slots given out
-	prefills    []int32 // sequences in prefill, in running order
-	speculating int     // sequences that decode with drafts
-	answers     int     // sequences whose output later requests may share
-	remaining   int64   // output tokens that the sequences may still be given, up to the declared maxima
-	longest     int32   // upper bound of the tokens that one of them may still be given
+	outbox      *frontEnd // which knows slots
+	slots       int32     // number of slots given out
+	prefills    []int32   // sequences in prefill, in running order
+	speculating int       // sequences that decode with drafts
+	answers     int       // sequences whose output later requests may share
+	remaining   int64     // output tokens that the sequences may still be given, up to the declared maxima
+	longest     int32     // upper bound of the tokens that one of them may still be given
 }
 
 // join appends sequence i to the running batch.
@@ -63,13 +64,20 @@ func (b *runningBatch) clients(yield func(client int32) bool) {
 func (b *runningBatch) renumber() {
 	b.order.reset(max(64, 4*b.size))
 	b.slots = 0
+	left := b.outbox.gone
 	for i := b.first; i != none; i = b.seqs.at(i).next {
 		s := b.seqs.at(i)
+		for ; len(left) > 0 && left[0].slot < s.slot; left = left[1:] {
+			left[0].slot = b.slots - 1
+		}
 		s.slot = b.slots
 		b.slots++
 		if s.phase == decoding {
 			b.order.add(s.slot, 1)
 		}
+	}
+	for k := range left {
+		left[k].slot = b.slots - 1
 	}
 }
 
@@ -142,6 +150,7 @@ func (d *decoders) leaveCohort(i int32) {
 	}
 	d.space.Settle()
 	s, c := d.seqs.at(i), &d.cohort
+	d.outbox.leaves(s)
 	grown := int32(c.steps - s.joined)
 	s.rec.GPU.Decode += c.share - s.shared
 	held := d.space.held(s)

@@ -106,8 +106,12 @@ func (h *heldBlocks) detach() heldBlocks {
 
 // delivery is the progress of the stream to the client of a sequence.
 type delivery struct {
-	firstPlace, lastPlace int32 // positions of the first and last token in the streams of their iterations
-	received              int32 // tokens that the client had received when the link was lost
+	// first, last and sent are when the first, the last and the latest chunk leave the front end. sent is not kept for
+	// members of the cohort: see frontEnd.
+	first, last, sent clock.Time
+	sentIn            int64 // the latest iteration with a token
+	placed            int32 // the place of the latest chunk in its iteration, if the front end was idle; 0 otherwise
+	received          int32 // tokens that the client had received when the link was lost
 }
 
 // iterationNumbers are the numbers of the iterations that computed or issued tokens of a sequence.
@@ -193,16 +197,6 @@ func (s *sequence) known(from, n int32) (again, lost int32) {
 		lost = max(0, min(from+n, s.lostTo)-max(from+again, s.lostFrom))
 	}
 	return again, lost
-}
-
-// setPlace records the position of a token of s, the issued-th, in the stream of its iteration.
-func (s *sequence) setPlace(place, issued int32) {
-	if issued == 1 {
-		s.firstPlace = place
-	}
-	if issued <= s.output {
-		s.lastPlace = place
-	}
 }
 
 // slab stores sequences at stable indices and reuses them.

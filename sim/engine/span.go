@@ -45,6 +45,21 @@ func (t *timeline) cut(at clock.Time) {
 	t.cutOwn(at)
 }
 
+// cutAt makes the first boundary at or after the instant at the next one, of those at which a composition of the planned
+// span comes that from returns: the first one that counts, from a number on.
+func (t *timeline) cutAt(at clock.Time, from func(composition int) int) {
+	switch {
+	case t.answered:
+	case t.inFlight.n == 0 && t.ahead.N == 0:
+		t.next = min(t.next, at)
+	case t.ahead.N > 1:
+		// Iteration k ≥ 1 is composed when iteration k-depth ends.
+		ended := t.ahead.FirstEndAtOrAfter(t.Until(at))
+		t.ahead.N = min(from(max(ended+t.depth-1, 1)), t.ahead.N)
+		t.next = t.spanEnd()
+	}
+}
+
 // Until returns the instant up to which, exclusive, the boundaries of the engine have been processed, as an event at
 // the instant at sees it. At one instant, boundaries follow all other events, in the order of the replicas. This
 // holds for boundaries inside a span too.
@@ -57,16 +72,7 @@ func (t *timeline) Until(at clock.Time) clock.Time {
 
 // cutOwn is cut for this engine alone, without its lock-step group.
 func (t *timeline) cutOwn(at clock.Time) {
-	switch {
-	case t.answered:
-	case t.inFlight.n == 0 && t.ahead.N == 0:
-		t.next = min(t.next, at)
-	case t.ahead.N > 1:
-		// Iteration k ≥ 1 is composed when iteration k-depth ends.
-		ended := t.ahead.FirstEndAtOrAfter(t.Until(at))
-		t.ahead.N = min(max(ended+t.depth-1, 1), t.ahead.N)
-		t.next = t.spanEnd()
-	}
+	t.cutAt(at, func(composition int) int { return composition })
 }
 
 // spanEnd returns the next boundary of the planned span: its end or, before that, the end of the iteration in flight
@@ -132,6 +138,7 @@ func (it *batchBuilder) horizon(n int) int {
 	if it.asked && r.inFlight.n > 0 && len(r.inFlight.at(0).finishes) > 0 {
 		return 1 // the policy may decide differently after they have left
 	}
+	n = r.inbox.limit(n)
 	n = int(min(int64(n), c.nextFinish()-c.steps+1, c.nextRefile()-c.steps+1))
 	if n > 1 {
 		free := r.space.free()

@@ -17,6 +17,8 @@ type Span struct {
 	// speculative decoding, at the iteration's end, and the gap since its previous one is as long as the iteration. In
 	// iteration 0 that holds for Gaps of them; the others are reported through Gap.
 	Decodes, Gaps int
+	// Delivery says when the clients get the output.
+	Delivery Delivery
 	// FirstTokens is the number of tokens produced at the iteration's end by sequences that completed a
 	// prefill: first tokens, and the next tokens of those resumed after a preemption.
 	FirstTokens int
@@ -60,6 +62,46 @@ type Span struct {
 	// then reported from the end of the one before it, or from its composition, to its own end, so that spans do not
 	// overlap, and each span has one iteration. The passages begin earlier if others were in flight.
 	Passages []Passage
+}
+
+// Delivery is the gaps between the chunks that clients get, at the ends of the iterations of a span. A chunk is what
+// the front end sends at once. Each gap is counted with the iteration whose output brings its last chunk into the front
+// end's queue.
+type Delivery struct {
+	// First gaps in iteration 0, and Later ones in each further iteration, are as long as the iteration. Others are the
+	// other gaps in iteration 0.
+	First, Later int
+	Others       []ChunkGaps
+	// Cycle, if it is not 0, says that the front end is never idle: it takes Each for a chunk, and Cycle to come back to
+	// the same request. It has begun with a chunk at the instant Turn.
+	Cycle, Each clock.Duration
+	Turn        clock.Time
+}
+
+// ChunkGaps is N gaps between chunks of this length.
+type ChunkGaps struct {
+	Length clock.Duration
+	N      int
+}
+
+// Cycles returns the number of gaps as long as Delivery.Cycle: the number of chunks with which the front end has begun
+// between the end of the iteration before the span and the end of its last one.
+func (s *Span) Cycles() uint64 {
+	d := &s.Delivery
+	if d.Cycle == 0 {
+		return 0
+	}
+	return uint64(d.begun(s.End(s.N)) - d.begun(s.Start.Add(-s.Wait)))
+}
+
+// begun returns the number of chunks with which the front end begins before an instant, from Turn on. It is negative
+// for earlier instants.
+func (d *Delivery) begun(at clock.Time) int64 {
+	n := int64(at-d.Turn) / int64(d.Each)
+	if d.Turn+clock.Time(n*int64(d.Each)) < at {
+		n++
+	}
+	return n
 }
 
 // Passage is an iteration in a stage of a pipeline, which works for Femtos femtoseconds from Enter and a remainder of

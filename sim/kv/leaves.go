@@ -5,17 +5,35 @@ package kv
 type LeafOrder uint8
 
 // The orders: the least recently matched leaf first (lru), the first one that was added (fifo), the most recently
-// matched one (mru), and the last one that was added (filo). A leaf that is split was added at that time with its upper
-// part; the lower part keeps its age.
+// matched one (mru), the last one that was added (filo), the one with the fewest hits (lfu), those with one hit at most
+// before the others (slru), and the one with the lowest priority (priority). A leaf that is split was added at that time
+// with its upper part; the lower part keeps its age. Of equal leaves the least recently matched one is first.
+//
+// SGLang counts hits since March 2026. A hit is an insertion at the end of a prefill or of a request that goes through
+// the node or adds it; a match is none. The upper part of a leaf that is split has the hits and the priority of the
+// leaf. The priority of a node is the highest among the requests whose insertions went through it or added it.
 const (
 	LeastRecent LeafOrder = iota
 	FirstAdded
 	MostRecent
 	LastAdded
+	FewestHits
+	OneHitFirst
+	LowestPriority
 )
 
+// LeafOrders lists the orders.
+func LeafOrders() []LeafOrder {
+	return []LeafOrder{LeastRecent, FirstAdded, MostRecent, LastAdded, FewestHits, OneHitFirst, LowestPriority}
+}
+
 // String returns SGLang's name for the order.
-func (o LeafOrder) String() string { return [...]string{"lru", "fifo", "mru", "filo"}[o] }
+func (o LeafOrder) String() string {
+	return [...]string{"lru", "fifo", "mru", "filo", "lfu", "slru", "priority"}[o]
+}
+
+// protectedHits is the number of hits from which [OneHitFirst] protects a leaf.
+const protectedHits = 2
 
 // The evictable leaves of a radix tree are a binary heap of node numbers with the one that is evicted next first. Each
 // node has its place, so that a match can move it.
@@ -52,7 +70,22 @@ func (t *Radix) dropLeaf(i int32) {
 func (t *Radix) touch(i int32) {
 	n := &t.nodes[i]
 	n.matched = t.clock
-	if n.place >= 0 {
+	t.reorder(i)
+}
+
+// count notes that an insertion went through node i, or added it.
+func (t *Radix) count(i int32, e *Entry) {
+	n := &t.nodes[i]
+	if e.Counts {
+		n.hits++
+	}
+	n.priority = max(n.priority, e.Priority)
+	t.reorder(i)
+}
+
+// reorder moves node i to its place among the leaves, if it is there.
+func (t *Radix) reorder(i int32) {
+	if n := &t.nodes[i]; n.place >= 0 {
 		t.rise(n.place)
 		t.sink(n.place)
 	}
@@ -68,6 +101,18 @@ func (t *Radix) before(i, j int32) bool {
 		return a.birth > b.birth
 	case MostRecent:
 		a, b = b, a
+	case FewestHits:
+		if a.hits != b.hits {
+			return a.hits < b.hits
+		}
+	case OneHitFirst:
+		if once := a.hits < protectedHits; once != (b.hits < protectedHits) {
+			return once
+		}
+	case LowestPriority:
+		if a.priority != b.priority {
+			return a.priority < b.priority
+		}
 	}
 	if a.matched != b.matched {
 		return a.matched < b.matched

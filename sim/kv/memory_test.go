@@ -25,7 +25,7 @@ func TestRadixForgets(t *testing.T) {
 		r.Lock(p)
 		r.Lost(&p, text(id), pool, pool)
 		r.Take(pool - p.Blocks)
-		r.Unlock(r.Insert(p, text(id), pool, pool))
+		r.Unlock(r.Insert(p, text(id), Entry{Tokens: pool, Common: pool}))
 	}
 	const often = 1000
 	forgotten := 0
@@ -60,7 +60,7 @@ func TestRadixKeepsCommonPrefix(t *testing.T) {
 	r := NewRadix(30, 1)
 	text := []workload.Segment{{ID: 1, Tokens: 10}, {ID: 2, Tokens: 20}}
 	r.Take(30)
-	r.Unlock(r.Insert(Prefix{}, text, 30, 10))
+	r.Unlock(r.Insert(Prefix{}, text, Entry{Tokens: 30, Common: 10}))
 	r.Take(30) // evicts it
 	p := r.Match(text, 30)
 	if lost := r.Lost(&p, text, 30, 30); p.Blocks != 0 || lost != 10 {

@@ -47,6 +47,8 @@ type node struct {
 	place            int32  // among the leaves, or -1
 	common           int32  // number of its first blocks that others may request
 	remembered       uint32 // by this generation of the memory, if it is evicted
+	hits             uint32 // insertions that count
+	priority         int32
 	matched          uint64 // when it was last matched
 	birth            uint64 // orders nodes that were matched at once
 	seat             int32  // identifies it; of the children of a node, the one that was added first has the least
@@ -144,7 +146,7 @@ func (t *Radix) Put(n int) { t.available += n }
 func (t *Radix) Match(text []workload.Segment, limit int32) Prefix {
 	rest := t.cut(text, 0, limit/t.page*t.page)
 	t.clock++
-	p, _ := t.descend(Prefix{}, &rest)
+	p, _ := t.descend(Prefix{}, &rest, nil)
 	return p
 }
 
@@ -201,21 +203,34 @@ func (t *Radix) Unlock(p Prefix) {
 	}
 }
 
+// Entry is an insertion into the tree.
+type Entry struct {
+	// Tokens is the number of tokens that are added. Other sequences may begin with at most the first Common of them:
+	// these are remembered if they are evicted.
+	Tokens, Common int32
+	// Counts means that the insertion is a hit for [FewestHits] and [OneHitFirst].
+	Counts bool
+	// Priority is that of the request for [LowestPriority]; a higher one is evicted later.
+	Priority int32
+}
+
 // Insert adds the first tokens of text, which a sequence that holds p locked has computed. The sequence's private
 // blocks of the full pages after p move into the tree or, where the tree has them already, become available. It returns
 // the longer prefix, which the sequence now holds locked instead of p; blocks of the sequence beyond it stay private.
-// Other sequences may begin with at most the first common tokens of the text: these are remembered if they are evicted.
-func (t *Radix) Insert(p Prefix, text []workload.Segment, tokens, common int32) Prefix {
+func (t *Radix) Insert(p Prefix, text []workload.Segment, e Entry) Prefix {
 	t.clock++
 	for i := p.node; i != root; i = t.nodes[i].parent {
 		t.touch(i)
+		t.count(i, &e)
 	}
-	whole := tokens / t.page * t.page
+	whole, common := e.Tokens/t.page*t.page, e.Common
 	rest := t.cut(text, int32(p.Blocks)*t.page, whole)
-	long, left := t.descend(p, &rest)
+	long, left := t.descend(p, &rest, &e)
 	t.available += long.Blocks - p.Blocks // duplicates
 	if left > 0 {
 		long.node = t.grow(long.node, rest, left/t.page)
+		t.nodes[long.node].priority = e.Priority
+		t.count(long.node, &e)
 		t.nodes[long.node].common = min(max(common/t.page-int32(long.Blocks), 0), left/t.page)
 		long.Blocks += int(left / t.page)
 		if long.generation == t.memory.number && min(int32(long.Blocks), common/t.page) <= long.seen {
@@ -245,8 +260,9 @@ func (t *Radix) Path(p Prefix, to []int32) []int32 {
 }
 
 // descend follows rest from the end of p as far as the tree matches, splits the last node, and refreshes the nodes on
-// the path. It returns the prefix so far and how many tokens remain.
-func (t *Radix) descend(p Prefix, rest *tokenReader) (Prefix, int32) {
+// the path. It counts e, if there is one, for these nodes, but not for the lower part of one that it splits. It returns
+// the prefix so far and how many tokens remain.
+func (t *Radix) descend(p Prefix, rest *tokenReader, e *Entry) (Prefix, int32) {
 	left := rest.tokens() / t.page * t.page
 	for left > 0 {
 		i, ok := t.children[below(p.node, rest.page(t.page))]
@@ -262,6 +278,9 @@ func (t *Radix) descend(p Prefix, rest *tokenReader) (Prefix, int32) {
 		blocks := common / t.page
 		if blocks < t.nodes[i].blocks {
 			i = t.split(i, blocks)
+		}
+		if e != nil {
+			t.count(i, e)
 		}
 		p.node = i
 		p.Blocks += int(blocks)
@@ -282,6 +301,7 @@ func (t *Radix) split(i, blocks int32) int32 {
 	n, u := &t.nodes[i], &t.nodes[up]
 	u.parent, u.children, u.refs, u.blocks = n.parent, 1, n.refs, blocks
 	u.common, u.remembered = min(n.common, blocks), n.remembered
+	u.hits, u.priority = n.hits, n.priority
 	u.matched, u.at = n.matched, n.at
 	u.seat, n.seat = n.seat, u.seat // the upper node takes the place among the children
 	rest := tokenReader{runs: n.spans}
@@ -301,7 +321,7 @@ func (t *Radix) grow(i int32, rest tokenReader, blocks int32) int32 {
 	leaf := t.newNode()
 	n := &t.nodes[leaf]
 	n.parent, n.children, n.refs, n.blocks, n.common, n.remembered = i, 0, 0, blocks, 0, 0
-	n.matched = t.clock
+	n.matched, n.hits = t.clock, 0
 	n.at = below(i, rest.page(t.page))
 	n.spans = rest.take(n.spans, blocks*t.page)
 	t.children[n.at] = leaf

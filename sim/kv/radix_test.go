@@ -19,6 +19,9 @@ func text(pairs ...int) (list []workload.Segment) {
 	return list
 }
 
+// whole is the entry of a text of n tokens that others may repeat.
+func whole(n int64) kv.Entry { return kv.Entry{Tokens: int32(n), Common: int32(n)} }
+
 // enter computes a whole text and leaves it in the tree, unlocked.
 func enter(t *kv.Radix, s []workload.Segment) {
 	n := (&workload.Content{Segments: s}).Tokens()
@@ -26,7 +29,7 @@ func enter(t *kv.Radix, s []workload.Segment) {
 	t.Lock(p)
 	private := int(n) - p.Blocks
 	t.Take(private)
-	long := t.Insert(p, s, int32(n), int32(n))
+	long := t.Insert(p, s, whole(n))
 	t.Put(private - (long.Blocks - p.Blocks))
 	t.Unlock(long)
 }
@@ -92,7 +95,7 @@ func TestRadixPages(t *testing.T) {
 	r := kv.NewRadix(10, 16)
 	first := text(1, 40, 2, 30)
 	r.Take(5)
-	p := r.Insert(kv.Prefix{}, first, 70, 70)
+	p := r.Insert(kv.Prefix{}, first, whole(70))
 	if p.Blocks != 4 {
 		t.Fatalf("%d pages entered, want 4", p.Blocks)
 	}
@@ -176,9 +179,11 @@ func (w *trees) compute(a *actor, n int32) bool {
 	return true
 }
 
-func (w *trees) insert(a *actor) {
-	long := w.fast.Insert(a.prefix, a.request.Text(nil), a.computed, common(a.request))
-	a.node = w.slow.Insert(a.node, naive.Tokens(a.request, a.computed))
+func (w *trees) insert(a *actor, hit bool) {
+	priority := a.request.Priority
+	long := w.fast.Insert(a.prefix, a.request.Text(nil), kv.Entry{Tokens: a.computed, Common: common(a.request),
+		Counts: hit, Priority: int32(priority)})
+	a.node = w.slow.Insert(a.node, naive.Tokens(a.request, a.computed), hit, int(priority))
 	a.private -= long.Blocks - a.prefix.Blocks
 	a.prefix = long
 }
@@ -215,7 +220,8 @@ func common(r *workload.Request) int32 {
 
 // draw draws a request: of a conversation, with a shared beginning, or alone.
 func draw(t *rapid.T, id int64) *workload.Request {
-	r := &workload.Request{ID: id, OutputTokens: rapid.Int32Range(1, 12).Draw(t, "answer")}
+	r := &workload.Request{ID: id, OutputTokens: rapid.Int32Range(1, 12).Draw(t, "answer"),
+		Priority: rapid.Int16Range(-2, 2).Draw(t, "priority")}
 	length := rapid.Int32Range(1, 14)
 	r.Session = rapid.Int32Range(0, 3).Draw(t, "session")
 	var s []workload.Segment
@@ -243,6 +249,8 @@ func TestRadixTruth(t *testing.T) {
 		page := rapid.SampledFrom([]int32{1, 1, 2, 5}).Draw(t, "page")
 		usable := rapid.IntRange(20, 80).Draw(t, "pool")
 		w := &trees{fast: kv.NewRadix(usable, page), slow: naive.NewTokenTree(usable, int(page)), page: page}
+		w.fast.Order = rapid.SampledFrom(kv.LeafOrders()).Draw(t, "order")
+		w.slow.Order = w.fast.Order
 		var running []*actor
 		for k := range rapid.IntRange(1, 120).Draw(t, "operations") {
 			if len(running) == 0 || rapid.IntRange(0, 3).Draw(t, "new") == 0 {
@@ -260,11 +268,11 @@ func TestRadixTruth(t *testing.T) {
 			if left > 0 && rapid.IntRange(0, 4).Draw(t, "preempted") > 0 {
 				n := rapid.Int32Range(1, left).Draw(t, "tokens")
 				if w.compute(a, n) && rapid.Bool().Draw(t, "insert") {
-					w.insert(a)
+					w.insert(a, rapid.Bool().Draw(t, "hit"))
 				}
 			} else {
 				if left == 0 {
-					w.insert(a)
+					w.insert(a, true)
 				}
 				w.leave(a)
 				running = append(running[:i], running[i+1:]...)
@@ -287,8 +295,8 @@ func BenchmarkRadix(b *testing.B) {
 		r.Lock(p)
 		private := 1800 - p.Blocks
 		r.Take(private)
-		prompt := r.Insert(p, s, 1600, 1800)
-		long := r.Insert(prompt, s, 1800, 1800)
+		prompt := r.Insert(p, s, kv.Entry{Tokens: 1600, Common: 1800, Counts: true})
+		long := r.Insert(prompt, s, kv.Entry{Tokens: 1800, Common: 1800, Counts: true})
 		r.Put(private - (long.Blocks - p.Blocks))
 		r.Unlock(long)
 	}

@@ -27,6 +27,9 @@ type SGLang struct {
 	Conservativeness float64
 	// QueueOrder is the order in which waiting requests are tried (schedule_policy).
 	QueueOrder QueueOrder
+	// Seed and Replica determine the draws of [RandomOrder].
+	Seed    uint64
+	Replica int
 	// PreemptByPriority retracts running requests for a waiting one that does not fit, if their priority is worse than
 	// its own by more than PreemptionThreshold. The queue should be ordered [ByPriority].
 	PreemptByPriority   bool
@@ -42,7 +45,8 @@ type SGLang struct {
 	running   sglangBatch
 	order     queueOrder
 	attempt   pass
-	mixed     int // blocks that the decoding sequences of a mixed iteration have taken
+	batches   int64 // prefill batches so far
+	mixed     int   // blocks that the decoding sequences of a mixed iteration have taken
 	// matched is the number of tokens to compute of waiting requests when they were last matched, by request. Preemption
 	// by priority goes by it.
 	matched map[int64]int32
@@ -211,11 +215,12 @@ func (p *SGLang) prefill(v View) bool {
 		return false
 	}
 	if p.MixedChunk {
-		b.ended, b.reserved = 0, 0 // the running batch is filtered, even if that leaves nothing to add
+		b.forget() // the running batch is filtered, even if that leaves nothing to add
 	} else {
 		decodes = 0
 	}
 	b.launched(v, a.batch, decodes)
+	p.batches++
 	return true
 }
 

@@ -99,7 +99,7 @@ func (a *pass) goOn() {
 
 // admit tries the waiting requests in order until one does not fit, and returns the cause, or NotBlocked.
 func (a *pass) admit() Cause {
-	a.order.begin(a.QueueOrder, a.v)
+	a.order.begin(a)
 	full, admitted := &a.running.full, false
 	for {
 		if admitted {

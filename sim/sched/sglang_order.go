@@ -21,10 +21,24 @@ const (
 	DFSWeight
 	// LongestOutput tries first those requests that may produce most: the largest max_new_tokens (lof).
 	LongestOutput
+	// RandomOrder shuffles the queue for each attempt to build a prefill batch (random). The shuffle depends on the seed,
+	// the replica, and how many iterations have been composed.
+	RandomOrder
+	// RoutingKey tries first those requests whose routing key, the session, most running requests have (routing-key). Of
+	// keys with as many the lower number comes first, then requests whose key no request runs with, those without a
+	// session first. If no session runs, it is the order of the queue.
+	RoutingKey
 )
 
+// QueueOrders lists the orders.
+func QueueOrders() []QueueOrder {
+	return []QueueOrder{FirstCome, LongestPrefix, DFSWeight, LongestOutput, RandomOrder, RoutingKey}
+}
+
 // String returns SGLang's name for the order.
-func (o QueueOrder) String() string { return [...]string{"fcfs", "lpm", "dfs-weight", "lof"}[o] }
+func (o QueueOrder) String() string {
+	return [...]string{"fcfs", "lpm", "dfs-weight", "lof", "random", "routing-key"}[o]
+}
 
 // SGLang's constants: the longest queue that is searched for prefixes, and the tokens that the cache or an
 // earlier request must hold to matter.
@@ -37,17 +51,25 @@ const (
 type queueOrder struct {
 	list  []int // places in the queue as it was; nil for its own order
 	taken []int // those of them that were admitted
+	deck  deck  // of RandomOrder: list is drawn as far as it is needed
 }
 
-func (q *queueOrder) begin(o QueueOrder, v View) {
-	q.list, q.taken = q.list[:0], q.taken[:0]
+// begin finds the order for a pass that has admitted no request yet.
+func (q *queueOrder) begin(a *pass) {
+	o, v := a.QueueOrder, a.v
+	q.list, q.taken, q.deck.size = q.list[:0], q.taken[:0], 0
 	switch {
+	case o == RandomOrder:
+		q.deck.shuffle(a)
+		q.list = slices.Grow(q.list, 1) // not nil
 	case o == LongestPrefix && v.WaitingLen() <= longestSearchedQueue:
 		q.byPrefix(v)
 	case o == DFSWeight:
 		q.byWeight(v)
 	case o == LongestOutput:
 		q.byOutput(v)
+	case o == RoutingKey:
+		q.bySession(a)
 	default:
 		q.list = nil
 	}
@@ -56,6 +78,9 @@ func (q *queueOrder) begin(o QueueOrder, v View) {
 // next returns the request to try, and its place in the queue now.
 func (q *queueOrder) next(v View) (i int, p Progress, ok bool) {
 	if q.list != nil {
+		if len(q.taken) == len(q.list) && len(q.list) < q.deck.size {
+			q.list = append(q.list, q.deck.draw())
+		}
 		if len(q.taken) == len(q.list) {
 			return 0, p, false
 		}
@@ -119,6 +144,37 @@ func (q *queueOrder) byOutput(v View) {
 		q.list = append(q.list, i)
 	}
 	slices.SortStableFunc(q.list, func(a, b int) int { return cmp.Compare(most[b], most[a]) })
+}
+
+// bySession lists the requests by how many requests of the running batch have their session. SGLang's running batch has
+// the sequences that have ended since the last decode iteration too, but not the one with an unfinished prompt.
+func (q *queueOrder) bySession(a *pass) {
+	runs := make(map[int32]int)
+	for s := a.v.First(); s != None; s = a.v.Next(s) {
+		if s != a.unfinished && !slices.Contains(a.batch, s) {
+			runs[a.v.Progress(s).Session]++
+		}
+	}
+	for _, session := range a.running.sessions {
+		runs[session]++
+	}
+	if delete(runs, 0); len(runs) == 0 {
+		q.list = nil
+		return
+	}
+	var sessions []int32
+	for i := 0; ; i++ {
+		p, ok := a.v.Peek(i)
+		if !ok {
+			break
+		}
+		sessions = append(sessions, p.Session)
+		q.list = append(q.list, i)
+	}
+	slices.SortStableFunc(q.list, func(i, j int) int {
+		x, y := sessions[i], sessions[j]
+		return cmp.Or(cmp.Compare(runs[y], runs[x]), cmp.Compare(x, y))
+	})
 }
 
 // branch is a node of the radix tree with the waiting requests whose cached prefix ends there.

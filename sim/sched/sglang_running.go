@@ -13,6 +13,7 @@ type sglangBatch struct {
 	filtered bool  // this iteration has filtered sequences out, so that the next one may decide differently
 	ended    int   // sequences that have ended and are not filtered out
 	reserved int64 // Σ min(max_new_tokens - output, clip) over them
+	sessions []int32
 
 	async    bool // overlap: the last iteration is in flight, and its tokens are not counted as output yet
 	rows     int  // sequences to which the last iteration gives a token
@@ -37,6 +38,7 @@ func (p *SGLang) Ended(r Progress) {
 	}
 	b.ended++
 	b.reserved += int64(expected(r))
+	b.sessions = append(b.sessions, r.Session)
 }
 
 // begin begins a composition.
@@ -83,5 +85,8 @@ func (b *sglangBatch) filter() {
 	if b.filtered = b.ended > 0; b.filtered {
 		b.full = NotBlocked
 	}
-	b.ended, b.reserved = 0, 0
+	b.forget()
 }
+
+// forget removes the sequences that have ended.
+func (b *sglangBatch) forget() { b.ended, b.reserved, b.sessions = 0, 0, b.sessions[:0] }

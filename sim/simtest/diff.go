@@ -23,6 +23,7 @@ func Diff(a, b *Recorder) string {
 		compare("preemption", a.Preemptions, b.Preemptions, func(x clock.Time) clock.Time { return x }),
 		compare("change of levels", a.Changes, b.Changes, func(x LevelChange) clock.Time { return x.At }),
 		compare("gap", a.Gapped, b.Gapped, func(x Gap) clock.Time { return x.At - clock.Time(x.Gap) }),
+		compare("chunk gap", a.chunkGaps(), b.chunkGaps(), func(Gap) clock.Time { return clock.Never - 1 }),
 		compare("drop", a.Drops, b.Drops, func(x Drop) clock.Time { return x.At }),
 		compare("move", a.Moves, b.Moves, func(x Move) clock.Time { return x.At }),
 		compare("link", a.Links, b.Links, func(x LinkChange) clock.Time { return x.At }),

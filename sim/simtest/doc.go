@@ -245,10 +245,23 @@
 //
 // The source is told of an ending once, before the record of the request is reported.
 //
-// The k-th sequence that produces a token in an iteration, in batch order, is seen by its client k·StreamPerSequence
-// after the iteration's end. Sequences whose client has left count in k. Clients' limits ignore this delay. A request
-// whose client left may have a FirstToken and, if it was served all the same, a LastToken. Its client has seen the
-// first one if that came in time, and never sees the last.
+// Clients' limits ignore the time that the front end takes for the output. A request whose client left may have a
+// FirstToken and, if it was served all the same, a LastToken. Its client has seen the first one if that came in time,
+// and never sees the last.
+//
+// # Delivery
+//
+// The front end of an engine sends the output: one server with a queue. When an iteration ends, each sequence that
+// produces tokens joins the queue, but for one that is in it and whose turn has not begun before this instant: its
+// tokens are sent with those that wait, as one chunk. A turn takes StreamPerSequence, and the chunk leaves at its end.
+// Sequences whose client has left or whose output has ended take their turns too.
+//
+// If the front end is idle when the iteration ends, sequences join in batch order, so that the k-th is sent
+// k·StreamPerSequence after that end. Otherwise they join in the order in which their last chunks leave, and then those
+// without a chunk in batch order: the front end serves the same sequences round robin.
+//
+// A gap is the time between two chunks of a request. Gaps count in the iteration whose output joins the queue. A token
+// after the end of an output has none.
 //
 // # Network
 //

@@ -58,10 +58,13 @@ func (d drawer) config() (c engine.Config) {
 		c.Hybrid = d.hybrid(&c)
 	}
 	if d.once("radix", 2) && c.PrefixCaching {
-		c.Radix, c.RadixEviction = true, kv.LeafOrder(d.of("leaves", 4))
+		c.Radix, c.RadixEviction = true, kv.LeafOrder(d.of("leaves", len(kv.LeafOrders())))
 	}
 	if d.once("ordered", 2) {
 		c.Order = queueOrder(&Knobs{drawn: &d})
+	}
+	if d.once("receives late", 5) {
+		c.RecvInterval = d.between("recv_interval", 2, 9)
 	}
 	if d.once("declared", 3) {
 		c.MaxTokens = int32(d.between("max_tokens", 1, 80))
@@ -250,8 +253,11 @@ func (d drawer) timer(c *engine.Config) clock.Duration {
 	if c.HostBlocks > 0 {
 		c.HostFemtosPerBlock = int64(d.between("femtos per block", 0, 1000)) * int64(step)
 	}
-	if d.once("streaming", 3) {
-		c.StreamPerSequence = step / 10
+	if d.once("streaming", 2) { // up to several times longer than a step
+		c.StreamPerSequence = max(1, step*clock.Duration(d.between("stream", 1, 30))/20)
+		if d.once("short streams", 2) {
+			c.StreamPerSequence = max(1, c.StreamPerSequence/10)
+		}
 	}
 	if d.once("network", 4) {
 		c.NetworkIn = step * clock.Duration(d.between("network in", 0, 12)) / 4

@@ -34,9 +34,10 @@ type Runner func(cfg engine.Config, src workload.Source, obs event.Observer) err
 //	    window of 64 tokens, chunk64, recurrent state or states, which have one at the end of each block),
 //	    retention (0) and dense (flag), how many of their blocks the prefix cache keeps;
 //	    host-blocks (0), max-queued and max-queued-tokens (0, no limits); caching, radix, contiguous,
-//	    append-unkeyed, async (flags); stages (1, of a pipeline; an iteration takes an equal part of its time
-//	    in each, or with weights=(1, 3) such parts) and hop (0, from one stage to the next); retries (0, how
-//	    often a client tries again after a timeout or a rejection) and backoff (0, how long it waits before).
+//	    append-unkeyed, async (flags); recv-interval (1, see engine.Config.RecvInterval); stages (1, of a
+//	    pipeline; an iteration takes an equal part of its time in each, or with weights=(1, 3) such parts) and
+//	    hop (0, from one stage to the next); retries (0, how often a client tries again after a timeout or a
+//	    rejection) and backoff (0, how long it waits before).
 //	    Times: step (10ms, the length of an iteration), row and token (0, added for each sequence or chunk
 //	    and for each token of a chunk), swap (0, for each block moved), cpu and cpu-per-sequence (0), frontend,
 //	    stream, network-in and network-out (0, delays).
@@ -128,6 +129,7 @@ func (e *Env) config(args *arguments) {
 		MaxQueuedTokens:     int64(args.int("max-queued-tokens", 0)),
 		HostBlocks:          args.int("host-blocks", 0),
 		HostFemtosPerBlock:  femtos("swap", 0),
+		RecvInterval:        args.int("recv-interval", 1),
 		CPUStep:             args.duration("cpu", 0),
 		CPUPerSequence:      args.duration("cpu-per-sequence", 0),
 		Frontend:            args.duration("frontend", 0),

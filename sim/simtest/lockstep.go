@@ -98,7 +98,7 @@ func (c *Case) lockstep(t *rapid.T, ranks, maxSpan int, copies bool, router func
 	f := sim.Fleet{Lockstep: []int{ranks}, Routers: []route.Router{router()}}
 	for range ranks {
 		cfg := c.Config()
-		cfg.Check, cfg.MaxSpan = true, maxSpan
+		cfg.Check, cfg.MaxSpan, cfg.RecvInterval = true, maxSpan, 0
 		f.Replicas = append(f.Replicas, cfg)
 	}
 	src := workload.Source(c.Source())
@@ -192,7 +192,7 @@ func VerifyLockstepLifecycle(t testing.TB, p Policy, router func() route.Router)
 func (c *Case) lockstepLifecycle(t *rapid.T, lifecycle sim.Lifecycle, maxSpan int, router route.Router) *fleetRecorder {
 	lifecycle.Renew = func(int) engine.Config {
 		cfg := c.Config()
-		cfg.Check, cfg.MaxSpan = true, maxSpan
+		cfg.Check, cfg.MaxSpan, cfg.RecvInterval = true, maxSpan, 0
 		return cfg
 	}
 	lifecycle.Scalers = slices.Clone(lifecycle.Scalers)
@@ -227,6 +227,7 @@ func (p Policy) DrawPipeline(t *rapid.T) Case {
 	d := drawer{t}
 	cfg := &c.config
 	cfg.Stages = d.between("stages", 2, 6)
+	cfg.RecvInterval = 0
 	cfg.HostBlocks, cfg.Radix, cfg.Contiguous, cfg.Connector, cfg.Speculative = 0, false, false, nil,
 		engine.Speculative{}
 	cfg.Hybrid = nil

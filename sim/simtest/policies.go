@@ -103,7 +103,8 @@ func sglang(k *Knobs) sched.Scheduler {
 		MaxPrefillTokens:   int32(k.Int("max-prefill", 16384, 1, 60)),
 		MixedChunk:         k.Flag("mixed"),
 		Conservativeness:   k.Float("conservativeness", 1, .1, .3, 2),
-		QueueOrder:         sched.QueueOrder(k.Choice("schedule", "fcfs", "lpm", "dfs-weight", "lof")),
+		QueueOrder:         sched.QueueOrder(k.Choice("schedule", names(sched.QueueOrders())...)),
+		Seed:               uint64(k.Int("seed", 1, 2, 1000)),
 		IgnoreEOS:          k.Flag("ignore-eos"),
 	}
 	if k.Flag("whole-prompts") {
@@ -114,6 +115,14 @@ func sglang(k *Knobs) sched.Scheduler {
 		p.PreemptByPriority, p.PreemptionThreshold = true, int32(threshold)
 	}
 	return p
+}
+
+// names lists what values call themselves.
+func names[T fmt.Stringer](list []T) (all []string) {
+	for _, v := range list {
+		all = append(all, v.String())
+	}
+	return all
 }
 
 // Knobs are the knobs of a policy by name.

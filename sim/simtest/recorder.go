@@ -3,6 +3,7 @@ package simtest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"clifftop/sim/clock"
@@ -27,6 +28,8 @@ type Recorder struct {
 	BlockFemtos, EmptyFemtos clock.Uint128
 	// Gapped are the gaps that no span carries, by instant and length.
 	Gapped []Gap
+	// Chunks are the gaps between chunks at clients that no iteration carries, and their numbers.
+	Chunks map[clock.Duration]int
 	// Preemptions are the instants at which a sequence was preempted.
 	Preemptions []clock.Time
 	// Drops are the numbers of tokens dropped, by instant.
@@ -87,6 +90,7 @@ type Iteration struct {
 	Remainder, Femtos               int64
 	Wait                            clock.Duration
 	Decodes, Gaps, FirstTokens      int
+	ChunkGaps                       int // as long as the iteration
 	PrefillTokens, RecomputedTokens int
 	LostTokens                      int
 	Carry                           int64
@@ -153,7 +157,7 @@ func (t *Recorder) Span(s *event.Span) {
 		tail := s.Tail(k)
 		it := Iteration{
 			Start: tail.Start, End: tail.End(1), Remainder: tail.Remainder, Femtos: tail.First,
-			Decodes: s.Decodes, Gaps: s.Gaps, FirstTokens: s.FirstTokens,
+			Decodes: s.Decodes, Gaps: s.Gaps, FirstTokens: s.FirstTokens, ChunkGaps: s.Delivery.First,
 			PrefillTokens: s.PrefillTokens, RecomputedTokens: s.RecomputedTokens, LostTokens: s.LostTokens,
 			Carry:  s.CarryAfter(k),
 			Drafts: s.Drafts, Accepted: s.Accepted, Discarded: s.Discarded,
@@ -168,12 +172,18 @@ func (t *Recorder) Span(s *event.Span) {
 		if k == 0 {
 			it.Wait = s.Wait
 		} else {
-			it.Gaps = s.Decodes
+			it.Gaps, it.ChunkGaps = s.Decodes, s.Delivery.Later
 		}
 		if k == s.N-1 {
 			it.UsedBlocks, it.EmptyBlocks = s.UsedBlocks, s.EmptyBlocks
 		}
 		t.Iterations = append(t.Iterations, it)
+	}
+	if n := s.Cycles(); n > 0 {
+		t.chunkGap(s.Delivery.Cycle, int(n))
+	}
+	for _, g := range s.Delivery.Others {
+		t.chunkGap(g.Length, g.N)
 	}
 	t.BlockFemtos, t.EmptyFemtos = t.BlockFemtos.Add(s.BlockFemtos), t.EmptyFemtos.Add(s.EmptyFemtos)
 }
@@ -183,6 +193,22 @@ func (t *Recorder) Gap(at clock.Time, gap clock.Duration, n int) {
 	for range n {
 		t.Gapped = append(t.Gapped, Gap{at, gap})
 	}
+}
+
+// chunkGap counts n gaps between chunks.
+func (t *Recorder) chunkGap(gap clock.Duration, n int) {
+	if t.Chunks == nil {
+		t.Chunks = make(map[clock.Duration]int)
+	}
+	t.Chunks[gap] += n
+}
+
+// chunkGaps are the gaps between chunks by length.
+func (t *Recorder) chunkGaps() (list []Gap) {
+	for _, gap := range slices.Sorted(maps.Keys(t.Chunks)) {
+		list = append(list, Gap{clock.Time(t.Chunks[gap]), gap})
+	}
+	return list
 }
 
 // Preempted implements [event.Observer].

@@ -85,8 +85,9 @@ func (d *document) list(from, to byte, item func() error) error {
 	}
 }
 
-// members walks over the members of an object; item must consume the value.
+// members walks over the members of an object; item must consume the value. A key that is there twice is an error.
 func (d *document) members(item func(key string) error) error {
+	seen := map[string]bool{}
 	return d.list('{', '}', func() error {
 		key, err := d.scalar()
 		if err == nil && (len(key) == 0 || key[0] != '"') {
@@ -96,6 +97,10 @@ func (d *document) members(item func(key string) error) error {
 			return err
 		}
 		name := string(key[1 : len(key)-1])
+		if seen[name] {
+			return &shapeError{string(key), "each key once"}
+		}
+		seen[name] = true
 		if err := d.take(':'); err != nil {
 			return err
 		}

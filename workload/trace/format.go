@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"clifftop/internal/duplicate"
 )
 
 // Format describes a trace format.
@@ -81,12 +83,15 @@ type header struct {
 	limit  int32
 }
 
-func newHeader(fields [][]byte, limit int32) header {
+func newHeader(fields [][]byte, limit int32) (header, *fault) {
 	h := header{limit: limit}
 	for _, b := range fields {
 		h.names = append(h.names, strings.ToLower(string(b)))
 	}
-	return h
+	if name, twice := duplicate.Column(h.names); twice {
+		return h, faulty(Fields, []byte(name), "is the name of two columns", "each column once")
+	}
+	return h, nil
 }
 
 // index returns the position of a column, or -1.

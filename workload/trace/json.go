@@ -6,7 +6,8 @@ import (
 )
 
 // walkObject walks over the members of a JSON object. It decodes numbers and lists of numbers itself for speed and
-// validates everything else by encoding/json.
+// validates everything else by encoding/json. It returns false for what is not an object,
+// and for one that has a key twice.
 func walkObject(b []byte, member func(key, value []byte)) bool {
 	return walkObjectWithIDs(b, "", nil, member)
 }
@@ -22,12 +23,20 @@ func walkObjectWithIDs(b []byte, list string, ids *[]uint64, member func(key, va
 	if len(rest) == 0 {
 		return true
 	}
+	var space [12][]byte // as many keys as the formats have, without an allocation
+	keys := space[:0]
 	for {
 		n := stringLen(rest)
 		if n == 0 {
 			return false
 		}
 		key := rest[1 : n-1]
+		for _, k := range keys {
+			if bytes.Equal(k, key) {
+				return false
+			}
+		}
+		keys = append(keys, key)
 		rest = skipBlanks(rest[n:])
 		if len(rest) == 0 || rest[0] != ':' {
 			return false

@@ -1,5 +1,7 @@
 package trace
 
+import "clifftop/internal/duplicate"
+
 // requestReader collects and reads the members that all JSON lines have: an arrival and two lengths.
 type requestReader struct {
 	arrival, input, output member
@@ -63,6 +65,10 @@ func required(line []byte, members ...member) *fault {
 	return nil
 }
 
+// notObject is the fault of a line that walkObject refuses.
 func notObject(line []byte) *fault {
+	if key, _, twice := duplicate.Key(line); twice {
+		return faulty(Syntax, []byte(key), "is given twice in the object", "each key once")
+	}
 	return faulty(Syntax, line, "is not a JSON object", "one object per line")
 }

@@ -54,6 +54,8 @@ type Load struct {
 	Loop int32
 	// Limit ends the trace after this many rows; 0 means no limit.
 	Limit int64
+	// MaxOutput cuts longer outputs, in tokens, as the limit that clients send with their requests; 0 means no limit.
+	MaxOutput int32
 	// MaxTotal is the longest input and output together in tokens, usually the model's context; 0 means no limit.
 	MaxTotal int32
 	Cap      CapPolicy

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"clifftop/internal/duplicate"
+
 	"clifftop/sim/clock"
 	"clifftop/workload"
 )
@@ -168,7 +170,10 @@ func (f *File) openColumns(l *lineSource, line []byte) error {
 	if fault != nil {
 		return f.refuse(fault)
 	}
-	h := newHeader(fields, f.options.MaxTokens)
+	h, fault := newHeader(fields, f.options.MaxTokens)
+	if fault != nil {
+		return f.refuse(fault)
+	}
 	x := f.choose(h.names, func(x *format) bool { return x.columns != nil })
 	if x == nil {
 		return f.unknownFormat("header", line)
@@ -192,6 +197,9 @@ func (f *File) openObjects(l *lineSource, line []byte) error {
 		if x == nil && f.options.Format == y.Name && fits(&y) {
 			x = &y
 		}
+	}
+	if _, _, twice := duplicate.Key(line); twice {
+		return f.refuse(notObject(line))
 	}
 	if x == nil {
 		return f.unknownFormat("first line", line)

@@ -390,6 +390,27 @@ func (l *loop) Close() error {
 	return nil
 }
 
+// outputLimit cuts longer outputs.
+type outputLimit struct {
+	step
+	most int32
+}
+
+func (o *outputLimit) Next() (Row, error) {
+	r, err := o.Reader.Next()
+	if err != nil {
+		return r, err
+	}
+	r.OutputTokens = min(r.OutputTokens, o.most)
+	if slices.ContainsFunc(r.Then, func(t Turn) bool { return t.OutputTokens > o.most }) {
+		r.Then = slices.Clone(r.Then)
+		for i := range r.Then {
+			r.Then[i].OutputTokens = min(r.Then[i].OutputTokens, o.most)
+		}
+	}
+	return r, nil
+}
+
 // lengthCap limits lengths to the model's context and counts the requests that it changes.
 type lengthCap struct {
 	step

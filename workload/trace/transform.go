@@ -71,10 +71,19 @@ func (s *Transformed) selected() (Reader, error) {
 	if s.load.From != 0 || s.load.To != 0 {
 		f.Slice(s.load.From, s.load.To)
 	}
+	return s.filtered(f), nil
+}
+
+// filtered keeps the rows of the load's classes, and cuts their outputs.
+func (s *Transformed) filtered(f *File) Reader {
+	var r Reader = f
 	if len(s.load.Classes) > 0 {
-		return &filter{step: step{f}, names: s.load.Classes, classes: f.Classes}, nil
+		r = &filter{step: step{r}, names: s.load.Classes, classes: f.Classes}
 	}
-	return f, nil
+	if s.load.MaxOutput > 0 {
+		r = &outputLimit{step: step{r}, most: s.load.MaxOutput}
+	}
+	return r
 }
 
 // Before calls visit for the requests before the slice in order of arrival, to fill a prefix cache. Their IDs are
@@ -90,10 +99,7 @@ func (s *Transformed) Before(visit func(*workload.Request)) error {
 	}
 	defer f.Close()
 	f.Slice(0, s.load.From)
-	var r Reader = f
-	if len(s.load.Classes) > 0 {
-		r = &filter{step: step{f}, names: s.load.Classes, classes: f.Classes}
-	}
+	r := s.filtered(f)
 	id := int64(0)
 	for {
 		row, err := r.Next()
@@ -174,6 +180,9 @@ func (s *Transformed) scan() error {
 	}
 	if len(l.Classes) > 0 {
 		s.note("filter: class %s, %d rows", strings.Join(l.Classes, ", "), s.stats.Rows)
+	}
+	if l.MaxOutput > 0 {
+		s.note("outputs: at most %d tokens", l.MaxOutput)
 	}
 	if s.file.Timeless() {
 		return s.timeless()

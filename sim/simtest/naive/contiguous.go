@@ -59,4 +59,4 @@ func (h *contiguous) lost(s *sequence, most int32) (from, to int32) { return 0, 
 func (h *contiguous) path(s *sequence, n int32) []int32            { return nil }
 func (h *contiguous) admit(s *sequence, most int32) (tokens int32) { return 0 }
 func (h *contiguous) known(s *sequence, tokens int32)              {}
-func (h *contiguous) done(s *sequence, tokens int32)               {}
+func (h *contiguous) done(*sequence, int32, bool)                  {}

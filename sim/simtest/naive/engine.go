@@ -35,6 +35,7 @@ func newEngine(cfg engine.Config, src workload.Source, obs event.Observer, lifet
 	network *Network) *Engine {
 	n := &Engine{lifetime: lifetime, cfg: cfg, src: src, obs: event.Join(obs), depth: 1, byID: make(map[int64]*sequence)}
 	n.memory = memory{cfg: &n.cfg, kv: newStore(&n.cfg)}
+	n.outbox.each = n.cfg.StreamPerSequence
 	n.queue = queue{cfg: &n.cfg, accounts: newAccounts(cfg.Order)}
 	n.gpu = gpu{cfg: &n.cfg, slow: lifetime.Slow, pipeline: newPipeline(&n.cfg), lastComposed: -1}
 	if cfg.Connector != nil && lifetime.Tiers == nil {
@@ -65,6 +66,7 @@ type Engine struct {
 	memory
 	remote *remoteKV // nil if there is no connector
 	gpu    gpu
+	outbox frontEnd
 
 	byID      map[int64]*sequence
 	finishing []*sequence // preempted when the last of their output was in flight
@@ -120,7 +122,7 @@ func (n *Engine) acts(at clock.Time, due bool) bool {
 	if len(n.inFlight) > 0 {
 		return n.inFlight[0].end == at
 	}
-	return n.joined > n.acted || len(n.left) > 0 || due
+	return n.joined > n.acted || len(n.inbox.sequences) > 0 || len(n.left) > 0 || due
 }
 
 // act runs that boundary.
@@ -171,8 +173,10 @@ func (n *Engine) runClients(at clock.Time) {
 			if n.instance != nil {
 				s.highest = n.instance.computedBefore(&s.rec.Request)
 			}
-			n.join(s)
-			n.enqueue(s, false)
+			n.inbox.sequences = append(n.inbox.sequences, s)
+			if n.cfg.RecvInterval <= 1 {
+				n.receiveRequests()
+			}
 		default:
 			return
 		}
@@ -193,6 +197,7 @@ func (n *Engine) arrive(r workload.Request, at clock.Time) {
 		pipelined:   n.gpu.pipeline != nil,
 		ahead:       n.cfg.AsyncScheduling && n.cfg.Speculative.On(),
 		unpredicted: n.cfg.UnpredictedEnds && n.depth == 2,
+		chunks:      chunks{sent: clock.Never},
 	}
 	s.output, s.declared = OutputLengths(&n.cfg, &r)
 	n.system++
@@ -219,10 +224,10 @@ func (n *Engine) queueFull() bool {
 	most, mostTokens := n.cfg.MaxQueuedRequests, n.cfg.MaxQueuedTokens
 	tokens := int64(0)
 	loads := slices.Concat(n.remote.loadingSequences(), n.loaded)
-	for _, s := range slices.Concat(loads, n.waiting, n.running) {
+	for _, s := range slices.Concat(loads, n.inbox.sequences, n.waiting, n.running) {
 		tokens += int64(max(0, s.prompt-s.computed))
 	}
-	return most > 0 && len(loads)+len(n.waiting)+len(n.running)+len(n.finishing) >= most || mostTokens > 0 &&
+	return most > 0 && len(loads)+len(n.inbox.sequences)+len(n.waiting)+len(n.running)+len(n.finishing) >= most || mostTokens > 0 &&
 		tokens >= mostTokens
 }
 
@@ -243,6 +248,9 @@ func (n *Engine) boundary(at clock.Time) error {
 	n.receive(at)
 	n.runClients(at) // a response may make its client send the next request at once
 	for len(n.inFlight) < n.depth {
+		if n.inbox.due(n.cfg.RecvInterval) {
+			n.receiveRequests()
+		}
 		it := n.compose(at)
 		if n.gpu.launched > mostIterations {
 			return fmt.Errorf("at %v: after %d iterations %d requests wait and %d run; the policy makes no progress",
@@ -251,9 +259,10 @@ func (n *Engine) boundary(at clock.Time) error {
 		if n.fault != nil {
 			return n.fault
 		}
-		if n.anyGiven() {
+		if n.inbox.recent = n.anyGiven(); n.inbox.recent {
 			n.launch(it, at)
-		} else if len(n.inFlight) > 0 || !it.preempts {
+			n.inbox.decodes = !slices.ContainsFunc(it.shares, func(sh share) bool { return sh.chunk })
+		} else if len(n.inFlight) > 0 || !it.preempts && len(n.inbox.sequences) == 0 {
 			break
 		}
 	}
@@ -288,12 +297,8 @@ func (n *Engine) process(it *iteration) {
 			n.remote.store(sh.seq, sh.upTo)
 		}
 	}
-	rank := clock.Duration(0)
 	for _, sh := range it.shares {
 		s := sh.seq
-		if sh.emits {
-			rank++
-		}
 		if sh.serial == s.serial {
 			s.inFlight -= sh.given
 		}
@@ -304,7 +309,8 @@ func (n *Engine) process(it *iteration) {
 			n.chunks++
 		}
 		if sh.chunk && !sh.stashed && sh.serial == s.serial && slices.Contains(n.running, s) {
-			n.kv.done(s, sh.upTo)
+			ends := sh.emits && !sh.dropped && s.delivered+sh.produces == s.output
+			n.kv.done(s, sh.upTo, sh.emits && !ends)
 		}
 		if sh.emits && !sh.dropped {
 			if sh.serial == s.serial && slices.Contains(n.running, s) {
@@ -312,7 +318,7 @@ func (n *Engine) process(it *iteration) {
 				s.unseen -= sh.unseen
 				s.rejected -= sh.rejected
 			}
-			n.deliver(s, sh.produces, it.end, it.end.Add(n.cfg.NetworkOut+rank*n.cfg.StreamPerSequence))
+			n.deliver(s, sh.produces, it.end, sh.seen.Add(n.cfg.NetworkOut))
 		}
 		if s.delivered == s.output {
 			n.drop(s)
@@ -361,7 +367,7 @@ func (n *Engine) finish(s *sequence, how event.Outcome, at clock.Time) {
 		policy.Ended(p)
 	}
 	n.abortLoad(s)
-	n.waiting = without(n.waiting, s)
+	n.inbox.sequences, n.waiting = without(n.inbox.sequences, s), without(n.waiting, s)
 	n.finishing = without(n.finishing, s)
 	n.patient, n.aborting = without(n.patient, s), without(n.aborting, s)
 	n.hosted -= s.hosted
@@ -397,7 +403,7 @@ func (n *Engine) leaveRunning(s *sequence, ended bool) {
 
 // waits is the number of requests that wait: in the queue, for KV that is being loaded, or for their last token.
 func (n *Engine) waits() int {
-	return n.WaitingLen() + len(n.remote.loadingSequences()) + len(n.finishing)
+	return len(n.inbox.sequences) + n.WaitingLen() + len(n.remote.loadingSequences()) + len(n.finishing)
 }
 
 // reportLevels reports the levels if they have changed.

@@ -60,7 +60,7 @@ func newHybrid(cfg *engine.Config) *hybrid {
 
 func (h *hybrid) free() int                     { return h.pool.free() }
 func (h *hybrid) largest() int                  { return h.pool.free() }
-func (h *hybrid) done(*sequence, int32)         {}
+func (h *hybrid) done(*sequence, int32, bool)   {}
 func (h *hybrid) path(*sequence, int32) []int32 { return nil }
 
 // lost counts no tokens: whether a hit failed for an eviction or for retention is not known.

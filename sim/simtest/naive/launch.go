@@ -47,6 +47,11 @@ type share struct {
 	chunk   bool  // of a prefill
 	dummies int32 // of those computed by the iteration that admits it, the dummy drafts
 	emits   bool  // produces a token at the iteration's end
+	// vain means that its output ended before, so that the token is not delivered.
+	vain bool
+	// first means that it is the first token of the request.
+	first bool
+	seen  clock.Time // when the token leaves the front end
 	// dropped means that the token is dropped because the request was retracted.
 	dropped bool
 	// stashed means that the chunk entered the radix cache before the iteration was processed.
@@ -74,7 +79,7 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 		if s.given == 0 {
 			continue
 		}
-		decodes, first := s.produces, s.scheduled == 0
+		decodes, first, vain := s.produces, s.scheduled == 0, s.scheduled >= s.output
 		emits := s.computed+s.given >= s.known()
 		drafts := max(0, s.computed+s.given-s.known()) // those that are computed
 		speculative, dummies := drafts, drafts
@@ -131,7 +136,7 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 			}
 		}
 		it.shares = append(it.shares, share{seq: s, serial: s.serial, upTo: s.computed, chunk: !decodes, emits: emits,
-			produces: produces, rejected: rejected, unseen: unseen, dummies: dummies,
+			vain: vain, first: first, produces: produces, rejected: rejected, unseen: unseen, dummies: dummies,
 			again: again, lost: lost, given: s.given})
 		s.padding = 0
 		step.Scheduled = append(step.Scheduled, event.Share{
@@ -152,6 +157,7 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 	n.gpu.schedule(it, at, &span, &batch)
 	n.gpu.charge(it, &span)
 
+	n.sendOutputs(it, &span)
 	n.obs.Span(&span)
 	for _, s := range gaps {
 		n.obs.Gap(it.end, it.end.Sub(s.lastEnd), 1)

@@ -14,6 +14,7 @@ type queue struct {
 	loaded   []*sequence // in the order in which their loads began
 	waiting  []*sequence // the others
 	accounts *accounts
+	inbox    inbox // requests that are not received yet
 	joined   int64 // requests that have joined the queue, each time counted
 }
 
@@ -126,3 +127,29 @@ func (q *queue) rank(s *sequence) sched.Urgency {
 
 // isLoaded reports whether s was loaded and waits for admission.
 func (q *queue) isLoaded(s *sequence) bool { return slices.Contains(q.loaded, s) }
+
+// inbox holds requests that have reached the engine and are not received yet.
+type inbox struct {
+	sequences []*sequence
+	count     int  // compositions since the last receipt
+	recent    bool // the last composition made an iteration
+	decodes   bool // of decodes alone
+}
+
+// due counts a composition, and reports whether it receives the requests of the inbox.
+func (b *inbox) due(interval int) bool {
+	if b.count++; b.recent && b.decodes && b.count < interval {
+		return false
+	}
+	b.count = 0
+	return true
+}
+
+// receiveRequests moves the requests of the inbox to the queue.
+func (q *queue) receiveRequests() {
+	for _, s := range q.inbox.sequences {
+		q.join(s)
+		q.enqueue(s, false)
+	}
+	q.inbox.sequences = nil
+}

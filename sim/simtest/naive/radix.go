@@ -119,9 +119,9 @@ func (n *Engine) MakeRoom(tokens int) {
 
 func (r *radix) known(s *sequence, tokens int32) {}
 
-func (r *radix) done(s *sequence, tokens int32) {
+func (r *radix) done(s *sequence, tokens int32, hit bool) {
 	before := r.holds(s)
-	s.kv.node = r.tree.Insert(s.kv.node, s.kv.tokens[:tokens])
+	s.kv.node = r.tree.Insert(s.kv.node, s.kv.tokens[:tokens], hit, -int(s.rec.Request.Priority))
 	s.kv.private -= r.holds(s) - before
 }
 
@@ -131,7 +131,7 @@ func (r *radix) release(s *sequence, ended bool) {
 		if s.unpredicted && s.declared == s.output {
 			most++ // the iteration in flight computes the last token, which is no EOS
 		}
-		r.done(s, min(most, s.computed))
+		r.done(s, min(most, s.computed), true)
 	}
 	r.tree.Put(s.kv.private)
 	r.tree.Unlock(s.kv.node)

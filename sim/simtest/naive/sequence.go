@@ -30,9 +30,6 @@ type sequence struct {
 	// scheduled and delivered are the output tokens that were given to iterations, and those whose iteration has been
 	// processed.
 	scheduled, delivered int32
-	// lastIteration and lastEnd are the number and the end of the iteration that gave its last token.
-	lastIteration int
-	lastEnd       clock.Time
 	// pipelined means that it runs on a pipeline, ahead that iterations are composed before it is known which drafts
 	// are accepted.
 	pipelined, ahead bool
@@ -43,6 +40,7 @@ type sequence struct {
 	returned int64 // when it last went to the tail of the queue; 0 is never
 
 	admission
+	chunks
 	kv     kvState
 	hosted int // blocks in host memory
 	transferState

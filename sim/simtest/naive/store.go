@@ -27,9 +27,9 @@ type store interface {
 	// grows reports whether s may take this many more blocks, if there are enough.
 	grows(s *sequence, blocks int) bool
 	// known is called when the first tokens of s are known and computed, or given to an iteration; done when a prefill
-	// chunk up to there has been processed.
+	// chunk up to there has been processed. hit means that the prefill is complete, and the request is not.
 	known(s *sequence, tokens int32)
-	done(s *sequence, tokens int32)
+	done(s *sequence, tokens int32, hit bool)
 	// release frees all blocks of s. ended means that it is complete.
 	release(s *sequence, ended bool)
 }
@@ -93,7 +93,7 @@ func (p *paged) largest() int                  { return p.pool.free() }
 func (p *paged) shared() int                   { return p.pool.shared }
 func (p *paged) holds(s *sequence) int         { return len(s.kv.blocks) }
 func (p *paged) grows(s *sequence, n int) bool { return true }
-func (p *paged) done(s *sequence, n int32)     {}
+func (p *paged) done(*sequence, int32, bool)   {}
 
 func (p *paged) path(s *sequence, n int32) []int32 { return nil }
 

@@ -31,6 +31,7 @@ type TokenNode struct {
 	children       []*TokenNode
 	tokens         []Token
 	locks          int // sequences whose path goes through it
+	hits, priority int
 	matched, birth int
 	seat           int // identifies it: among the children of a node, the least was added first
 }
@@ -79,6 +80,7 @@ func (t *TokenTree) Match(tokens []Token) *TokenNode {
 	return n
 }
 
+// descend follows the tokens from the root, and returns the last node and the tokens that are left.
 func (t *TokenTree) descend(tokens []Token) (*TokenNode, []Token) {
 	n := &t.root
 	tokens = tokens[:len(tokens)/t.Page*t.Page]
@@ -94,7 +96,8 @@ func (t *TokenTree) descend(tokens []Token) (*TokenNode, []Token) {
 		if common < len(c.tokens) {
 			t.births++
 			up := &TokenNode{parent: n, children: []*TokenNode{c}, tokens: c.tokens[:common], locks: c.locks,
-				matched: t.clock, birth: t.births, seat: c.seat}
+				matched: t.clock, birth: t.births, seat: c.seat,
+				hits: c.hits, priority: c.priority}
 			n.children[i], c.seat = up, t.births // the upper node takes the place among the children
 			c.parent, c.tokens = up, c.tokens[common:]
 			return up, tokens
@@ -127,8 +130,8 @@ func (t *TokenTree) Unlock(n *TokenNode) {
 }
 
 // Insert enters the tokens of a sequence that holds n locked, and returns the node that it holds
-// locked instead.
-func (t *TokenTree) Insert(n *TokenNode, tokens []Token) *TokenNode {
+// locked instead. It raises the priorities of all nodes from the root to that one, and counts a hit for them.
+func (t *TokenTree) Insert(n *TokenNode, tokens []Token, hit bool, priority int) *TokenNode {
 	t.clock++
 	before, _ := n.Depth()
 	end, rest := t.descend(tokens)
@@ -136,9 +139,16 @@ func (t *TokenTree) Insert(n *TokenNode, tokens []Token) *TokenNode {
 	t.Available += (after - before) / t.Page
 	if len(rest) > 0 {
 		t.births++
-		leaf := &TokenNode{parent: end, tokens: rest, matched: t.clock, birth: t.births, seat: t.births}
+		leaf := &TokenNode{parent: end, tokens: rest, matched: t.clock, birth: t.births, seat: t.births,
+			priority: priority}
 		end.children = append(end.children, leaf)
 		end = leaf
+	}
+	for x := end; x.parent != nil; x = x.parent {
+		x.priority = max(x.priority, priority)
+		if hit {
+			x.hits++
+		}
 	}
 	t.Lock(end)
 	t.Unlock(n)
@@ -236,9 +246,13 @@ func (t *TokenTree) next(n *TokenNode) *TokenNode {
 // before reports whether leaf a is evicted before leaf b.
 func (t *TokenTree) before(a, b *TokenNode) bool {
 	byAge, byMatch := cmp.Compare(a.birth, b.birth), cmp.Compare(a.matched, b.matched)
+	byHits, byPriority := cmp.Compare(a.hits, b.hits), cmp.Compare(a.priority, b.priority)
+	bySegment := cmp.Compare(min(a.hits/2, 1), min(b.hits/2, 1))
 	return [...]int{
 		kv.LeastRecent: cmp.Or(byMatch, byAge), kv.FirstAdded: byAge,
 		kv.MostRecent: -cmp.Or(byMatch, byAge), kv.LastAdded: -byAge,
+		kv.FewestHits: cmp.Or(byHits, byMatch, byAge), kv.OneHitFirst: cmp.Or(bySegment, byMatch, byAge),
+		kv.LowestPriority: cmp.Or(byPriority, byMatch, byAge),
 	}[t.Order] < 0
 }
 

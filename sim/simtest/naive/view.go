@@ -57,7 +57,7 @@ func (n *Engine) stashChunks() {
 			if s.unpredicted && n.cfg.Radix && sh.chunk && !sh.emits && !sh.stashed && !s.ended &&
 				sh.serial == s.serial && slices.Contains(n.running, s) {
 				sh.stashed = true
-				n.kv.done(s, sh.upTo)
+				n.kv.done(s, sh.upTo, false)
 			}
 		}
 	}
