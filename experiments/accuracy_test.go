@@ -42,7 +42,7 @@ func TestAccuracy(t *testing.T) {
 			(a.TPOT != nil) != c.runs {
 			t.Errorf("%s: %+v, want a scope with %q", c.keys, a, c.scope)
 		}
-		if text := fmt.Sprint(a); c.runs && !strings.HasPrefix(text, "TTFT ±") {
+		if text := fmt.Sprint(a); c.runs && !strings.HasPrefix(text, "in sample: TTFT ±") {
 			t.Errorf("%s: %q", c.keys, text)
 		}
 	}

@@ -53,6 +53,8 @@ type BatchOptions struct {
 	Progress func(done, total int)
 	// Detail gives the summaries their details, for pictures.
 	Detail bool
+	// Keep, unless it is nil, is called with each result of [RunShared], from several goroutines.
+	Keep func(i int, s *report.Summary) error
 	// Cache keeps the results of the runs, and gives those that it has; nil keeps none.
 	Cache *ResultCache
 }
@@ -65,6 +67,50 @@ func RunAll(ctx context.Context, setups []*scenario.Setup, o BatchOptions) ([]*r
 		var err error
 		results[i], err = o.Cache.Run(ctx, setups[i], RunOptions{Check: o.Check, Detail: o.Detail}, "")
 		return err
+	})
+	return results, err
+}
+
+// RunShared runs the setups on several processors, as [RunAll] does. Runs of the same group share one window of
+// measurement, so that they can be compared; see [ShareWindow]. A group of which a run is missing has no results.
+func RunShared(ctx context.Context, setups []*scenario.Setup, group func(i int) int, o BatchOptions) ([]*report.Summary,
+	error) {
+	var mu sync.Mutex
+	of, left := map[int][]int{}, map[int]int{}
+	for i := range setups {
+		of[group(i)] = append(of[group(i)], i)
+		left[group(i)]++
+	}
+	made, results := make([]*Result, len(setups)), make([]*report.Summary, len(setups))
+	err := Parallel(ctx, len(setups), o.Jobs, o.Progress, func(ctx context.Context, i int) error {
+		r, err := RunSetup(ctx, setups[i], RunOptions{Check: o.Check, Detail: o.Detail})
+		if err != nil {
+			return err
+		}
+		made[i] = r
+		mu.Lock()
+		left[group(i)]--
+		last := left[group(i)] == 0
+		mu.Unlock()
+		if !last {
+			return nil
+		}
+		var members []*Result
+		for _, k := range of[group(i)] {
+			members = append(members, made[k])
+		}
+		if len(members) > 1 {
+			ShareWindow(members)
+		}
+		for _, k := range of[group(i)] {
+			results[k], made[k] = made[k].Summary, nil // the rest is no longer needed
+			if o.Keep != nil {
+				if err := o.Keep(k, results[k]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	})
 	return results, err
 }

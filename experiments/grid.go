@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"clifftop/experiments/grid"
 	"clifftop/experiments/scenario"
@@ -20,6 +21,11 @@ type Grid struct {
 	Single bool
 	// After, unless it is nil, is called once all results are in a store.
 	After func(ctx context.Context, l *ResultCache, jobs int, check bool) error
+	// Group, unless it is nil, is the number of the group of run i. A task makes the runs of a group together, over one
+	// window of measurement; see [RunShared].
+	Group func(i int) int
+	// Judge, unless it is nil, completes the result of a run before it is stored.
+	Judge func(ctx context.Context, u *scenario.Setup, s *report.Summary) error
 
 	head   *grid.Manifest // without the runs
 	labels []string       // of the runs
@@ -169,6 +175,9 @@ func (g *Grid) Run(ctx context.Context, p Part) (Tally, error) {
 		return t, err
 	}
 	var mine []int
+	if g.Group != nil {
+		return g.runGroups(ctx, p, manifest)
+	}
 	for i, r := range manifest.Runs {
 		switch {
 		case !p.Shard.Has(i):
@@ -201,6 +210,49 @@ func (g *Grid) Run(ctx context.Context, p Part) (Tally, error) {
 		err = g.After(ctx, NewResultCache(p.Store, true), p.Jobs, p.Check)
 		t.Complete = err == nil
 	}
+	return t, err
+}
+
+// runGroups makes the groups of a part. A group that is not whole in the store is made again.
+func (g *Grid) runGroups(ctx context.Context, p Part, manifest *grid.Manifest) (Tally, error) {
+	t := Tally{Total: g.Count()}
+	missing := map[int]bool{}
+	for i, r := range manifest.Runs {
+		missing[g.Group(i)] = missing[g.Group(i)] || !p.Resume || !p.Store.Has(r.Key)
+	}
+	var mine []int
+	for i := range manifest.Runs {
+		switch {
+		case !p.Shard.Has(g.Group(i)):
+		case !missing[g.Group(i)]:
+			t.There++
+		default:
+			mine = append(mine, i)
+		}
+	}
+	slices.SortStableFunc(mine, func(i, j int) int { return g.Group(i) - g.Group(j) })
+	var setups []*scenario.Setup
+	for _, i := range mine {
+		u, err := g.setup(i)
+		if err != nil {
+			return t, err
+		}
+		setups = append(setups, u)
+	}
+	var made atomic.Int64
+	keep := func(k int, s *report.Summary) error {
+		data, err := marshal(s)
+		if err == nil {
+			err = p.Store.Put(manifest.Runs[mine[k]].Key, data)
+		}
+		if err == nil {
+			made.Add(1)
+		}
+		return err
+	}
+	_, err := RunShared(ctx, setups, func(k int) int { return g.Group(mine[k]) },
+		BatchOptions{Jobs: p.Jobs, Check: p.Check, Progress: p.Progress, Keep: keep})
+	t.Made = int(made.Load())
 	return t, err
 }
 
@@ -243,12 +295,14 @@ func (g *Grid) run(ctx context.Context, i int, check bool) (*report.Summary, err
 	if err != nil {
 		return nil, err
 	}
-	if !g.Single {
-		return ReplicateSetup(ctx, u, ReplicateOptions{Jobs: 1, Check: check})
+	var s *report.Summary
+	if g.Single {
+		s, err = summary(RunSetup(ctx, u, RunOptions{Check: check}))
+	} else {
+		s, err = ReplicateSetup(ctx, u, ReplicateOptions{Jobs: 1, Check: check})
 	}
-	r, err := RunSetup(ctx, u, RunOptions{Check: check})
-	if err != nil {
-		return nil, err
+	if err == nil && g.Judge != nil {
+		err = g.Judge(ctx, u, s)
 	}
-	return r.Summary, nil
+	return s, err
 }

@@ -298,8 +298,8 @@ func TestShardsOfAComparison(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for k := range 5 {
-		if k == 4 { // run 4 is missing, that of the second variant with the first seed
+	for k := range 4 {
+		if k == 3 { // the runs of the last seed are missing
 			m, err := merge.Results(context.Background(), mustJoin(t, dir), true)
 			if err != nil {
 				t.Fatal(err)
@@ -309,7 +309,7 @@ func TestShardsOfAComparison(t *testing.T) {
 			}
 		}
 		if _, err := g.Run(context.Background(),
-			experiments.Part{Store: store, Shard: grid.Shard{Index: k, Count: 5}}); err != nil {
+			experiments.Part{Store: store, Shard: grid.Shard{Index: k, Count: 4}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/experiments/steady"
 	"clifftop/experiments/sweep"
 	"clifftop/internal/testenv"
 	"clifftop/sim"
@@ -139,7 +140,7 @@ func nothingIsLost(t *testing.T, text string) {
 				t.Fatalf("seed %s: attempt %s ends twice", seed, attempt)
 			}
 			ends[attempt] = true
-			n, _ := strconv.ParseInt(row[column["delivered_tokens"]], 10, 64)
+			n, _ := strconv.ParseInt(row[column["output_tokens"]], 10, 64)
 			tokens += n
 			if row[column["again"]] == "true" {
 				retries++
@@ -282,11 +283,11 @@ func TestRandomCrashes(t *testing.T) {
 // TestProbesSeeTheWholeFleet: loads of a sweep are chosen for all replicas.
 func TestProbesSeeTheWholeFleet(t *testing.T) {
 	const text = "step_time: {linear: {a_ms: 20, b_us: 100}}\nengine: {max_num_seqs: 16}\nworkload: {input: 20, output: 50}\nrun: {duration: 100s}\n"
-	whole, err := sweep.Saturation(context.Background(), mustParse(t, text+"deployment: {replicas: 4}"))
+	whole, err := steady.Throughput(context.Background(), mustParse(t, text+"deployment: {replicas: 4}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	scaled, err := sweep.Saturation(context.Background(),
+	scaled, err := steady.Throughput(context.Background(),
 		mustParse(t, text+"lifecycle: {autoscale: {policy: hpa, max: 4, target: 5}, failures: [{kind: crash, at: 0, "+
 			"replica: 1}]}"))
 	if err != nil || scaled != whole {
@@ -443,9 +444,5 @@ func TestLifecycleFaults(t *testing.T) {
 	if _, err := sweep.Run(context.Background(), s, sweep.Options{}); err == nil ||
 		!strings.Contains(err.Error(), "lifecycle: a sweep runs several loads") {
 		t.Errorf("a sweep of runs without a common end: %v", err)
-	}
-	if _, err := sweep.Capacity(context.Background(), s, sweep.CapacityOptions{}); err == nil ||
-		!strings.Contains(err.Error(), "lifecycle: a search runs several loads") {
-		t.Errorf("a search with runs without a common end: %v", err)
 	}
 }

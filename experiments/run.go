@@ -9,6 +9,7 @@ import (
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario"
+	"clifftop/experiments/steady"
 	"clifftop/report"
 	"clifftop/report/collect"
 	"clifftop/sim"
@@ -55,6 +56,20 @@ type Result struct {
 
 	collector *collect.Collector
 	setup     *scenario.Setup
+	talked    *workload.SessionCounts
+	detail    bool
+}
+
+// ShareWindow measures runs of the same traffic over one window; see [collect.ShareWindow].
+func ShareWindow(results []*Result) {
+	var all []*collect.Collector
+	for _, r := range results {
+		all = append(all, r.collector)
+	}
+	collect.ShareWindow(all)
+	for _, r := range results {
+		r.measure()
+	}
 }
 
 // ReplicaSeries are the buckets of each replica of a fleet; none of a single engine.
@@ -85,6 +100,20 @@ func Run(ctx context.Context, s *scenario.Scenario, o RunOptions) (*Result, erro
 		return nil, err
 	}
 	return RunSetup(ctx, u, o)
+}
+
+// RunJudged is [Run] with the saturation of the system: a run whose length the scenario leaves open is as long as it
+// needs to settle, within a budget, and the result says whether it shows a steady state.
+func RunJudged(ctx context.Context, s *scenario.Scenario, o RunOptions) (*Result, error) {
+	u, steadiness, err := steady.Resolve(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	r, err := RunSetup(ctx, u, o)
+	if r != nil {
+		steadiness.Judge(r.Summary)
+	}
+	return r, err
 }
 
 // RunSetup runs the scenario; see [Run].
@@ -144,6 +173,7 @@ func newCollector(u *scenario.Setup, o RunOptions) (*collect.Collector, *collect
 	options := u.Report
 	if o.Requests != nil {
 		options.Requests = collect.NewRequestWriter(o.Requests)
+		options.Requests.NameClasses(u.ClassName)
 	}
 	if o.Detail {
 		options.Gantt = &report.Gantt{}
@@ -200,18 +230,24 @@ func warnAfter(u *scenario.Setup, end clock.Time, interrupted bool, patient work
 
 // newResult puts together what a run gives.
 func newResult(u *scenario.Setup, collector *collect.Collector, talked *workload.SessionCounts, detail bool) *Result {
-	s := collector.Summary()
-	res := &Result{Summary: s, Series: collector.Series(), collector: collector, setup: u}
-	if detail {
-		s.Detail = collector.Detail()
+	res := &Result{collector: collector, setup: u, talked: talked, detail: detail}
+	res.measure()
+	return res
+}
+
+// measure makes the summary and the series.
+func (r *Result) measure() {
+	u, s := r.setup, r.collector.Summary()
+	r.Summary, r.Series = s, r.collector.Series()
+	if r.detail {
+		s.Detail = r.collector.Detail()
 	}
-	s.Sessions = talked
+	s.Sessions = r.talked
 	s.Clifftop = Version
 	s.Scenario = u.Scenario
 	s.Seed = u.Scenario.Run.Seed
 	s.Accuracy, s.EngineDefaults = u.Accuracy(), u.EngineDefaults()
 	s.Accuracy.Unsteady(s.Window.Stationary)
-	return res
 }
 
 // meter reports the progress of a run.

@@ -8,6 +8,8 @@ import (
 	"math"
 	"path"
 	"strings"
+
+	"clifftop/internal/duplicate"
 )
 
 // ReadConfig reads a Hugging Face config.json. file appears in messages; for a file named config.json, its
@@ -47,6 +49,9 @@ func readConfig(data []byte) (LLM, error) {
 			return LLM{}, fmt.Errorf("line %d: not valid JSON: %v", line, syntax)
 		}
 		return LLM{}, errors.New("not a JSON object")
+	}
+	if key, line, twice := duplicate.Key(data); twice {
+		return LLM{}, fmt.Errorf("line %d: %s is given twice (want each key once)", line, key)
 	}
 	outer := c.keys
 	if text := c.object("text_config"); text != nil { // models with vision nest the language model

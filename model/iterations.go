@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"strconv"
+
+	"clifftop/internal/duplicate"
 )
 
 // Iteration is a measured forward pass. Its prefill is a single chunk.
@@ -30,6 +32,9 @@ func ReadIterations(name string, r io.Reader) ([]Iteration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: the header cannot be read (want columns decode_seqs, sum_context, "+
 			"prefill_tokens, seconds): %w", name, err)
+	}
+	if column, twice := duplicate.Column(head); twice {
+		return nil, fmt.Errorf("%s:1: column %.40q is there twice (want each column once)", name, column)
 	}
 	at := map[string]int{}
 	for i, h := range head {

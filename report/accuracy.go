@@ -24,7 +24,8 @@ type Accuracy struct {
 	Throughput *float64 `json:"throughput"`
 }
 
-// String says it in words: TTFT ±3.1 %, TPOT ±1.7 % (median of 46 measured runs …).
+// String says it in words: in sample: TTFT ±3.1 %, TPOT ±1.7 % (median of 46 measured runs …). Constants of the catalog
+// were fitted to many of these runs, so that errors of other runs are larger.
 func (a *Accuracy) String() string {
 	var parts []string
 	for _, m := range []struct {
@@ -38,7 +39,7 @@ func (a *Accuracy) String() string {
 	if len(parts) == 0 {
 		return a.Scope
 	}
-	return fmt.Sprintf("%s (%s)", strings.Join(parts, ", "), a.Scope)
+	return fmt.Sprintf("in sample: %s (%s)", strings.Join(parts, ", "), a.Scope)
 }
 
 // Unsteady notes that the system did not keep up, where it did not: runs of that kind are not among those that the

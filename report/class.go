@@ -14,11 +14,15 @@ type Class struct {
 	PrefixHitRate *float64 `json:"prefix_hit_rate"`
 }
 
+// Summary has the class's numbers in the places of those of a run.
+func (k *Class) Summary() *Summary {
+	return &Summary{Requests: k.Requests, Throughput: k.Throughput, Latency: k.Latency, Goodput: k.Goodput,
+		System: System{PrefixHitRate: k.PrefixHitRate}}
+}
+
 // CSVRow has the columns to keep.
 func (k *Class) CSVRow(keep []int) []string {
-	s := Summary{Requests: k.Requests, Throughput: k.Throughput, Latency: k.Latency, Goodput: k.Goodput,
-		System: System{PrefixHitRate: k.PrefixHitRate}}
-	all := s.CSVRow()
+	all := k.Summary().CSVRow()
 	var row []string
 	for _, n := range keep {
 		row = append(row, all[n])

@@ -1,13 +1,14 @@
 package report
 
 import (
-	"encoding/csv"
 	"io"
+
+	"clifftop/report/layout"
 )
 
 // WriteClasses writes classes.csv of a run: a row for each class, with the columns of curve.csv that requests tell.
 func WriteClasses(w io.Writer, list []Class) error {
-	out := csv.NewWriter(w)
+	out := layout.NewCSVWriter(w)
 	names, keep := ClassColumns()
 	if err := out.Write(append([]string{"class"}, names...)); err != nil {
 		return err

@@ -130,6 +130,18 @@ func (g *Goodput) Judge(throughput *float64) {
 	}
 }
 
+// JudgeByClasses sets whether the objective is met where only classes have one: if each of them meets its own.
+func (s *Summary) JudgeByClasses() {
+	var all Goodput
+	for i := range s.Classes {
+		all.Limits = append(all.Limits, s.Classes[i].Goodput.Limits...)
+	}
+	if all.Limits != nil {
+		all.Judge(s.Throughput.OutputTokensPerS)
+		s.Goodput.Met, s.Goodput.GatedOutputTokensPerS = all.Met, all.GatedOutputTokensPerS
+	}
+}
+
 // Use is how much of the limit is taken up.
 func (l *LimitResult) Use() float64 {
 	switch {

@@ -65,9 +65,9 @@ func inClasses(path string) bool {
 // ComparedMetrics returns the metrics that a comparison of runs judges, in the order of its table.
 func ComparedMetrics() []*Metric {
 	return metricsAt("throughput.requests_per_s", "throughput.output_tokens_per_s",
-		"latency_ms.ttft.mean", "latency_ms.ttft.p50", "latency_ms.ttft.p99",
-		"latency_ms.tpot.mean", "latency_ms.tpot.p50", "latency_ms.tpot.p99",
-		"latency_ms.itl.p99", "latency_ms.e2e.mean", "latency_ms.e2e.p99",
+		"latency_ms.ttft.mean", "latency_ms.ttft.p50", "latency_ms.ttft.p95", "latency_ms.ttft.p99",
+		"latency_ms.tpot.mean", "latency_ms.tpot.p50", "latency_ms.tpot.p95", "latency_ms.tpot.p99",
+		"latency_ms.itl.p99", "latency_ms.e2e.mean", "latency_ms.e2e.p95", "latency_ms.e2e.p99",
 		"goodput.requests_per_s", "system.error_rate", "system.gap_fraction", "system.preemptions", "tokens.recomputed",
 		"retry_rate", "fairness", "cost.usd_per_million_output_tokens_at_load")
 }
@@ -480,6 +480,16 @@ func costMetrics() []Metric {
 		{Path: "window.warmup_s", Title: "warm-up", Unit: "s", Pool: Recomputed},
 		{Path: "window.growth_requests_per_s", Title: "growth of the queue under overload", Unit: "requests/s",
 			Better: Lower, Pool: Recomputed},
+		{Path: "window.needs_s", Title: "time that a window needs to show a steady state", Unit: "s", Pool: Recomputed},
+		{Path: "traffic.dispersion_60s", Title: "index of dispersion of arrivals over 60 s", Pool: Recomputed},
+		{Path: "traffic.dispersion_asymptotic", Title: "index of dispersion of arrivals in the long run", Pool: Recomputed},
+		{Path: "traffic.minute_rate.p05", Title: "rate of a minute, p05", Unit: "requests/s", Pool: Recomputed},
+		{Path: "traffic.minute_rate.p50", Title: "rate of a minute, p50", Unit: "requests/s", Pool: Recomputed},
+		{Path: "traffic.minute_rate.p95", Title: "rate of a minute, p95", Unit: "requests/s", Pool: Recomputed},
+		{Path: "saturation.low_requests_per_s", Title: "rate below which a backlog is worked off", Unit: "requests/s",
+			Better: Higher, Pool: Recomputed},
+		{Path: "saturation.high_requests_per_s", Title: "rate with which an empty system keeps up", Unit: "requests/s",
+			Better: Higher, Pool: Recomputed},
 	}
 }
 

@@ -67,6 +67,16 @@ func PrecisionPaths() []string {
 		"latency_ms.e2e.mean"}
 }
 
+// HasIntervals reports whether each of the paths whose number is known has an interval.
+func (s *Summary) HasIntervals(paths []string) bool {
+	for _, p := range paths {
+		if _, ok := s.CI95[p]; !ok && MetricAt(p).Of(s) != nil {
+			return false
+		}
+	}
+	return true
+}
+
 // Widest finds the widest interval of the paths, as half its width over the value. The path is empty where none has an
 // interval, or a value other than 0.
 func (s *Summary) Widest(paths []string) (path string, half float64) {

@@ -1,9 +1,10 @@
 package report
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
+
+	"clifftop/report/layout"
 
 	"clifftop/report/stats"
 )
@@ -31,7 +32,7 @@ func CSVColumns() []string {
 
 // WriteCSV writes a header and one row, with the columns of curve.csv less the first.
 func (s *Summary) WriteCSV(w io.Writer) error {
-	out := csv.NewWriter(w)
+	out := layout.NewCSVWriter(w)
 	if err := out.WriteAll([][]string{CSVColumns(), s.CSVRow()}); err != nil {
 		return err
 	}

@@ -25,6 +25,11 @@ type SLO struct {
 	WaitProbability *float64
 }
 
+// Limits reports whether there is anything to judge; it is false for nil.
+func (s *SLO) Limits() bool {
+	return s != nil && (len(s.Objectives) > 0 || s.Attainment > 0 || s.WaitProbability != nil)
+}
+
 // Objective limits one statistic of a latency.
 type Objective struct {
 	Metric     string  // the name of one of [LatencyMetrics]

@@ -44,6 +44,11 @@ type Summary struct {
 	// EngineDefaults names knobs that follow from the engine's rules for the GPU; empty if there are none. It is set by
 	// the caller.
 	EngineDefaults string `json:"engine_defaults,omitempty"`
+	// Traffic says how much the arrivals vary; nil for a closed loop and if it is unknown. It is set by the caller.
+	Traffic *Traffic `json:"traffic,omitempty"`
+	// Saturation is the load that the system can carry in the long run; nil in closed loops and if it was not looked for.
+	// It is set by the caller.
+	Saturation *Saturation `json:"saturation,omitempty"`
 	// Accuracy says how far the numbers can be trusted; nil where no machine is modelled. It is set by the caller.
 	Accuracy *Accuracy `json:"accuracy"`
 
@@ -73,7 +78,23 @@ type Window struct {
 	Stationary *bool `json:"stationary"`
 	// GrowthRequestsPerS is the rate at which requests pile up in a system that is not stationary.
 	GrowthRequestsPerS *float64 `json:"growth_requests_per_s,omitempty"`
+	// State is [Settled], [Finite] or [Overloaded]; empty if it was not judged. NeedsS is the time that a window must last
+	// to show a steady state; nil if there is none or it is unknown. They are set by the caller.
+	State  string   `json:"state,omitempty"`
+	NeedsS *float64 `json:"needs_s,omitempty"`
+	// MeanOver is the time over which a rate that changes is the mean: run, hour or process; empty if it does not change.
+	MeanOver string `json:"mean_over,omitempty"`
 }
+
+// The states of a window.
+const (
+	// Settled means that the run shows a steady state: it is long enough, and its means are known to 10 %.
+	Settled = "settled"
+	// Finite means that the run is a piece of time: its numbers are those of this piece, not of the long run.
+	Finite = "finite"
+	// Overloaded means that the load is at or above saturation, so that there is no steady state.
+	Overloaded = "overloaded"
+)
 
 // Unsettled says that the run is known to have had no steady state.
 func (w *Window) Unsettled() bool { return w.Stationary != nil && !*w.Stationary }
@@ -167,6 +188,8 @@ type WithFailures struct {
 // system is steady that makes no difference, and goodput is at most the successful throughput; under overload good
 // requests may end after the window, so that goodput can exceed it.
 type Goodput struct {
+	// SLO is the objective of the run. Without it each request is judged by that of its class; requests of a class
+	// without an objective are good if they complete.
 	SLO *SLO `json:"slo"`
 	// Met says whether the run as a whole keeps every limit at its statistic, and the shares asked for. Requests
 	// that ended without completing count as infinitely slow, also among the inter-token gaps, to which each adds

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"slices"
+
 	"clifftop/report/layout"
 	"clifftop/report/stats"
 )
@@ -41,6 +43,11 @@ func CostPerMillion(usdPerHour float64, tokensPerS *float64) *float64 {
 // AddWarning adds a warning with a code for programs and a text for people.
 func (s *Summary) AddWarning(code, text string) {
 	s.Warnings = append(s.Warnings, Warning{code, text})
+}
+
+// DropWarning removes the warnings with a code.
+func (s *Summary) DropWarning(code string) {
+	s.Warnings = slices.DeleteFunc(s.Warnings, func(w Warning) bool { return w.Code == code })
 }
 
 // HalfWidth is what the interval of a number leaves open on each side; empty without a number or an interval.

@@ -12,16 +12,18 @@ import (
 	"clifftop/experiments/compare"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/report/page"
+	"clifftop/report/plot"
 	"clifftop/report/verdict"
 )
 
 // compareCommand is the command compare.
 type compareCommand struct {
-	scenario     scenarioFlags
-	output       simulationFlags
-	shard        shardFlags
-	vary, margin string
-	options      compare.Options
+	scenario       scenarioFlags
+	output         simulationFlags
+	shard          shardFlags
+	margin         string
+	vary, criteria []string
+	options        compare.Options
 }
 
 func newCompare() *cobra.Command {
@@ -34,9 +36,10 @@ func newCompare() *cobra.Command {
 times with the same random numbers, and the verdict lists the differences that are larger than chance. The
 first variant is the baseline.
 
-A variant fails if it lowers throughput or the share of successful requests, lengthens the time in which
-requests wait although they could run, or increases retries. Then the exit status is 1. A difference that
-may be due to chance is not a failure; more replications can decide it.`,
+The criteria are yours: --criterion 'e2e_p95<=+2%', as often as needed. By default SLO attainment, goodput
+and cost must not be worse. A variant also fails if TTFT, TPOT, E2E, goodput or failures are worse by more
+than the margin (1 % if none is given) and by more than chance. Then the exit status is 1. What may be due
+to chance is "not distinguishable", which is no failure; more replications can decide it.`,
 		Example: `  clifftop compare --rate 27 --vary engine.policy=vllm,sglang,orca
   clifftop compare --rate 20 --vary engine.max_num_batched_tokens=512,2048,8192
   clifftop compare today.yaml tomorrow.yaml --replications 20`,
@@ -47,11 +50,17 @@ may be due to chance is not a failure; more replications can decide it.`,
 	f.scenario.registerReplications(c, "make N runs of each variant, all with the same random numbers (default 5)")
 	f.output.register(c, "table", "json", "csv", "markdown")
 	f.output.registerJobs(c)
-	f.output.registerOut(c, "write verdict.json, verdict.csv and report.html into `DIR`")
+	f.output.registerOut(c, "write verdict.json, verdict.csv, report.html, compare.png and compare.svg into `DIR`")
 	flags := c.Flags()
-	flags.StringVar(&f.vary, "vary", "", "compare values of a key: `KEY=V1,V2,...`; the first is the baseline")
+	flags.StringArrayVar(&f.vary, "vary", nil,
+		"compare values of a key: `KEY=V1,V2,...`; the first is the baseline; several make a grid")
 	flags.StringVar(&f.margin, "margin", "", "smallest relevant difference, as a `SHARE` of the baseline, such as 1%")
+	flags.StringArrayVar(&f.criteria, "criterion", nil,
+		"`CONDITION` for taking a variant, such as e2e_p95<=+2% or CLASS:ttft_p95<=+5%; repeat for several")
+	flags.StringArrayVar(&f.options.Metrics, "metric", nil,
+		"compare a further `METRIC`, such as queue_p95 or a path of docs/metrics.md; repeat for several")
 	addCheck(c, f.checkMargin)
+	addCheck(c, f.checkCriteria)
 	f.shard.register(c)
 	return c
 }
@@ -61,6 +70,23 @@ func (f *compareCommand) checkMargin() (err error) {
 	if f.margin != "" {
 		if f.options.Margin, err = unit.ParseShare(f.margin); err != nil {
 			return fmt.Errorf("--margin: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkCriteria parses --criterion and --metric.
+func (f *compareCommand) checkCriteria() error {
+	for _, text := range f.criteria {
+		condition, err := verdict.ParseCondition(text)
+		if err != nil {
+			return fmt.Errorf("--criterion: %w", err)
+		}
+		f.options.Criteria = append(f.options.Criteria, condition)
+	}
+	for _, name := range f.options.Metrics {
+		if _, _, err := verdict.ParseMetric(name); err != nil {
+			return fmt.Errorf("--metric: %w", err)
 		}
 	}
 	return nil
@@ -84,7 +110,7 @@ func (f *compareCommand) run(c *cobra.Command, args []string) error {
 
 // variants loads the scenarios named in the arguments, or varies one scenario.
 func (f *compareCommand) variants(args []string) ([]compare.Variant, error) {
-	if f.vary != "" {
+	if f.vary != nil {
 		if len(args) > 1 {
 			return nil, fmt.Errorf("--vary: %d scenarios are given (want at most one, which is varied)", len(args))
 		}
@@ -92,7 +118,7 @@ func (f *compareCommand) variants(args []string) ([]compare.Variant, error) {
 		if err != nil {
 			return nil, err
 		}
-		return compare.Vary(s, f.vary)
+		return compare.Vary(s, f.vary...)
 	}
 	if len(args) < 2 {
 		return nil, fmt.Errorf("compare: want two or more scenarios, found %d\n"+
@@ -148,7 +174,7 @@ func (f *compareCommand) compare(c *cobra.Command, variants []compare.Variant) e
 	return cmp.Or(runErr, err) // an interrupted comparison has not failed yet
 }
 
-// showVerdict prints and writes a verdict. It returns an error if a criterion failed. The directory may be nil.
+// showVerdict prints and writes a verdict. It returns an error if a variant failed. The directory may be nil.
 func showVerdict(c *cobra.Command, verdict *verdict.Result, dir *directory, output *outputFlags) error {
 	if !output.hasWarnings() {
 		output.warn(c, warningTexts(verdict.Warnings))
@@ -174,18 +200,21 @@ func writeVerdict(c *cobra.Command, verdict *verdict.Result, dir *directory) err
 	if err := dir.write("verdict.csv", verdict.WriteCSV); err != nil {
 		return err
 	}
+	if picture := plot.Variants(verdict); picture != nil {
+		if err := picture.WriteFiles("compare", dir.write); err != nil {
+			return err
+		}
+	}
 	p, err := page.Compare(verdict)
 	return writePage(c, dir, p, err)
 }
 
-// failures lists the variants that fail, with the criteria.
+// failures lists the variants that fail, with the reason.
 func failures(v *verdict.Result) string {
 	var texts []string
-	for _, variant := range v.Variants {
-		for _, c := range variant.Criteria {
-			if c.Verdict == verdict.Fail {
-				texts = append(texts, variant.Name+": "+strings.ReplaceAll(c.Name, "_", " "))
-			}
+	for i := range v.Variants {
+		if x := &v.Variants[i]; x.Verdict == verdict.Fail {
+			texts = append(texts, x.Name+": "+x.Because())
 		}
 	}
 	return strings.Join(texts, "; ")

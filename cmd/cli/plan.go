@@ -36,6 +36,7 @@ var planKeys = []keyFlag{
 	{"price", "PRICES", "US dollars per GPU and hour, such as h100-sxm=2.5,l40s=0.9", mapKeys("plan.prices"), ""},
 	{"on-prem", "USD", "compare with buying, at this price per GPU including its share of the server",
 		key("plan.on_prem.usd_per_gpu"), ""},
+	{"budget", "N", "requests that may be simulated to verify plans by hours, such as 3e8", key("plan.budget"), ""},
 	seedFlag,
 }
 

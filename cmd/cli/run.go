@@ -11,6 +11,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
+	"clifftop/experiments/steady"
 	"clifftop/report"
 	"clifftop/report/page"
 	"clifftop/report/plot"
@@ -82,7 +83,7 @@ func (r *runCommand) profile() report.Profile {
 
 // once makes a single run, and prints and writes the result. The result of an interrupted run is partial.
 func (r *runCommand) once(c *cobra.Command, s *scenario.Scenario) error {
-	setup, err := s.Resolve()
+	setup, steadiness, err := steady.Resolve(c.Context(), s)
 	if err != nil {
 		return err
 	}
@@ -105,6 +106,7 @@ func (r *runCommand) once(c *cobra.Command, s *scenario.Scenario) error {
 	if res == nil {
 		return failed(runErr)
 	}
+	steadiness.Judge(res.Summary)
 	cancelled := errors.Is(runErr, context.Canceled)
 	printErr := r.printRun(c, res) // before files are written: a full disk must not hide the result
 	writeErr := writeRun(dir, setup, res)
@@ -149,7 +151,7 @@ func (r *runCommand) replicate(c *cobra.Command, s *scenario.Scenario) error {
 		return errors.New("run.replications, run.precision: --save and --format vllm-bench need a single run " +
 			"(want neither with replications)")
 	}
-	setup, err := s.Resolve()
+	setup, steadiness, err := steady.Resolve(c.Context(), s)
 	if err != nil {
 		return err
 	}
@@ -165,6 +167,7 @@ func (r *runCommand) replicate(c *cobra.Command, s *scenario.Scenario) error {
 	if pooled == nil {
 		return failed(runErr)
 	}
+	steadiness.Judge(pooled)
 	err = r.print(c, pooled, nil)
 	if dir != nil && err == nil {
 		err = dir.writeJSON("summary.json", pooled)

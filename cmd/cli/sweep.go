@@ -24,7 +24,7 @@ type sweepCommand struct {
 	scenario scenarioFlags
 	output   simulationFlags
 	shard    shardFlags
-	over     string
+	over     []string
 	options  sweep.Options
 }
 
@@ -35,8 +35,8 @@ func newSweep() *cobra.Command {
 		Short: "Vary the load from idle to beyond saturation and find the knee",
 		Long: `Simulate a scenario at many loads. The curve shows throughput and latency, the knee, the peak, a
 collapse beyond the peak, and its warning signs. By default, the sweep first finds the load at which the system
-saturates, and then takes loads from near idle to beyond it. With an SLO, it also finds the highest load that
-meets the SLO, as an interval.`,
+saturates, and then takes loads from near idle to beyond it. With an SLO, it also finds the highest load
+at which 90 % of hours meet the SLO, with an interval.`,
 		Example: `  clifftop sweep
   clifftop sweep scenario.yaml --over users
   clifftop sweep scenario.yaml --over rate=1..20:39 --out results
@@ -54,7 +54,7 @@ meets the SLO, as an interval.`,
 	s.output.registerOut(c, "write curve.csv, curve.json, classes.csv (if the traffic has classes), report.html and "+
 		"pictures into `DIR`; an empty DIR writes nothing")
 	flags := c.Flags()
-	flags.StringVar(&s.over, "over", "", "what to vary: `KEY[=VALUES]`; KEY is rate, users or any key, "+
+	flags.StringArrayVar(&s.over, "over", nil, "what to vary: `KEY[=VALUES]`; KEY is rate, users or any key, "+
 		"VALUES are V1,V2,... or LO..HI:N")
 	keys := []string{scenario.RateKey, scenario.UsersKey}
 	_ = c.RegisterFlagCompletionFunc("over",
@@ -84,8 +84,11 @@ func (s *sweepCommand) checkLoads(c *cobra.Command) error {
 		return fmt.Errorf("--points: %d is not allowed (want 1 to %d)", o.Points, maxPoints)
 	}
 	if c.Flags().Changed("over") {
+		if n := len(s.over); n > 1 {
+			return fmt.Errorf("--over: it is given %d times (want one; compare with two --vary simulates a grid)", n)
+		}
 		var err error
-		if o.Over, o.Values, err = sweep.ParseOver(s.over); err != nil {
+		if o.Over, o.Values, err = sweep.ParseOver(s.over[0]); err != nil {
 			return err
 		}
 	}

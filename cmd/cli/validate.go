@@ -23,6 +23,7 @@ type validateCommand struct {
 	measured measuredRuns
 	output   simulationFlags
 	ablate   bool
+	coverage bool
 
 	schedules []string // files of records of real schedulers
 }
@@ -53,9 +54,10 @@ status is then 1.`,
   clifftop validate --reference measured.csv --out results
   clifftop validate --reference measured.csv --only s2r-exp18-s0 --format scenario
   clifftop validate scenario.yaml --reference vllm-result.json
+  clifftop validate --coverage --reference measured.csv measured-2.csv
   clifftop validate --schedules records.jsonl.gz`,
 		Args: func(c *cobra.Command, args []string) error {
-			if len(v.schedules) > 0 {
+			if len(v.schedules) > 0 || v.coverage {
 				return nil // further files
 			}
 			return atMostOne("scenario")(c, args)
@@ -69,6 +71,8 @@ status is then 1.`,
 		"accuracy.yaml, whose errors run and sweep quote, into `DIR`")
 	c.Flags().BoolVar(&v.ablate, "ablate", false, "remove parts of the model one by one and compare the errors over "+
 		"open-loop rows, or the rows of --only")
+	c.Flags().BoolVar(&v.coverage, "coverage", false, "print how often error bars made from other measured runs "+
+		"hold a run, by kind of runs; more files of measured runs may follow")
 	c.Flags().StringArrayVar(&v.schedules, "schedules", nil, "replay `FILE…` of recorded scheduler decisions; more "+
 		"files may follow")
 	return c
@@ -82,6 +86,9 @@ func (v *validateCommand) run(c *cobra.Command, args []string) error {
 	if v.measured.file == "" {
 		return fmt.Errorf("--reference is missing (want a CSV file of measured runs; %s can name it, or its folder)\n"+
 			"hint: clifftop validate --help lists its columns", referenceVariable)
+	}
+	if v.coverage {
+		return v.runCoverage(c, args)
 	}
 	r, err := v.measured.read(args)
 	if err != nil {

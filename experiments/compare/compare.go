@@ -33,6 +33,10 @@ type Options struct {
 	Precision float64
 	// Margin is the smallest difference that matters, as a fraction of the baseline's value; 0 is any.
 	Margin float64
+	// Criteria are the conditions for taking a variant; none is for SLO attainment, goodput and cost.
+	Criteria []verdict.Condition
+	// Metrics are further numbers to compare, as [verdict.ParseMetric] reads them.
+	Metrics []string
 	// Jobs is the number of runs at a time; 0 is one for each processor. It changes no result.
 	Jobs int
 	// Check asserts the simulator's invariants throughout, at a cost.
@@ -43,31 +47,70 @@ type Options struct {
 
 const defaultReplications = 5
 
-// Vary makes a variant for each value of a key, the first being the baseline. spec is KEY=V1,V2,…
-func Vary(s *scenario.Scenario, spec string) ([]Variant, error) {
-	key, values, err := sweep.ParseOver(spec)
-	var fs yamldoc.Faults
-	if errors.As(err, &fs) {
-		fs[0].Where = "--vary"
-		return nil, fs
-	}
-	if len(values) < 2 {
-		return nil, yamldoc.Faults{{Where: "--vary",
-			Problem: fmt.Sprintf("%q has no values to compare (want KEY=V1,V2 or more)", yamldoc.Short(spec))}}
-	}
-	var variants []Variant
-	for i, v := range values {
-		if slices.Contains(values[:i], v) {
-			return nil, yamldoc.Faults{{Where: "--vary", Key: key,
-				Problem: fmt.Sprintf("%s is given twice (want each value once)", yamldoc.Short(v))}}
-		}
-		at, err := s.With(scenario.Setting{Key: key, Value: v, Flag: "--vary " + key})
+// by is what the variants are compared by.
+func (o *Options) by() verdict.Options {
+	return verdict.Options{Margin: o.Margin, Criteria: o.Criteria, Metrics: o.Metrics}
+}
+
+// mostVariants is the number of variants that several keys may make together.
+const mostVariants = 1000
+
+// Vary makes a variant for each value of a key, the first being the baseline. Each spec is KEY=V1,V2,… Several specs make
+// a variant for each combination of their values, the last key varying fastest.
+func Vary(s *scenario.Scenario, specs ...string) ([]Variant, error) {
+	variants := []Variant{{Scenario: s}}
+	seen := map[string]bool{}
+	for _, spec := range specs {
+		key, values, err := parseVary(spec)
 		if err != nil {
 			return nil, err
 		}
-		variants = append(variants, Variant{Name: key[strings.LastIndexByte(key, '.')+1:] + "=" + v, Scenario: at})
+		if seen[key] {
+			return nil, yamldoc.Faults{{Where: "--vary", Key: key, Problem: "it is given twice (want all values in one list)"}}
+		}
+		seen[key] = true
+		if n := len(variants) * len(values); n > mostVariants {
+			return nil, yamldoc.Faults{{Where: "--vary",
+				Problem: fmt.Sprintf("%d combinations are too many (want at most %d)", n, mostVariants)}}
+		}
+		var more []Variant
+		for _, v := range variants {
+			for _, value := range values {
+				at, err := v.Scenario.With(scenario.Setting{Key: key, Value: value, Flag: "--vary " + key})
+				if err != nil {
+					return nil, err
+				}
+				name := key[strings.LastIndexByte(key, '.')+1:] + "=" + value
+				if v.Name != "" {
+					name = v.Name + " " + name
+				}
+				more = append(more, Variant{Name: name, Scenario: at})
+			}
+		}
+		variants = more
 	}
 	return variants, nil
+}
+
+// parseVary reads KEY=V1,V2,…
+func parseVary(spec string) (key string, values []string, err error) {
+	key, values, err = sweep.ParseOver(spec)
+	var fs yamldoc.Faults
+	if errors.As(err, &fs) {
+		fs[0].Where = "--vary"
+		return "", nil, fs
+	}
+	if len(values) < 2 {
+		return "", nil, yamldoc.Faults{{Where: "--vary",
+			Problem: fmt.Sprintf("%q has no values to compare (want KEY=V1,V2 or more)", yamldoc.Short(spec))}}
+	}
+	for i, v := range values {
+		if slices.Contains(values[:i], v) {
+			return "", nil, yamldoc.Faults{{Where: "--vary", Key: key,
+				Problem: fmt.Sprintf("%s is given twice (want each value once)", yamldoc.Short(v))}}
+		}
+	}
+	return key, values, nil
 }
 
 // Run runs every variant with the same seeds, the scenario's of the first and those after it, and holds the others
@@ -90,7 +133,10 @@ func Run(ctx context.Context, variants []Variant, o Options) (*verdict.Result, e
 		if runErr = c.add(more); runErr != nil && ctx.Err() == nil || len(c.seeds) == 0 {
 			return nil, runErr
 		}
-		result = verdict.CompareBy(o.Margin, c.names, c.seeds, c.runs)
+		result = verdict.CompareBy(o.by(), c.names, c.seeds, c.runs)
+		if text := result.Missing(o.by()); text != "" {
+			return nil, yamldoc.Faults{{Where: "--criterion", Problem: text}}
+		}
 		if runErr != nil {
 			MarkPartial(result, r.Runs)
 			break
@@ -197,7 +243,9 @@ func (c *comparison) add(n int) error {
 		before := done * len(c.variants)
 		progress = func(n, total int) { c.o.Progress(before+n, before+total) }
 	}
-	results, err := experiments.RunAll(c.ctx, setups,
+	members := len(c.variants)
+	group := func(i int) int { return c.group(i%members, i/members, n) }
+	results, err := experiments.RunShared(c.ctx, setups, group,
 		experiments.BatchOptions{Jobs: c.o.Jobs, Check: c.o.Check, Progress: progress})
 	there := c.seeds[:done:done]
 	for k, seed := range c.seeds[done:] {
@@ -212,6 +260,15 @@ func (c *comparison) add(n int) error {
 	}
 	c.seeds = there
 	return err
+}
+
+// group is the number of the group of runs that share their window, of a variant with one of n seeds: the variants with
+// the traffic of the baseline, for each seed. A variant with other traffic has a window of its own.
+func (c *comparison) group(variant, seed, n int) int {
+	if variant > 0 && unlikeTraffic(c.setups[0].Scenario, c.setups[variant].Scenario) != "" {
+		return variant*n + seed
+	}
+	return seed
 }
 
 // warnings are of the scenarios, whatever their runs say.

@@ -8,13 +8,14 @@ import (
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
+	"clifftop/report/verdict"
 )
 
 // GridRequest is what the results of a comparison's runs, variant by variant, need to become a verdict.
 type GridRequest struct {
 	Names    []string         `json:"names"`
 	Seeds    []uint64         `json:"seeds"`
-	Margin   float64          `json:"margin"`
+	By       verdict.Options  `json:"by"`
 	Warnings []report.Warning `json:"warnings"`
 }
 
@@ -38,12 +39,13 @@ func (o Options) Grid(ctx context.Context, variants []Variant) (*experiments.Gri
 			labels = append(labels, fmt.Sprintf("%s seed %d", name, seed))
 		}
 	}
-	head, err := experiments.NewManifest(GridCommand, GridRequest{c.names, c.seeds, o.Margin, c.warnings()})
+	head, err := experiments.NewManifest(GridCommand, GridRequest{c.names, c.seeds, o.by(), c.warnings()})
 	if err != nil {
 		return nil, err
 	}
 	setup := func(i int) (*scenario.Setup, error) { return c.setup(i/len(c.seeds), c.seeds[i%len(c.seeds)]) }
 	g := experiments.NewGrid(head, labels, setup)
 	g.Single = true
+	g.Group = func(i int) int { return c.group(i/len(c.seeds), i%len(c.seeds), len(c.seeds)) }
 	return g, nil
 }

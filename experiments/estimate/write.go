@@ -1,11 +1,12 @@
 package estimate
 
 import (
-	"encoding/csv"
 	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"clifftop/report/layout"
 )
 
 // tableWidth is the width of tables in columns.
@@ -114,5 +115,5 @@ func (r *Result) WriteCSV(w io.Writer) error {
 		}
 		rows = append(rows, []string{l.Name, value, l.Unit, l.Formula, l.Numbers, l.Says})
 	}
-	return csv.NewWriter(w).WriteAll(rows)
+	return layout.NewCSVWriter(w).WriteAll(rows)
 }

@@ -135,7 +135,7 @@ func mergeCompare(runs *grid.Joined) (*Merged, error) {
 	if len(seeds) == 0 {
 		return nil, fmt.Errorf("there is no seed of which all %d variants have been run", len(request.Names))
 	}
-	v := verdict.CompareBy(request.Margin, request.Names, seeds, all)
+	v := verdict.CompareBy(request.By, request.Names, seeds, all)
 	v.Clifftop = experiments.Version
 	if len(seeds) < n {
 		compare.MarkPartial(v, n)

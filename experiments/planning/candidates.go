@@ -44,6 +44,9 @@ type candidate struct {
 	passes float64
 	fails  float64 // 0 where none was found
 	near   bool    // passes and fails were brought near each other
+
+	trials   map[int]*trial     // of whole fleets, by the number of replicas
+	verified *plan.Verification // nil if hours of the fleet were not simulated
 }
 
 // cost is the price of n replicas for a month; +Inf where it is unknown.

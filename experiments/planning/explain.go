@@ -18,6 +18,7 @@ func (p resultBuilder) explain(plan *plan.Result, met []*candidate) {
 	plan.Why = append(plan.Why, phrase("%s: a replica carries %s requests/s within the SLO, and %s are planned for: it "+
 		"takes %d",
 		b.Name, layout.Digits(best.passes), layout.Digits(best.planned), best.count))
+	plan.Why = append(plan.Why, p.missed...)
 	if best.seatsNote != "" {
 		plan.Why = append(plan.Why, best.seatsNote)
 	}
@@ -160,7 +161,11 @@ func (p resultBuilder) assume(plan *plan.Result, met []*candidate) {
 	if p.assumed {
 		say("no SLO was given: a TTFT of 800 ms and a TPOT of 80 ms at the 95th percentile are assumed")
 	}
-	say("replicas are identical copies without a common queue: %s", p.traffic.Split)
+	say("short runs simulate one replica at its share of the load, and replicas are identical: %s", p.traffic.Split)
+	if len(met) > 0 && met[0].verified != nil {
+		say("hours simulate the whole fleet behind the router %s, in traffic whose mean over the hour is the planned rate",
+			met[0].verified.Router)
+	}
 	if p.demand != nil && p.demand.Note != "" {
 		say("%s", p.demand.Note)
 	}

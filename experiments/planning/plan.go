@@ -43,6 +43,8 @@ type planner struct {
 	classes    []string    // of the traffic
 	objectives []objective // of the classes, or of all requests
 
+	missed []string // fleets that short runs have taken to meet the SLO, and hours have shown to miss it
+
 	shard grid.Shard // of the candidates that nothing stands against
 
 	done, total int

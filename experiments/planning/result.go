@@ -46,6 +46,9 @@ func (p resultBuilder) build(ctx context.Context, all []*candidate, runErr error
 		runErr = p.each(ctx, len(close), func(ctx context.Context, i int) error { return p.refine(ctx, close[i]) })
 		rank(met)
 	}
+	if runErr == nil {
+		met, runErr = p.verify(ctx, result, met)
+	}
 	for _, c := range met {
 		result.Candidates = append(result.Candidates, p.describe(c))
 	}
@@ -214,6 +217,7 @@ func (p resultBuilder) describe(c *candidate) plan.Candidate {
 		KVUsageMax: s.System.KVUsage.Max,
 		InSystem:   s.Concurrency.InSystem,
 	}
+	r.Verified = c.verified
 	p.costs(&r, c, s)
 	return r
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"clifftop/experiments"
 	"clifftop/experiments/scenario/yamldoc"
 )
 
@@ -75,11 +76,15 @@ func (p *Player) call(ctx context.Context, method string, q question, progress f
 
 // Summary is the summary of a query's scenario, as clifftop run --format json prints it.
 func (p *Player) Summary(ctx context.Context, q Query) (string, error) {
-	point, err := p.Point(ctx, q)
+	s, err := p.scenario(q)
 	if err != nil {
 		return "", err
 	}
-	text, err := encode(point.Summary, "  ")
+	r, err := experiments.RunJudged(ctx, s, experiments.RunOptions{})
+	if err != nil {
+		return "", err
+	}
+	text, err := encode(r.Summary, "  ")
 	return string(text), err
 }
 

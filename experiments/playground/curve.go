@@ -8,6 +8,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/experiments/steady"
 	"clifftop/experiments/sweep"
 	"clifftop/report/curve"
 )
@@ -30,10 +31,10 @@ const Rounds = 2
 
 // drawnCurve is the one being drawn.
 type drawnCurve struct {
-	base    *scenario.Scenario
-	plan    Plan
-	service float64 // seconds of a request at saturation
-	points  map[int]curve.Point
+	base   *scenario.Scenario
+	plan   Plan
+	system *steady.Saturation
+	points map[int]curve.Point
 }
 
 // Plan says which loads a curve has.
@@ -42,6 +43,14 @@ type Plan struct {
 	Over   string    `json:"over"`
 	Loads  []float64 `json:"loads"`
 	Rounds int       `json:"rounds"`
+	// Bound is the most that the system can do in the long run; nil if it is unknown.
+	Bound *Bound `json:"bound"`
+}
+
+// Bound is the throughput of a system that works off a backlog.
+type Bound struct {
+	RequestsPerS     float64 `json:"requests_per_s"`
+	OutputTokensPerS float64 `json:"output_tokens_per_s"`
 }
 
 // Curve begins a curve over the load of a query's scenario: that of its users in a closed loop, and else its rate.
@@ -58,10 +67,11 @@ func (p *Player) Curve(ctx context.Context, q Query) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	loads, service, err := sweep.Sketch(ctx, u, over, curvePoints)
+	system, err := p.system(ctx, s, u)
 	if err != nil {
 		return nil, err
 	}
+	loads := sweep.Loads(system, u, curvePoints)
 	if len(loads) == 0 {
 		return nil, yamldoc.Faults{{Problem: "no request completes, however small the load"}}
 	}
@@ -74,9 +84,19 @@ func (p *Player) Curve(ctx context.Context, q Query) (*Plan, error) {
 	if s.Lifecycle != nil {
 		rounds = 1 // a part of a run would have a part of its failures
 	}
-	p.curve = drawnCurve{base: s, service: service, plan: Plan{Over: over, Loads: loads, Rounds: rounds},
+	p.curve = drawnCurve{base: s, system: system,
+		plan:   Plan{Over: over, Loads: loads, Rounds: rounds, Bound: boundOf(system, u)},
 		points: map[int]curve.Point{}}
 	return &p.curve.plan, nil
+}
+
+// boundOf is the bound of a system.
+func boundOf(system *steady.Saturation, u *scenario.Setup) *Bound {
+	_, output, err := u.Traffic.Spec.MeanTokens()
+	if err != nil || system.Throughput == 0 {
+		return nil
+	}
+	return &Bound{RequestsPerS: system.Throughput, OutputTokensPerS: system.Throughput * output}
 }
 
 // loadKey is what the load of a scenario hangs on.
@@ -119,10 +139,15 @@ func (p *Player) Load(ctx context.Context, i, round int) (*curve.Point, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := experiments.Run(ctx, s, experiments.RunOptions{})
+	u, err := s.Resolve()
 	if err != nil {
 		return nil, err
 	}
+	r, err := experiments.RunSetup(ctx, u, experiments.RunOptions{})
+	if err != nil {
+		return nil, err
+	}
+	judge(c.system, u, r.Summary)
 	r.Summary.Scenario = nil // the same for all
 	c.points[i] = curve.Point{Value: c.plan.Loads[i], Summary: r.Summary}
 	point := c.points[i]
@@ -147,7 +172,7 @@ func (c *drawnCurve) at(load float64, round int) (*scenario.Scenario, error) {
 			sets = append(sets, scenario.Setting{Key: "run.warmup", Value: cut, Flag: flag})
 		}
 	case d == nil:
-		n := load * roundLengths * c.service
+		n := load * roundLengths * c.system.Service
 		if c.plan.Over == scenario.UsersKey {
 			n = load * usersPerRound
 		}

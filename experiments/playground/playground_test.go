@@ -9,6 +9,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
+	"clifftop/report"
 )
 
 // queries are what a page may ask for.
@@ -45,7 +46,7 @@ func TestYAMLGivesTheSummary(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %v in\n%s", q, err, point.YAML)
 		}
-		r, err := experiments.Run(ctx, s, experiments.RunOptions{})
+		r, err := experiments.RunJudged(ctx, s, experiments.RunOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,6 +104,34 @@ func TestCurve(t *testing.T) {
 		if c.Peak == nil || c.Peak.Value < x.low || c.Peak.Value > x.top {
 			t.Errorf("%v: the peak is %+v", x.query, c.Peak)
 		}
+	}
+}
+
+// TestNoFalseCliff: a short run far above saturation measures no throughput, and the page says so instead of showing one.
+// The bound is there before the first run of a curve.
+func TestNoFalseCliff(t *testing.T) {
+	ctx := context.Background()
+	var p Player
+	for _, rate := range []string{"100", "200", "500"} {
+		point, err := p.Point(ctx, Query{Set: []string{"rate=" + rate}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := point.Summary
+		if s.Throughput.OutputTokensPerS != nil || !strings.Contains(point.Withheld, "saturates at 2") ||
+			s.Window.State != report.Overloaded {
+			t.Errorf("at %s requests/s: %v tokens/s, %q, %s", rate, s.Throughput.OutputTokensPerS, point.Withheld,
+				s.Window.State)
+		}
+	}
+	plan, err := p.Curve(ctx, Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// a sweep finds a plateau of 4,840 tokens/s at 23.1 requests/s
+	if b := plan.Bound; b == nil || b.RequestsPerS < 22 || b.RequestsPerS > 24 || b.OutputTokensPerS < 4600 ||
+		b.OutputTokensPerS > 5100 {
+		t.Errorf("bound %+v", b)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
@@ -179,6 +180,20 @@ func (u trafficResolver) judged(p workload.Preset, input, output *Distribution) 
 	if p.Judgement() && (input == nil || output == nil) {
 		u.Warn("judgement", "preset %s is an estimate: it is not based on a public trace", p.Name)
 	}
+}
+
+// ClassName is the name of a class of requests, as a scenario or a trace calls it; empty without one.
+func (u *Setup) ClassName(class uint16) string {
+	if r := u.Traffic.Recording; r != nil && int(class) < len(r.classes) {
+		return r.classes[class]
+	}
+	if list := u.Traffic.Spec.Classes; int(class) < len(list) {
+		return list[class].Name
+	}
+	if class == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(class)) // of a source that is not the scenario's
 }
 
 // classes are the kinds of requests to report apart.

@@ -111,7 +111,7 @@ func (u engineResolver) hybrid() *engine.Hybrid {
 	if len(groups.Groups) == 1 && groups.Groups[0].KeepsAll() || u.policy.New == nil {
 		return nil
 	}
-	grouped, ok := u.scheduler().(sched.Grouped)
+	grouped, ok := u.anyScheduler().(sched.Grouped)
 	chunked := u.Deployment.LLM.ChunkedWindow && !u.Profile.ChunkedGroups
 	states := groups.Has(model.RecurrentState)
 	if !ok || grouped.Grouped() != nil || chunked || states && u.Config.Speculative.On() ||
@@ -254,6 +254,9 @@ func (u engineResolver) engine() error {
 			u.unused(true, "engine."+u.policy.Section.Key+"."+key, why)
 		})
 	}
+	if u.policy.RecvInterval != nil {
+		c.RecvInterval = u.policy.RecvInterval(e.Options.Of(&u.policy))
+	}
 	c.AsyncScheduling, c.UnpredictedEnds = e.AsyncScheduling == On, u.policy.Defaults.UnpredictedEnds
 	var err error
 	if c.Order, err = u.order(); err != nil {
@@ -279,7 +282,7 @@ func (u engineResolver) engine() error {
 			"prefix caching needs paged KV (want enable_prefix_caching: false, or kv_allocation: paged)")
 	}
 	check := *c
-	check.Scheduler = u.scheduler()
+	check.Scheduler = u.anyScheduler()
 	if err := check.Validate(); err != nil {
 		return u.blame(check, err)
 	}

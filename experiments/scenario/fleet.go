@@ -37,7 +37,7 @@ func (u *Setup) StandingFleet(check bool) sim.Fleet {
 		for range p.Engines() / group {
 			f.Lockstep = append(f.Lockstep, group)
 			for range group {
-				f.Replicas = append(f.Replicas, build.engineOf(&p, check))
+				f.Replicas = append(f.Replicas, build.engineOf(&p, len(f.Replicas), check))
 			}
 		}
 	}
@@ -46,9 +46,11 @@ func (u *Setup) StandingFleet(check bool) sim.Fleet {
 	return f
 }
 
-// engineOf is the configuration of an engine of a pool, with a scheduler of its own.
-func (u fleetBuilder) engineOf(p *PoolSetup, check bool) engine.Config {
-	c := fleetBuilder{u.one(*p)}.config(check)
+// engineOf is the configuration of an engine of a pool, by its number among all, with a scheduler of its own.
+func (u fleetBuilder) engineOf(p *PoolSetup, number int, check bool) engine.Config {
+	of := u.one(*p)
+	c := fleetBuilder{of}.config(check)
+	c.Scheduler = of.scheduler(u.Scenario.Run.Seed, number)
 	if !u.disaggregated() {
 		return c
 	}
@@ -61,10 +63,10 @@ func (u fleetBuilder) engineOf(p *PoolSetup, check bool) engine.Config {
 	return c
 }
 
-// config is the configuration of an engine that does all the work on requests, with a scheduler of its own.
+// config is the configuration of an engine that does all the work on requests, with a scheduler for checks.
 func (u fleetBuilder) config(check bool) engine.Config {
 	c := u.Config
-	c.Scheduler, c.Check = u.scheduler(), check
+	c.Scheduler, c.Check = u.anyScheduler(), check
 	if w, ok := c.Timer.(interface{ Work() *model.Work }); ok && check {
 		c.Floor = w.Work().Floor
 	}
@@ -77,6 +79,17 @@ func (u fleetBuilder) one(p PoolSetup) *Setup {
 		return u.Setup // and not the one that it is a copy of
 	}
 	return p.Setup
+}
+
+// receipts refuses a delayed receipt of requests by ranks in lock step, as SGLang does.
+func (u fleetResolver) receipts() error {
+	for _, p := range u.Pools {
+		if p.Setup.Config.RecvInterval > 1 && p.Ranks > 1 && p.Setup.Deployment.LLM.Experts > 0 {
+			return u.Scenario.Fault("engine.sglang.scheduler_recv_interval",
+				"%d is not supported with data-parallel attention (want 1)", p.Setup.Config.RecvInterval)
+		}
+	}
+	return nil
 }
 
 // pipelines lets the stages of pipelines work on batches of their own, as far as all that the scenario asks for goes
@@ -115,7 +128,7 @@ func (u fleetResolver) unpipelined(p PoolSetup) string {
 		return "ranks in lock step have no more in flight"
 	}
 	check := of.Config
-	check.Scheduler = of.scheduler()
+	check.Scheduler = of.anyScheduler()
 	if _, ok := check.Scheduler.(sched.Pipelined); !ok {
 		return fmt.Sprintf("policy %s has no more in flight", of.Scenario.Engine.Policy)
 	}

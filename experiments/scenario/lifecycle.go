@@ -73,7 +73,7 @@ func (u fleetBuilder) lives(check bool) *sim.Lifecycle {
 		}
 	}
 	return &sim.Lifecycle{
-		Renew:     func(i int) engine.Config { return u.engineOf(u.poolWith(i), check) },
+		Renew:     func(i int) engine.Config { return u.engineOf(u.poolWith(i), i, check) },
 		ColdStart: l.ColdStart.delay(), Seed: u.Scenario.Run.Seed,
 		Grace: l.Grace.Clock(), Probe: l.Probe.Clock(), RouterQueue: hold,
 		Failures: u.Failures, Scalers: u.scalers(), Groups: u.together(),

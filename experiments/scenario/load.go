@@ -27,8 +27,8 @@ type origin struct {
 	fleet map[string]yamldoc.Place // Places of the whole, beside pool
 }
 
-// Load reads a scenario file and applies the settings to it. An empty path is an empty file, and
-// "-" is standard input.
+// Load reads a scenario file and applies the settings to it. An empty path is the default scenario, and "-" is
+// standard input. A file without any YAML is an error.
 func Load(path string, sets ...Setting) (*Scenario, error) {
 	var data []byte
 	var err error
@@ -42,6 +42,10 @@ func Load(path string, sets ...Setting) (*Scenario, error) {
 	}
 	if err != nil {
 		return nil, yamldoc.Faults{{Where: path, Problem: PlainFileError(err)}}
+	}
+	if path != "" && yamldoc.Blank(data) {
+		return nil, yamldoc.Faults{{Where: path, Problem: "there is no scenario in it (want YAML; {} is a scenario of " +
+			"defaults)"}}
 	}
 	return Parse(path, data, sets...)
 }

@@ -37,6 +37,8 @@ type Planning struct {
 	MaxGPUs int `json:"max_gpus" range:"[1,1000000]"`
 	// Within ends the search for plans that cost more than so many times the cheapest found.
 	Within float64 `json:"within" range:"[1,1000]"`
+	// Budget is the number of requests that may be simulated to verify the best plans hour by hour.
+	Budget float64 `json:"budget" range:"[0,1000000000000]"`
 	// Spare is the number of replicas whose failure a plan shall survive.
 	Spare int `json:"spare" range:"[0,1000]"`
 	// UnvalidatedError is the error assumed of step times that no measured run bears out.
@@ -102,7 +104,7 @@ func (p *Planning) SetDefaults() {
 	*p = Planning{
 		Dtypes: []string{"auto", "fp8", "int4"}, TensorParallelSizes: []int{1, 2, 4, 8},
 		PipelineParallelSizes: []int{1},
-		MaxGPUs:               64, Within: 3, Spare: 1, UnvalidatedError: 0.15, StartUp: unit.Duration(5 * 60 * 1e12),
+		MaxGPUs:               64, Within: 3, Budget: 1e7, Spare: 1, UnvalidatedError: 0.15, StartUp: unit.Duration(5 * 60 * 1e12),
 		IdlePower: 0.25,
 	}
 }

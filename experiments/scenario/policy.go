@@ -55,8 +55,15 @@ func (u *Setup) engineKeys() *policy.Engine {
 	}
 }
 
-// scheduler makes the scheduler of a replica.
-func (u *Setup) scheduler() sched.Scheduler { return u.policy.New(u.engineKeys()) }
+// scheduler makes the scheduler of a replica in a run with a seed.
+func (u *Setup) scheduler(seed uint64, replica int) sched.Scheduler {
+	e := u.engineKeys()
+	e.Seed, e.Replica = seed, replica
+	return u.policy.New(e)
+}
+
+// anyScheduler makes a scheduler for checks.
+func (u *Setup) anyScheduler() sched.Scheduler { return u.scheduler(0, 0) }
 
 // Use lets the scenario name a policy that is not built in. One that has the name of another takes its place.
 func (s *Scenario) Use(p policy.Policy) { s.own = append(s.own, p) }

@@ -88,6 +88,7 @@ func (u trafficResolver) traceSource() error {
 		Scale:   optional.Value(t.Scale), Rate: optional.Value(t.Rate), Speedup: optional.Value(t.Speedup),
 		Loop: limitInt32(optional.Value(t.Loop)), Limit: int64(optional.Value(t.Limit)),
 		Duration: optional.Value(s.Run.Duration).Clock(), Seed: s.Run.Seed,
+		MaxOutput:  limitInt32(optional.Value(s.Workload.MaxTokens)),
 		Dequantise: [...]trace.Switch{trace.Auto, trace.Off, trace.On}[t.Dequantise],
 	}}
 	if n := int64(optional.Value(s.Run.Requests)); n > 0 && (r.Load.Limit == 0 || n < r.Load.Limit) {

@@ -83,9 +83,8 @@ func (s *Scenario) resolveAll(oneRank bool) (*Setup, yamldoc.Faults, error) {
 		}
 	}
 	fleet, traffic := fleetResolver{u}, trafficResolver{u}
-	faults, err := u.take(fleet.atMost, fleet.resolvePools, fleet.pipelines, fleet.lifecycle, traffic.trafficSource,
-		fleet.adapters, fleet.routing,
-		traffic.clients, reportResolver{u}.measures)
+	faults, err := u.take(fleet.atMost, fleet.resolvePools, fleet.receipts, fleet.pipelines, fleet.lifecycle,
+		traffic.trafficSource, fleet.adapters, fleet.routing, traffic.clients, reportResolver{u}.measures)
 	if err == nil && faults == nil {
 		faults, err = u.take(fleet.answerable) // which draws from the traffic
 	}

@@ -107,6 +107,7 @@ func (u fleetResolver) routing() error {
 	if n := u.replicas(); n > maxReplicas {
 		return s.Fault("pools", "there are %d replicas (want %d or less)", n, maxReplicas)
 	}
+	u.bySession()
 	if slices.ContainsFunc(u.Pools, func(p PoolSetup) bool { return p.Ranks > 1 }) && !s.Given("deployment.router") {
 		r.Policy = "vllm-dp" // vLLM's own, among data-parallel ranks
 	}
@@ -138,6 +139,30 @@ func (u fleetResolver) routing() error {
 	return nil
 }
 
+// bySession warns of batching policies that go by sessions where there are none.
+func (u fleetResolver) bySession() {
+	for i := range u.Pools {
+		p := u.Pools[i].Setup
+		if p.policy.BySession == nil || u.hasSessions() {
+			continue
+		}
+		section := p.policy.Section.Key
+		key := p.policy.BySession(p.Scenario.Engine.Options.Of(&p.policy))
+		u.unused(key != "", "engine."+section+"."+key, "no request has a session")
+	}
+}
+
+// hasSessions reports whether requests have sessions.
+func (u *Setup) hasSessions() bool {
+	if t := u.Scenario.Workload.Trace; t != nil && t.Statistics != nil {
+		return t.Statistics.Sessions > 0
+	}
+	spec := &u.Traffic.Spec
+	return spec.Sessions != nil || slices.ContainsFunc(spec.Classes, func(c workload.ClassSpec) bool {
+		return c.Sessions != nil
+	})
+}
+
 // routes checks that a router has the signals that it needs at the pools that it sends requests to, and fills in how
 // often it learns it.
 func (u fleetResolver) routes(key string, r *Router, pools []PoolSetup) error {
@@ -164,15 +189,7 @@ func (u fleetResolver) routes(key string, r *Router, pools []PoolSetup) error {
 
 // offers is what routers can go by: what all replicas of some pools tell, and what some requests have.
 func (u fleetResolver) offers(pools []PoolSetup) route.Offers {
-	o := route.Offers{KVUsage: true, PrefixCaching: true, Users: u.Traffic.Closed}
-	if t := u.Scenario.Workload.Trace; t != nil && t.Statistics != nil {
-		o.Sessions = t.Statistics.Sessions > 0
-	} else {
-		spec := &u.Traffic.Spec
-		o.Sessions = spec.Sessions != nil || slices.ContainsFunc(spec.Classes, func(c workload.ClassSpec) bool {
-			return c.Sessions != nil
-		})
-	}
+	o := route.Offers{KVUsage: true, PrefixCaching: true, Users: u.Traffic.Closed, Sessions: u.hasSessions()}
 	for _, p := range pools {
 		c := &p.Setup.Config
 		o.KVUsage = o.KVUsage && c.NumGPUBlocks > 0

@@ -162,7 +162,8 @@ type Overheads struct {
 	// null is 0.
 	NetworkIn  *unit.Duration `json:"network_in"`
 	NetworkOut *unit.Duration `json:"network_out"`
-	// StreamPerSequence delays the output of the k-th sequence of a batch by k times this.
+	// StreamPerSequence is the time of the front end to send a chunk to a client. It sends the output of an iteration in
+	// batch order. If it is behind, the tokens of a sequence that wait are one chunk.
 	StreamPerSequence *unit.Duration `json:"stream_per_sequence"`
 	// CPU is the host time of an iteration. It precedes the GPU time, or overlaps with it under asynchronous
 	// scheduling; null is 950 us on vLLM's engine, else 0.

@@ -415,8 +415,10 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[SLO]():
 		share := &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0), Maximum: jsonschema.Ptr(1.0)}
 		return &jsonschema.Schema{
-			Type:       "object",
-			Properties: map[string]*jsonschema.Schema{"attainment": share, "wait_probability": share},
+			Type: "object",
+			Properties: map[string]*jsonschema.Schema{"attainment": share, "wait_probability": share,
+				"hours":   {Type: "number", ExclusiveMinimum: jsonschema.Ptr(0.0), ExclusiveMaximum: jsonschema.Ptr(1.0)},
+				"horizon": duration},
 			PatternProperties: map[string]*jsonschema.Schema{
 				sloOtherPattern: duration,
 				sloTokenPattern: either(duration, &jsonschema.Schema{Type: "string", Pattern: unit.SpeedPattern}),

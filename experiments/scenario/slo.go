@@ -25,6 +25,11 @@ type SLO struct {
 	// WaitProbability is the greatest fraction of requests that may wait in the engine's queue for more than the end
 	// of the iteration that runs when they come; nil asks for none.
 	WaitProbability *float64
+	// Hours is the share of hours that should meet the objective, more than 0 and less than 1; nil is 0.9. Capacities and
+	// plans use it.
+	Hours *float64
+	// Horizon is the length of an hour; nil is 1h.
+	Horizon *unit.Duration
 }
 
 // The syntax of a limit's key. Limits on the time of a token may be written as a speed too.
@@ -48,7 +53,7 @@ func limitPattern(perToken bool) string {
 
 // sloKeys are all keys that an SLO can have.
 func sloKeys() []string {
-	keys := []string{"attainment", "wait_probability"}
+	keys := []string{"attainment", "wait_probability", "hours", "horizon"}
 	for _, l := range report.LatencyMetrics() {
 		for _, statistic := range []string{"mean", "p50", "p90", "p95", "p99", "p99_9"} {
 			keys = append(keys, l.Name+"_"+statistic)
@@ -71,6 +76,12 @@ func (s SLO) MarshalJSON() ([]byte, error) {
 	}
 	if s.WaitProbability != nil {
 		m["wait_probability"] = *s.WaitProbability
+	}
+	if s.Hours != nil {
+		m["hours"] = *s.Hours
+	}
+	if s.Horizon != nil {
+		m["horizon"] = *s.Horizon
 	}
 	return json.Marshal(m)
 }
@@ -138,6 +149,10 @@ func (s *SLO) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 			d.Value(f.Value, full, &s.Attainment, `range:"[0,1]"`)
 		case f.Name == "wait_probability":
 			d.Value(f.Value, full, &s.WaitProbability, `range:"[0,1]"`)
+		case f.Name == "hours":
+			d.Value(f.Value, full, &s.Hours, `range:"(0,1)"`)
+		case f.Name == "horizon":
+			d.Value(f.Value, full, &s.Horizon, `range:"(0,)"`)
 		case sloTokenKey.MatchString(f.Name) || sloOtherKey.MatchString(f.Name):
 			s.Limits[f.Name] = decodeLimit(d, f, full)
 		default:

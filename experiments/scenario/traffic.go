@@ -36,8 +36,9 @@ type Workload struct {
 	ClassWeights string `json:"class_weights" one:"requests sessions"`
 	// Headcount derives arrivals and classes from the number of people in a company.
 	Headcount *Headcount `json:"headcount"`
-	// MaxTokens is the output limit that clients declare, for which policies reserve KV. A shorter output ends with
-	// a stop token that the engine cannot predict. Null declares the exact output length.
+	// MaxTokens is the output limit that clients send. It cuts longer outputs, and policies reserve KV for it. A
+	// shorter output ends with a stop token that the engine cannot predict. Null is no limit: clients then declare the
+	// exact output length.
 	MaxTokens *int `json:"max_tokens" range:"[1,1000000000]"`
 	// Sampling is how the engine picks tokens, which costs time.
 	Sampling string `json:"sampling" one:"greedy top_p"`
@@ -199,6 +200,8 @@ type Stage struct {
 	Rho *float64 `json:"rho,omitempty" range:"[0,1)"`
 	// Step is how long the rate stays the same.
 	Step *unit.Duration `json:"step,omitempty" range:"(0,)"`
+	// MeanOver is the time over which the rate of cox is the mean: each run, each hour, or the long run (process).
+	MeanOver string `json:"mean_over,omitempty" one:"run hour process"`
 	// Hourly is the rate over a day or a week relative to its mean: the name of a profile, or 24 or 168 relative
 	// rates, starting at midnight or on Monday.
 	Hourly *Hourly `json:"hourly,omitempty"`
@@ -217,7 +220,7 @@ type Stage struct {
 func (s *Stage) Variants() (string, map[string]yamldoc.VariantKeys) {
 	rate := []string{"rate"}
 	return "process", map[string]yamldoc.VariantKeys{
-		"":            {Optional: []string{"process", "rate", "users", "think_time", "ramp"}},
+		"":            {Optional: []string{"process", "rate", "mean_over", "users", "think_time", "ramp"}},
 		"constant":    {Required: rate},
 		"poisson":     {Required: rate},
 		"gamma":       {Required: []string{"rate", "cv"}},
@@ -225,7 +228,7 @@ func (s *Stage) Variants() (string, map[string]yamldoc.VariantKeys) {
 		"all-at-once": {},
 		"closed":      {Required: []string{"users"}, Optional: []string{"think_time", "ramp"}},
 		"on-off":      {Required: []string{"rate", "on_mean", "off_mean"}, Optional: []string{"cv"}},
-		"cox":         {Required: []string{"rate", "sigma", "rho", "step"}},
+		"cox":         {Required: []string{"rate", "sigma", "rho", "step"}, Optional: []string{"mean_over"}},
 		"profile":     {Required: []string{"rate", "hourly"}, Optional: []string{"begin"}},
 		"superposed":  {Required: []string{"rate", "sources", "top_share", "top10_share", "source_cv"}},
 		"*":           {Optional: []string{"name", "duration"}},

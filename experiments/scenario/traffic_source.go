@@ -27,6 +27,14 @@ type Traffic struct {
 	Rate      float64               // mean requests per second; 0 when it follows from the service
 }
 
+// Dispersion is that of synthetic open traffic without phases, in requests; ok is false for other traffic.
+func (t *Traffic) Dispersion() (d workload.Dispersion, ok bool) {
+	if t.Recording != nil {
+		return d, false
+	}
+	return t.Spec.Dispersion()
+}
+
 // trafficResolver resolves the traffic: where requests come from, and what their clients do.
 type trafficResolver struct{ *Setup }
 
@@ -54,6 +62,7 @@ func (u trafficResolver) trafficSource() error {
 		return err
 	}
 	spec.MaxModelLen = u.LongestSequence()
+	spec.MaxTokens = limitInt32(optional.Value(s.Workload.MaxTokens))
 	u.arrivals(&spec)
 	u.limits(&spec)
 	if err := spec.Validate(); err != nil {
@@ -64,6 +73,10 @@ func (u trafficResolver) trafficSource() error {
 		return s.Fault(s.FirstGiven("workload.arrivals.rate", "run.requests"),
 			"%d requests at %g per second take %s days (want at most %d: a higher rate, fewer requests, or a run.duration)",
 			spec.Requests, spec.Rate(), layout.Digits(days), maxDays)
+	}
+	for _, p := range spec.ShortPrompts() {
+		u.Warn("short_prompts", "%s: %d tokens are longer than %s %% of the prompts: these have no text of their own, and "+
+			"hit the prefix cache whole", p.Key, p.SharedTokens, layout.Digits(100*p.Share))
 	}
 	u.Traffic.Spec, u.Traffic.Closed = spec, spec.Closed()
 	u.Traffic.Requests, u.Traffic.Rate = spec.Requests, spec.Rate()
@@ -88,6 +101,9 @@ func (u trafficResolver) arrivals(spec *workload.Spec) {
 			}
 			if stage.Rate != nil {
 				at.Rate = *stage.Rate
+			}
+			if stage.MeanOver != "" {
+				at.MeanOver = stage.MeanOver
 			}
 			at.Name, at.Duration = stage.Name, optional.Value(stage.Duration).Clock()
 			spec.Arrivals = append(spec.Arrivals, at)

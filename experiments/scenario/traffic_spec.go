@@ -20,7 +20,7 @@ func (s Stage) Spec() workload.Phase {
 		Sigma: optional.Value(s.Sigma), Rho: optional.Value(s.Rho), Step: optional.Value(s.Step).Clock(),
 		OnMean: optional.Value(s.OnMean).Clock(), OffMean: optional.Value(s.OffMean).Clock(),
 		Users: int32(optional.Value(s.Users)), Ramp: optional.Value(s.Ramp).Clock(),
-		Begin:   optional.Value(s.Begin).Clock(),
+		Begin: optional.Value(s.Begin).Clock(), MeanOver: s.MeanOver,
 		Sources: int32(optional.Value(s.Sources)), TopShare: optional.Value(s.TopShare),
 		Top10Share: optional.Value(s.Top10Share), SourceCV: s.SourceCV,
 	}
@@ -44,7 +44,7 @@ func newStage(w workload.Phase) Stage {
 		Users: optional.Of(int(w.Users)), Ramp: optional.Of(unit.Duration(w.Ramp)),
 		Begin:   optional.Of(unit.Duration(w.Begin)),
 		Sources: optional.Of(int(w.Sources)), TopShare: optional.Of(w.TopShare), Top10Share: optional.Of(w.Top10Share),
-		SourceCV: w.SourceCV,
+		SourceCV: w.SourceCV, MeanOver: w.MeanOver,
 	}
 	if w.Hourly != nil {
 		s.Hourly = newHourly(w.Hourly)

@@ -115,6 +115,20 @@ func (a axis) round(x float64) float64 {
 	return significant(x, 4)
 }
 
+// down is x with three digits or as a whole number: not more than x, or not less if more helps.
+func (a axis) down(x float64, helps bool) float64 {
+	scale := 1.0
+	if !a.whole && x != 0 {
+		const digits = 3
+		scale = math.Pow(10, math.Floor(math.Log10(math.Abs(x)))-digits+1)
+	}
+	const slack = 1e-9 // of rounding
+	if helps {
+		return significant(math.Ceil(x/scale-slack)*scale, 12)
+	}
+	return significant(math.Floor(x/scale+slack)*scale, 12)
+}
+
 // between is a value amid two others; false where there is none.
 func (a axis) between(x, y float64) (float64, bool) {
 	x, y = min(x, y), max(x, y)

@@ -8,31 +8,28 @@ import (
 	"strings"
 
 	"clifftop/experiments"
+	"clifftop/experiments/hours"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 	"clifftop/report/curve"
+	"clifftop/report/layout"
 )
 
 // CapacityOptions says where to look for a capacity. The zero value looks for the highest rate, or number of users of a
-// closed loop, that meets the scenario's SLO.
+// closed loop, at which 90 % of hours meet the scenario's SLO.
 type CapacityOptions struct {
 	// Over is what varies: "rate", "users", or a dotted key of the scenario with a number or a duration, then in
 	// seconds. Empty is users for a closed loop and else rate.
 	Over string
 	// Low and High bound the search; both 0 leave that to the search, which looks around the scenario's own value.
 	Low, High float64
-	// Precision is how near the ends of the result should come, as a fraction of the value; 0 is 0.05. Values that are
-	// whole need not come nearer than neighbours.
+	// Precision is the half width of the interval that is wanted, as a fraction of the value: hours are added until
+	// it is reached, up to 209. 0 adds none.
 	Precision float64
-	// Replications is the greatest number of runs at one value; 0 is 16.
-	Replications int
-	// Requests is how many a run has where nothing in the scenario says so; 0 leaves that to the search, which takes
-	// 2,000, more for percentiles far out, and more again where that is too short for the system to fill.
-	Requests int
-	// Runs ends the search after so many runs in all, short of the precision; 0 is 600.
-	Runs int
+	// Hours is the number of hours; 0 is 29.
+	Hours int
 	// Jobs is the number of runs at a time; 0 is one for each processor. It changes no result.
 	Jobs int
 	// Check asserts the simulator's invariants throughout, at a cost.
@@ -44,29 +41,23 @@ type CapacityOptions struct {
 }
 
 const (
-	capacityPrecision    = .05
-	capacityReplications = 16
-	capacityRequests     = 2_000
-	capacityRuns         = 600
-	// firstLook is the number of runs after which intervals are looked at; each later look is after twice as many.
-	firstLook = 4
-	// tailSamples is the number of requests that a run should have beyond the percentile that is limited.
-	tailSamples = 20
-	// capacityLengths is how many times longer than a request takes a run is, at least.
-	capacityLengths = 40
-	// expectedRuns is a forecast of a search's length, for progress.
-	expectedRuns = 80
+	// leastHours is the smallest number of hours of a search.
+	leastHours = 10
+	// capacityResolution is how near the ends of an hour's threshold come, as a share of the value. Between them it is
+	// interpolated.
+	capacityResolution = .06
 )
 
 // Capacity finds how much of something the scenario's SLO allows: the highest rate, the most users, the longest
-// prompts, or the fewest seats or replicas. The result is an interval: at its one end the objective was shown to be
-// met, at the other to be missed.
+// prompts, or the fewest seats or replicas with which a share of hours, 90 % or slo.hours, meets the SLO.
 //
-// The search brackets the result by doubling and halving, with a short run at each value, and then bisects. At each
-// value runs are added, from 4 up to 16, until the confidence intervals of the limited statistics, or of the share of
-// requests within the limit, lie on one side of their targets; the looks share an error of 5 %. Values that stay
-// undecided are left between the ends. The k-th runs of all values share their random numbers. A load without a steady
-// state misses every objective. Three values beyond the failing end tell whether it is met again there.
+// Each hour is a run of its own with a lead-in; see [hours.Judge]. The k-th hours of all values share their random
+// numbers, so that each hour has a threshold: the value up to which it meets the SLO. The search brackets the
+// threshold of the first hour by striding, and then finds that of every hour, guided by the logarithm of the SLO
+// metric divided by its limit. The answer is the quantile of the thresholds that belongs to the share, with an
+// interval by a normal distribution of their logarithms, or by order statistics where some hours have no threshold.
+// At last all hours are simulated at the answer, which gives way until the count of hours that meet the SLO is that
+// of the share.
 //
 // The result does not depend on the number of jobs.
 func Capacity(ctx context.Context, s *scenario.Scenario, o CapacityOptions) (*curve.Capacity, error) {
@@ -86,82 +77,62 @@ func newSearch(ctx context.Context, s *scenario.Scenario, o CapacityOptions) (*s
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	if err := s.Lasting("a search"); err != nil {
-		return nil, err
-	}
 	a, base, err := newAxis(s, o)
 	if err != nil {
 		return nil, err
 	}
 	slo := base.Report.SLO
-	if slo == nil || len(slo.Objectives) == 0 && slo.Attainment == 0 && slo.WaitProbability == nil {
+	if !slo.Limits() {
 		return nil, yamldoc.Faults{s.Fault("slo",
 			"the search needs an SLO (set a limit such as ttft_p95: 800ms, or attainment: 0.95)")}
 	}
 	q := &search{
-		ctx: ctx, s: s, o: o, axis: a, base: base, states: map[float64]*state{},
-		found: &curve.Capacity{Over: o.Over, SLO: slo, Precision: o.Precision, Probes: []curve.Probe{},
-			Warnings: []report.Warning{}},
+		ctx: ctx, s: s, o: o, axis: a, base: base, share: hours.DefaultShare, horizon: hours.DefaultHorizon,
+		resolution: capacityResolution,
+		trials:     trials{setups: map[float64]*trial{}, hours: map[cell]*hours.Hour{}},
+		found:      &curve.Capacity{Over: o.Over, SLO: slo, Warnings: []report.Warning{}},
 	}
-	q.requests = o.Requests
-	if q.requests == 0 {
-		q.requests = requestsOfSLO(slo)
+	if s.SLO.Hours != nil {
+		q.share = *s.SLO.Hours
 	}
-	for n := firstLook; n < o.Replications; n *= 2 {
-		q.looks = append(q.looks, n)
+	if s.SLO.Horizon != nil {
+		q.horizon = s.SLO.Horizon.Clock()
 	}
-	q.looks = append(q.looks, o.Replications)
-	if n := base.Traffic.Requests; !s.Endless() && n > 0 && n < int64(requestsOfSLO(slo)) {
-		q.found.Warnings = append(q.found.Warnings, report.Warning{Code: "short_runs", Text: fmt.Sprintf(
-			"runs have %d requests, as the scenario says; for these limits %d or more would be better", n,
-			requestsOfSLO(slo))})
+	if all := math.Ceil(1/(1-q.share) - 1e-9); o.Hours < int(all) {
+		return nil, yamldoc.Faults{s.Fault("slo.hours", "%d hours are too few to judge a share of %s (want %d or more)",
+			o.Hours, layout.Percent(q.share), int(all))}
+	}
+	if q.lead, err = hours.Lead(ctx, base, q.horizon); err != nil {
+		return nil, err
+	}
+	q.found.Share, q.found.LeadS = q.share, q.lead.Seconds()
+	if t := base.Traffic.Recording; t != nil {
+		q.found.Warnings = append(q.found.Warnings, report.Warning{Code: "one_trace",
+			Text: "all hours are parts of one recorded trace: they show nothing about days that differ from it"})
 	}
 	return q, nil
 }
 
 // fill fills in the defaults, and checks the rest.
 func (o *CapacityOptions) fill() error {
-	if o.Replications == 0 {
-		o.Replications = capacityReplications
-	}
-	if o.Runs == 0 {
-		o.Runs = capacityRuns
-	}
-	if o.Precision == 0 {
-		o.Precision = capacityPrecision
+	if o.Hours == 0 {
+		o.Hours = hours.DefaultHours
 	}
 	refuse := func(where, format string, args ...any) error {
 		return yamldoc.Faults{{Where: where, Problem: fmt.Sprintf(format, args...)}}
 	}
 	switch {
-	case !(o.Precision > 0 && o.Precision < 1):
+	case o.Precision != 0 && !(o.Precision > 0 && o.Precision < 1):
 		return refuse("--precision", "%v is not allowed (want %s)", o.Precision, unit.WantShare)
-	case o.Replications < firstLook || o.Replications > experiments.MaxReplications:
-		return refuse("--replications", "%d is not allowed in a search (want %d to %d)", o.Replications, firstLook,
-			experiments.MaxReplications)
+	case o.Hours < leastHours || o.Hours > experiments.MaxReplications:
+		return refuse("--replications", "%d hours are too few or too many to judge an SLO by (want %d to %d; 29 "+
+			"show a share of 90 %%)", o.Hours, leastHours, experiments.MaxReplications)
 	case o.Low != 0 || o.High != 0:
 		if !(o.Low < o.High) || !finite(o.Low) || !finite(o.High) {
 			return refuse("--over", "%v..%v is not a range (want rising numbers)", o.Low, o.High)
 		}
 	}
 	return nil
-}
-
-// requestsOfSLO is how many requests a run should have so that the shares that are limited can be told.
-func requestsOfSLO(slo *report.SLO) int {
-	rarest := .05
-	consider := func(share float64) {
-		if share > 0 {
-			rarest = min(rarest, share)
-		}
-	}
-	for _, o := range slo.Objectives {
-		if o.Percentile > 0 {
-			consider(1 - o.Percentile/100)
-		}
-	}
-	consider(1 - slo.Attainment)
-	return min(max(capacityRequests, int(math.Ceil(tailSamples/rarest))), mostRequests)
 }
 
 // Capacity looks for the capacity under the scenario's SLO over what the sweep varies, between its values where they
@@ -175,8 +146,8 @@ func (o Options) Capacity(ctx context.Context, s *scenario.Scenario,
 	if s.Run.Precision != nil {
 		search.Precision = float64(*s.Run.Precision)
 	}
-	if s.Run.Replications >= firstLook {
-		search.Replications = s.Run.Replications
+	if s.Run.Replications >= leastHours {
+		search.Hours = s.Run.Replications
 	}
 	if len(o.Values) > 1 {
 		low, high := math.Inf(1), math.Inf(-1)
@@ -193,7 +164,7 @@ func (o Options) Capacity(ctx context.Context, s *scenario.Scenario,
 // objectiveOfRuns is the scenario's SLO, nil where it limits nothing.
 func objectiveOfRuns(s *scenario.Scenario) (*report.SLO, error) {
 	slo, err := s.SLO.Objective()
-	if err != nil || slo == nil || len(slo.Objectives) == 0 && slo.Attainment == 0 && slo.WaitProbability == nil {
+	if err != nil || !slo.Limits() {
 		return nil, err
 	}
 	return slo, nil
@@ -214,7 +185,7 @@ func ParseSLO(text string) (string, error) {
 		if !ok || key == "" || limit == "" {
 			return "", errors.New("want limits such as ttft_p95<800ms or attainment>=0.95, with commas between")
 		}
-		switch least := key == "attainment"; {
+		switch least := key == "attainment" || key == "hours"; {
 		case least && strings.Contains(part, "<"):
 			return "", fmt.Errorf("want %s>=%s: it is a minimum", key, limit)
 		case !least && strings.Contains(part, ">"):

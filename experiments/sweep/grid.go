@@ -74,6 +74,7 @@ func (o Options) Grid(ctx context.Context, s *scenario.Scenario, caption string,
 	}
 	setup := func(i int) (*scenario.Setup, error) { return p.resolve(s, o, p.values[i], request.Values[i]) }
 	g := experiments.NewGrid(head, labels, setup)
+	g.Judge = p.judge
 	if q := request.Capacity; q != nil {
 		g.After = func(ctx context.Context, l *experiments.ResultCache, jobs int, check bool) error {
 			_, err := q.Find(ctx, o.Over, l, jobs, check)

@@ -3,19 +3,35 @@ package sweep
 import (
 	"math"
 	"slices"
+
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/steady"
 )
 
-// Where a sweep that chooses its loads has enough of them, it keeps refinements of them for a second look around
-// the peak that the others show.
+// A sweep that chooses enough loads keeps refinements of them for a second look around the peak, if the peak is not known
+// from the saturation rates.
 const (
 	refinements = 4
 	minRefined  = 8
 )
 
+// Loads chooses loads for a curve of a system: rates in requests per second or, in a closed loop, numbers of users. They
+// go from near idle to beyond saturation. There are none if no request completes.
+func Loads(system *steady.Saturation, u *scenario.Setup, points int) []float64 {
+	load := system.Throughput
+	if load == 0 {
+		return nil
+	}
+	if u.Traffic.Closed {
+		load = max(1, load*(u.Traffic.Spec.Think().Seconds()+system.Service)) // those that think or are served
+	}
+	return loadGrid(load, u.Traffic.Closed, points)
+}
+
 // loadGrid spreads points from near idle, through saturation, where they are densest, to beyond. Numbers of users
 // begin with 1 and double.
 func loadGrid(saturation float64, users bool, points int) []float64 {
-	shares := []float64{0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.88, 1, 1.15, highestShare}
+	shares := []float64{0.05, 0.15, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 0.97, 1.05, 1.2, highestShare}
 	var values []float64
 	add := func(v float64) {
 		v = loadValue(v, users)

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/experiments/steady"
+	"clifftop/report"
 	"clifftop/report/curve"
 )
 
@@ -194,6 +197,15 @@ func (p *plan) round(ctx context.Context, s *scenario.Scenario, o Options, from,
 	results, runErr := experiments.ReplicateAll(ctx, setups, replications,
 		experiments.ReplicateOptions{Jobs: o.Jobs, Check: o.Check, Progress: o.Progress, Detail: o.Detail &&
 			len(p.values) <= mostDetailed})
+	if err := p.judgeAll(ctx, setups, results, o.Jobs); err != nil {
+		if ctx.Err() == nil {
+			return nil, nil, err
+		}
+		runErr = cmp.Or(runErr, err)
+	}
+	if runErr == nil {
+		runErr = p.lengthen(ctx, s, o, from, setups, results)
+	}
 	for i, r := range results {
 		if r != nil {
 			done = append(done, curve.Point{Value: points[i], Summary: r})
@@ -205,9 +217,9 @@ func (p *plan) round(ctx context.Context, s *scenario.Scenario, o Options, from,
 // plan is what a sweep runs.
 type plan struct {
 	values  []string
-	seconds float64 // that runs at a rate last, where nothing else ends them; 0 if something does
-	refine  bool    // look again around the peak
-	highest float64 // load that can be had; 0 for no limit
+	system  *steady.Saturation // of all values; nil if they change the system
+	refine  bool               // look again around the peak
+	highest float64            // load that can be had; 0 for no limit
 }
 
 // refineAround adds loads around the peak.
@@ -257,55 +269,58 @@ func (o Options) Trial(s *scenario.Scenario) (*scenario.Setup, error) {
 // plan takes the values given, or loads around saturation.
 func (o Options) plan(ctx context.Context, s *scenario.Scenario) (*plan, error) {
 	p := &plan{values: o.Values}
-	sized := o.Over == scenario.RateKey && s.Endless()
-	if len(o.Values) > 0 && !sized {
+	if o.Over != scenario.RateKey && len(o.Values) > 0 {
 		return p, nil
 	}
 	base, err := o.Trial(s)
 	if err != nil {
 		return nil, err
 	}
-	found := saturation{}
-	if len(o.Values) > 0 {
-		if found.service, err = serviceAt(ctx, base, highest(p.values)); err != nil {
-			return nil, fmt.Errorf("probing the highest load: %w", err)
+	if o.Over == scenario.RateKey {
+		if p.system, err = steady.Find(ctx, base); err != nil {
+			return nil, fmt.Errorf("looking for saturation: %w", err)
 		}
-	} else if found, err = o.choose(ctx, base, p); err != nil {
-		return nil, err
 	}
-	if top := highest(p.values); sized && top > 0 {
-		p.seconds = runSeconds(top, found.service)
+	if len(o.Values) > 0 {
+		return p, nil
 	}
-	return p, nil
+	return p, o.choose(ctx, base, p)
 }
 
-// choose finds out where the system saturates and plans loads around that.
-func (o Options) choose(ctx context.Context, base *scenario.Setup, p *plan) (saturation, error) {
+// choose plans loads around saturation.
+func (o Options) choose(ctx context.Context, base *scenario.Setup, p *plan) error {
 	users := o.Over == scenario.UsersKey
-	found, err := findSaturation(ctx, base, users)
-	if err != nil {
-		return found, fmt.Errorf("looking for saturation: %w", err)
+	load := 0.0
+	if users {
+		var err error
+		if load, _, err = steady.Users(ctx, base); err != nil {
+			return fmt.Errorf("looking for saturation: %w", err)
+		}
+	} else if p.system.Rates != nil {
+		load = p.system.Rates.HighRequestsPerS
 	}
-	if found.load == 0 {
-		return found, yamldoc.Faults{{Where: "sweep", Problem: fmt.Sprintf(
+	if load == 0 {
+		return yamldoc.Faults{{Where: "sweep", Problem: fmt.Sprintf(
 			"no request completes, however small the load (want requests that fit max_model_len, %d tokens, and a "+
 				"clients.timeout to suit)", optional.Value(base.Scenario.Engine.MaxModelLen))}}
 	}
 	if t := base.Scenario.Workload.Trace; t != nil && t.Statistics != nil && t.Statistics.RequestsPerS > 0 {
 		p.highest = maxSuperposed * t.Statistics.RequestsPerS
-		found.load = min(found.load, p.highest/highestShare)
+		load = min(load, p.highest/highestShare)
 	}
 	n := o.Points
 	if n == 0 {
 		n = defaultPoints
 	}
-	if p.refine = n >= minRefined; p.refine {
+	// The peak of an open loop is at its saturation rate, unless throughput falls beyond it.
+	falls := users || p.system.Rates.Metastable
+	if p.refine = falls && n >= minRefined; p.refine {
 		n -= refinements
 	}
-	for _, v := range loadGrid(found.load, users, n) {
+	for _, v := range loadGrid(load, users, n) {
 		p.values = append(p.values, loadText(v))
 	}
-	return found, nil
+	return nil
 }
 
 // prepare resolves the scenario for values, so that faults show before anything runs.
@@ -346,15 +361,27 @@ func (o Options) point(v string) (float64, *yamldoc.Fault) {
 	return x, nil
 }
 
-// resolve makes the scenario ready at a value, whose place on the axis is x.
+// resolve makes the scenario ready at a value, whose place on the axis is x. A run that the scenario leaves open is as
+// long as it needs to settle, within a budget.
 func (p *plan) resolve(s *scenario.Scenario, o Options, v string, x float64) (*scenario.Setup, error) {
 	settings := []scenario.Setting{{Key: o.Over, Value: v, Flag: "--over " + o.Over}}
-	if s.Endless() && (p.seconds > 0 || o.Over == scenario.UsersKey) {
-		n := requestsOfUsers(x)
-		if p.seconds > 0 {
-			n = requestsOfRate(x, p.seconds)
-		}
+	length := func(n int) {
 		settings = append(settings, scenario.Setting{Key: "run.requests", Value: strconv.Itoa(n), Flag: "sweep"})
+	}
+	switch {
+	case !s.Endless():
+	case o.Over == scenario.UsersKey:
+		length(requestsOfUsers(x))
+	case p.system != nil:
+		at, err := s.With(settings...)
+		if err != nil {
+			return nil, err
+		}
+		u, err := at.Resolve()
+		if err != nil {
+			return nil, err
+		}
+		length(p.system.Requests(u))
 	}
 	at, err := s.With(settings...)
 	if err != nil {
@@ -363,39 +390,81 @@ func (p *plan) resolve(s *scenario.Scenario, o Options, v string, x float64) (*s
 	return at.Resolve()
 }
 
-// A run has this many requests where nothing says how many, the one at the highest rate the usual number. All
-// runs at a rate last as long as that one, so that they meet the same course of a rate that changes over
-// time. More requests are needed where a request takes long against that: a system that starts empty takes
-// about as long to fill, and that should be a small part of the run.
-const (
-	usualRequests = 30_000
-	leastRequests = 1_000
-	mostRequests  = 250_000
-	runLengths    = 25
-)
-
-// runSeconds is how long runs at a rate last, given the highest rate and how long a request takes there.
-func runSeconds(highest, service float64) float64 {
-	return min(max(usualRequests/highest, runLengths*service), mostRequests/highest)
+// lengthen repeats the runs that are likely to settle if they are longer. It applies to loads that the sweep chose.
+func (p *plan) lengthen(ctx context.Context, s *scenario.Scenario, o Options, from int, setups []*scenario.Setup,
+	results []*report.Summary) error {
+	if p.system == nil || len(o.Values) > 0 || !s.Endless() {
+		return nil
+	}
+	var longer []*scenario.Setup
+	var of []int
+	for i, r := range results {
+		n := 0
+		if r != nil {
+			n = p.system.Longer(setups[i], r)
+		}
+		if n == 0 {
+			continue
+		}
+		at, err := s.With(scenario.Setting{Key: o.Over, Value: p.values[from+i], Flag: "--over " + o.Over},
+			scenario.Setting{Key: "run.requests", Value: strconv.Itoa(n), Flag: "sweep"})
+		if err != nil {
+			return err
+		}
+		u, err := at.Resolve()
+		if err != nil {
+			return err
+		}
+		longer, of = append(longer, u), append(of, i)
+	}
+	again, err := experiments.ReplicateAll(ctx, longer, experiments.Replication{Runs: max(1, s.Run.Replications)},
+		experiments.ReplicateOptions{Jobs: o.Jobs, Check: o.Check, Detail: o.Detail && len(p.values) <= mostDetailed})
+	for k, r := range again {
+		if r == nil || r.Partial {
+			continue
+		}
+		if err := p.judge(ctx, longer[k], r); err != nil {
+			return err
+		}
+		results[of[k]] = r
+	}
+	return err
 }
 
-// requestsOfRate is how many requests the run at a rate has.
-func requestsOfRate(rate, seconds float64) int { return max(leastRequests, int(rate*seconds)) }
-
-// requestsOfUsers is the same for a number of users.
-func requestsOfUsers(users float64) int {
-	return int(min(max(scenario.DefaultRequests, runLengths*users), mostRequests))
+// judgeAll judges the results that are there. An interrupt leaves some of them without a verdict.
+func (p *plan) judgeAll(ctx context.Context, setups []*scenario.Setup, results []*report.Summary, jobs int) error {
+	return experiments.Parallel(ctx, len(results), jobs, nil, func(ctx context.Context, i int) error {
+		if results[i] == nil {
+			return nil
+		}
+		return p.judge(ctx, setups[i], results[i])
+	})
 }
 
-// highest is the largest of the values.
-func highest(values []string) float64 {
-	top := 0.0
-	for _, v := range values {
-		if x, ok := pointValue(v); ok {
-			top = max(top, x)
+// judge says in the result of a setup whether it shows a steady state. Where values change the system, each has
+// saturation rates of its own.
+func (p *plan) judge(ctx context.Context, u *scenario.Setup, s *report.Summary) error {
+	system := p.system
+	if system == nil {
+		var err error
+		if system, err = steady.Of(ctx, u); err != nil {
+			return err
 		}
 	}
-	return top
+	c := system.Case(u)
+	c.Judge(s)
+	return nil
+}
+
+// A run of a closed loop has this many requests at most, and so many of each user at least, if nothing says how many.
+const (
+	mostRequests = 250_000
+	runLengths   = 25
+)
+
+// requestsOfUsers is the number of requests of a run of a closed loop that leaves it open.
+func requestsOfUsers(users float64) int {
+	return int(min(max(scenario.DefaultRequests, runLengths*users), mostRequests))
 }
 
 // pointValue is the place of a value on the axis: a number, or the seconds of a duration.

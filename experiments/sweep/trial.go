@@ -1,227 +1,183 @@
 package sweep
 
 import (
+	"context"
 	"math"
-	"strconv"
+	"sync"
 
-	"clifftop/experiments"
-	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/hours"
 	"clifftop/experiments/scenario"
-	"clifftop/report"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report/curve"
-	"clifftop/report/stats"
 )
 
-// At is the state of a value.
-func (q *search) at(x float64) *state {
-	st := q.states[x]
-	if st == nil {
-		st = &state{value: x}
-		q.states[x] = st
-		q.order = append(q.order, st)
-	}
-	return st
+// trials are the hours that a search has simulated. It may be used by several goroutines at a time.
+type trials struct {
+	mu     sync.Mutex
+	setups map[float64]*trial
+	hours  map[cell]*hours.Hour
 }
 
-// prepare resolves the scenario at the value.
-func (q *search) prepare(st *state) error {
-	if st.setup != nil || st.refused != nil {
-		return st.refused
-	}
-	var more []scenario.Setting
-	if q.s.Endless() {
-		n := q.requests
-		if q.axis.key == scenario.UsersKey {
-			n = int(min(max(float64(n), runLengths*st.value), mostRequests))
-		}
-		more = append(more, scenario.Setting{Key: "run.requests", Value: strconv.Itoa(n), Flag: "--over " + q.axis.key})
-	}
-	st.setup, st.refused = q.axis.at(q.s, st.value, more...)
-	return st.refused
+// trial is the scenario at one value, or why it is not allowed.
+type trial struct {
+	once    sync.Once
+	setup   *scenario.Setup
+	refused error
 }
 
-// add runs the value until it has n runs.
-func (q *search) add(st *state, n int) error {
-	if err := q.prepare(st); err != nil {
-		return err
+// cell is one hour at one value.
+type cell struct {
+	value float64
+	hour  int
+}
+
+// setup is the scenario at a value.
+func (q *search) setup(x float64) (*scenario.Setup, error) {
+	q.trials.mu.Lock()
+	t := q.trials.setups[x]
+	if t == nil {
+		t = &trial{}
+		q.trials.setups[x] = t
 	}
-	more := n - len(st.runs)
-	if more <= 0 {
-		return nil
+	q.trials.mu.Unlock()
+	t.once.Do(func() { t.setup, t.refused = q.axis.at(q.s, x) })
+	return t.setup, t.refused
+}
+
+// hour simulates an hour at a value, unless that was done before.
+func (q *search) hour(ctx context.Context, k int, x float64) (*hours.Hour, error) {
+	q.trials.mu.Lock()
+	h := q.trials.hours[cell{x, k}]
+	q.trials.mu.Unlock()
+	if h != nil {
+		return h, nil
 	}
-	if q.runs+more > q.o.Runs {
-		return errSpent
-	}
-	var setups []*scenario.Setup
-	for k := range more {
-		u, err := st.setup.Reseeded(len(st.runs) + k)
-		if err != nil {
-			return err
-		}
-		setups = append(setups, u)
-	}
-	results, err := experiments.RunAll(q.ctx, setups,
-		experiments.BatchOptions{Jobs: q.o.Jobs, Check: q.o.Check, Cache: q.o.Cache})
+	u, err := q.setup(x)
 	if err != nil {
-		return err
-	}
-	q.runs += more
-	st.runs = append(st.runs, results...)
-	st.pooled = report.Pool(st.runs)
-	if q.o.Progress != nil {
-		q.o.Progress(q.runs, max(q.runs+firstLook, expectedRuns))
-	}
-	return nil
-}
-
-// lengthen makes the runs of what follows so long that a system like the one at a value has filled and emptied often
-// enough, and forgets what shorter ones have shown.
-func (q *search) lengthen(x float64) {
-	st := q.states[x]
-	if !q.s.Endless() || q.o.Requests > 0 || st == nil || len(st.runs) == 0 {
-		return
-	}
-	lengths := st.runs[0].Residences()
-	if !(lengths < capacityLengths) {
-		return
-	}
-	q.requests = int(min(math.Ceil(float64(q.requests)*capacityLengths/max(lengths, 1)), mostRequests))
-	q.states = map[float64]*state{}
-}
-
-// look runs a value once, and takes the result for what it is.
-func (q *search) look(x float64) (*state, error) {
-	st := q.at(x)
-	if err := q.add(st, 1); err != nil {
 		return nil, err
 	}
-	if st.purpose == "" {
-		st.purpose = curve.ProbeLooks
-		met := st.pooled.Goodput.Met
-		st.overload = hasGrown(st.pooled)
-		st.passes = met != nil && *met && !st.overload
-		st.sides = curve.JudgeProbe(st.pooled, stats.Confidence, true)
-	}
-	return st, nil
-}
-
-// hasGrown reports an overload.
-func hasGrown(s *report.Summary) bool {
-	return s.Window.Unsettled() && s.Window.GrowthRequestsPerS != nil
-}
-
-// test adds runs to a value until its verdict is sure, with at most so many looks, and notes it as an end of the result
-// where it is nearer.
-func (q *search) test(x float64, purpose string, looks int) (string, error) {
-	st, err := q.look(x)
+	list, err := hours.Judge(ctx, u, hours.Options{First: k, Hours: 1, Horizon: q.horizon, Lead: q.lead, Jobs: 1,
+		Check: q.o.Check, Cache: q.o.Cache})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if st.verdict == "" || st.verdict == curve.ProbeUndecided {
-		st.purpose = purpose
-		if err := q.decide(st, q.looks[:looks]); err != nil {
-			return "", err
-		}
+	q.trials.mu.Lock()
+	defer q.trials.mu.Unlock()
+	q.trials.hours[cell{x, k}] = &list[0]
+	if q.o.Progress != nil {
+		done := len(q.trials.hours)
+		q.o.Progress(done, max(done+1, runsPerHour*q.o.Hours))
 	}
-	if purpose == curve.ProbeSearches {
-		q.note(st)
-	}
-	return st.verdict, nil
+	return &list[0], nil
 }
 
-// note makes a value an end of the result, if it is one.
-func (q *search) note(st *state) {
-	x := st.value
-	switch {
-	case st.verdict == curve.ProbePasses && (q.good == nil || (x > *q.good) != q.helps):
-		q.good = optional.Of(x)
-	case st.verdict == curve.ProbeFails && (q.bad == nil || (x > *q.bad) == q.helps):
-		q.bad = optional.Of(x)
+// runsPerHour is a forecast of how many values are tried with an hour, for progress.
+const runsPerHour = 6
+
+// threshold is what is known of the value up to which an hour meets the objective, or from which on if more helps.
+type threshold struct {
+	// good is the last value with which the hour met it, bad the next one with which it did not; NaN if there is none.
+	good, bad         float64
+	atGood, atBad     float64 // distances there
+	goodHour, badHour *hours.Hour
+}
+
+// note takes a result in.
+func (t *threshold) note(x float64, h *hours.Hour) {
+	if h.Met {
+		t.good, t.atGood, t.goodHour = x, h.Distance, h
+	} else {
+		t.bad, t.atBad, t.badHour = x, h.Distance, h
 	}
 }
 
-// decide adds runs until the verdict is sure. A single run is enough where there is no hope.
-func (q *search) decide(st *state, looks []int) error {
-	st.verdict = curve.ProbeUndecided
-	if len(st.runs) == 1 && hopeless(st) {
-		st.verdict = curve.ProbeFails
-		return nil
+// between is the value, amid the ends, at which the distance is 0 on the line between them; where rounded is false it
+// may be any number.
+func (t *threshold) between(a axis) float64 {
+	share := t.atGood / (t.atGood - t.atBad)
+	if math.IsNaN(share) {
+		share = .5
 	}
-	for i, n := range looks {
-		if n < len(st.runs) {
-			continue
-		}
-		if err := q.add(st, n); err != nil {
-			return err
-		}
-		alike := st.pooled.CI95Method == ""
-		st.overload = hasGrown(st.pooled)
-		st.sides = curve.JudgeProbe(st.pooled, 1-(1-stats.Confidence)/float64(len(q.looks)), alike)
-		if st.verdict = st.judge(i == len(q.looks)-1); st.verdict != curve.ProbeUndecided || alike {
-			return nil
-		}
+	if t.good > 0 && t.bad > 0 {
+		return t.good * math.Pow(t.bad/t.good, share)
 	}
-	return nil
+	return t.good + (t.bad-t.good)*share
 }
 
-// judge is the verdict of the sides together. At the last look a share that is perfect, as its target asks for, is
-// enough.
-func (st *state) judge(last bool) string {
-	if st.overload || len(st.sides) == 0 {
-		return curve.ProbeFails
+// next is the value to try: that of the line, but not too near one of the ends.
+func (t *threshold) next(a axis) (x float64, ok bool) {
+	const least = .2
+	low, high := min(t.good, t.bad), max(t.good, t.bad)
+	x = t.between(a)
+	if low > 0 {
+		margin := math.Pow(high/low, least)
+		x = min(max(x, low*margin), high/margin)
+	} else {
+		margin := (high - low) * least
+		x = min(max(x, low+margin), high-margin)
 	}
-	verdict := curve.ProbePasses
-	for i := range st.sides {
-		side := &st.sides[i]
-		if last && side.Verdict == curve.ProbeUndecided && side.Perfect(&st.pooled.Goodput.Limits[i]) {
-			side.Verdict = curve.ProbePasses
-		}
-		switch side.Verdict {
-		case curve.ProbeFails:
-			return curve.ProbeFails
-		case curve.ProbeUndecided:
-			verdict = curve.ProbeUndecided
-		}
+	if x = a.round(x); x <= low || x >= high {
+		x, ok = a.between(low, high)
+		return x, ok
 	}
-	return verdict
+	return x, true
 }
 
-// hopeless reports whether a single run misses a limit by so much that no further one is needed: it takes three times
-// as long on average, or has a share that is off by 40 percent of all requests. That it fills up is not enough: a short
-// run near saturation may by chance.
-func hopeless(st *state) bool {
-	const (
-		timesTheMean = 3
-		offTheShare  = .4
-	)
-	s := st.runs[0]
-	for i := range s.Goodput.Limits {
-		l := &s.Goodput.Limits[i]
-		switch {
-		case l.Met == nil || *l.Met:
-		case l.Mean():
-			if l.ValueMs != nil && *l.ValueMs > timesTheMean**l.LimitMs {
-				return true
-			}
-		case l.Fraction == nil:
-		case l.Lower() && *l.Fraction > *l.Target+offTheShare, !l.Lower() && *l.Fraction < *l.Target-offTheShare:
-			return true
+// threshold finds the value up to which hour k meets the objective, from a value on that is thought to be near.
+func (q *search) threshold(ctx context.Context, k int, near float64) (threshold, error) {
+	t := threshold{good: math.NaN(), bad: math.NaN()}
+	x, factor := near, 1.06
+	for math.IsNaN(t.good) || math.IsNaN(t.bad) {
+		h, err := q.hour(ctx, k, x)
+		if yamldoc.BadInput(err) && x != near {
+			return t, nil // no such value is allowed
 		}
+		if err != nil {
+			return t, err
+		}
+		t.note(x, h)
+		next := q.within(q.axis.step(x, factor, h.Met != q.helps))
+		if next == x || !(next > 0) && !q.ranged() || factor > 1e6 {
+			return t, nil
+		}
+		x, factor = next, factor*factor
 	}
-	return false
+	for !q.axis.near(t.good, t.bad, q.resolution) {
+		x, ok := t.next(q.axis)
+		if !ok {
+			break
+		}
+		h, err := q.hour(ctx, k, x)
+		if yamldoc.BadInput(err) {
+			break
+		}
+		if err != nil {
+			return t, err
+		}
+		t.note(x, h)
+	}
+	return t, nil
 }
 
-// probe tells what was found at the value.
-func (st *state) probe() curve.Probe {
-	p := curve.Probe{
-		Value: st.value, Verdict: st.verdict, Purpose: st.purpose, Runs: len(st.runs),
-		Requests: st.runs[0].Requests.Offered, Overload: st.overload, Limits: st.sides,
-	}
-	if p.Verdict == "" {
-		p.Verdict = curve.ProbeFails
-		if st.passes {
-			p.Verdict = curve.ProbePasses
+// probes are the values that were tried, in rising order.
+func (q *search) probes() []curve.Probe {
+	counts := map[float64]*curve.Probe{}
+	var values []float64
+	for c, h := range q.trials.hours {
+		p := counts[c.value]
+		if p == nil {
+			p = &curve.Probe{Value: c.value}
+			counts[c.value] = p
+			values = append(values, c.value)
+		}
+		p.Of++
+		if h.Met {
+			p.Met++
 		}
 	}
-	return p
+	list := []curve.Probe{}
+	for _, x := range sorted(values) {
+		list = append(list, *counts[x])
+	}
+	return list
 }

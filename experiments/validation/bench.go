@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"clifftop/internal/duplicate"
+
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report/collect"
@@ -57,6 +59,9 @@ func ReadBench(path string, data []byte, scenario *scenario.Scenario) (*Referenc
 	}
 	if err := json.Unmarshal(data, &b); err != nil {
 		return nil, nil, readFault(path, fmt.Sprintf("this is no result of vllm bench serve: %v", err))
+	}
+	if key, line, twice := duplicate.Key(data); twice {
+		return nil, nil, readFault(path, fmt.Sprintf("line %d: %.40q is given twice (want each key once)", line, key))
 	}
 	row, err := b.row(strings.TrimSuffix(filepath.Base(path), ".json"), all)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"clifftop/internal/duplicate"
+
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
@@ -54,6 +56,9 @@ func parseRequests(r io.Reader) ([]recorded, error) {
 	head, err := in.Read()
 	if err != nil {
 		return nil, errors.New(csvProblem(err))
+	}
+	if name, twice := duplicate.Column(head); twice {
+		return nil, fmt.Errorf("line 1: the column %.40q is there twice (want each column once)", name)
 	}
 	at := map[string]int{}
 	for i, name := range head {

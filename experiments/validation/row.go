@@ -31,6 +31,7 @@ type Row struct {
 	MaxNumBatchedTokens *int     `csv:"max_num_batched_tokens"`
 	MaxNumSeqs          *int     `csv:"max_num_seqs"`
 	BlockSize           *int     `csv:"block_size"`
+	RecvInterval        *int     `csv:"recv_interval"` // SGLang's scheduler_recv_interval
 	KVBlocks            *int     `csv:"kv_blocks"`     // as the engine logged it
 	CPUKVBlocks         *int     `csv:"cpu_kv_blocks"` // offloading to host memory
 	PrefixCaching       string   `csv:"prefix_caching"`

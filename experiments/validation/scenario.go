@@ -110,6 +110,9 @@ func (w *writer) engine() {
 	w.count("max_model_len", r.MaxModelLen)
 	w.count("block_size", r.BlockSize)
 	w.count("num_gpu_blocks_override", r.KVBlocks)
+	if n := or(r.RecvInterval, 1); r.Engine == "sglang" && n > 1 {
+		w.line("  sglang: {scheduler_recv_interval: %d}", n)
+	}
 	if u := r.GPUMemUtil; u != nil {
 		w.line("  gpu_memory_utilization: %g", *u)
 	}

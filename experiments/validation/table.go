@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -231,7 +230,7 @@ func (r *Report) WriteCSV(w io.Writer) error {
 	return writeCSV(w, rows)
 }
 
-func writeCSV(w io.Writer, rows [][]string) error { return csv.NewWriter(w).WriteAll(rows) }
+func writeCSV(w io.Writer, rows [][]string) error { return layout.NewCSVWriter(w).WriteAll(rows) }
 
 func exact(x *float64) string {
 	if x == nil {

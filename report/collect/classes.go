@@ -1,6 +1,8 @@
 package collect
 
 import (
+	"slices"
+
 	"clifftop/report"
 	"clifftop/report/stats"
 	"clifftop/sim/clock"
@@ -13,6 +15,11 @@ type ClassSpan struct {
 	Name string
 	// SLO is the class's own; nil for none.
 	SLO *report.SLO
+}
+
+// Limited reports whether an SLO, or that of a class, limits anything.
+func (o *Options) Limited() bool {
+	return o.SLO.Limits() || slices.ContainsFunc(o.Classes, func(k ClassSpan) bool { return k.SLO.Limits() })
 }
 
 // MaxClasses is the number of classes up to which they are reported apart: each takes about a megabyte.
@@ -49,6 +56,19 @@ func perRequest(s *report.SLO) *report.SLO {
 		}
 	}
 	return &own
+}
+
+// ownSLOs reports whether the run has no objective of its own, but some of its classes have.
+func (a classes) ownSLOs(o *Options) bool {
+	return o.SLO == nil && len(a) > 0 && slices.ContainsFunc(o.Classes, func(k ClassSpan) bool { return k.SLO != nil })
+}
+
+// limitsOf are the limits on requests of a class: those of the run, or of the class where the run has none.
+func (a classes) limitsOf(class uint16, run *Collector) *limits {
+	if k := a.of(class); k != nil && run.opts.SLO == nil {
+		return &k.limits
+	}
+	return &run.limits
 }
 
 // of is the collector of a class; nil where it has none.

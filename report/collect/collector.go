@@ -92,6 +92,7 @@ type Collector struct {
 	held      int        // requests at the router, and since when
 	heldSince clock.Time
 
+	shared      *sharedWindow // of runs that are compared; nil for a window of its own
 	lastArrival clock.Time
 	totals      totals
 	warnings    []report.Warning
@@ -224,15 +225,8 @@ func (c *Collector) Levels(at clock.Time, l *event.Levels) {
 	}
 }
 
-// Gap implements [event.TokenObserver].
-func (c *Collector) Gap(at clock.Time, gap clock.Duration, n int) {
-	const longest = clock.Duration(1<<63-1) / clock.FemtosPerPico // 2.5 hours
-	femtos := int64(min(gap, longest)) * clock.FemtosPerPico
-	c.line.detail[c.line.find(max(at, 1)-1)].itl.Record(femtos, uint64(n))
-	if c.stages != nil {
-		c.stages.upTo(at).itl.Record(femtos, uint64(n))
-	}
-}
+// Gap implements [event.TokenObserver]. It does nothing: what counts are the gaps that clients see, which are in spans.
+func (c *Collector) Gap(clock.Time, clock.Duration, int) {}
 
 // Preempted implements [event.TokenObserver].
 func (c *Collector) Preempted(at clock.Time) {

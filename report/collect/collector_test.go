@@ -88,18 +88,19 @@ func TestWorkedExample(t *testing.T) {
 		c.Levels(0, &event.Levels{System: 1})
 		c.Levels(at(.02), &event.Levels{System: 1, Waiting: 1})
 		c.Levels(at(.20), &event.Levels{System: 1, Running: 1})
-		iteration := func(from, to float64, decodes, gaps, firsts int) {
+		iteration := func(from, to float64, decodes, gaps, firsts int, others ...event.ChunkGaps) {
 			c.Span(&event.Span{
 				Progression: clock.Progression{Start: at(from), First: int64(at(to)-at(from)) * 1000, N: 1},
-				Decodes:     decodes, Gaps: gaps, FirstTokens: firsts, PrefillTokens: 10 * firsts,
+				Decodes:     decodes, FirstTokens: firsts, PrefillTokens: 10 * firsts,
+				Delivery: event.Delivery{First: gaps, Others: others},
 			})
 		}
 		iteration(.20, .49, 0, 0, 1)
 		c.Levels(at(.49), &event.Levels{System: 1, Running: 1, Decoding: 1})
 		iteration(.49, .54, 1, 1, 0)
 		iteration(.54, .59, 1, 1, 0)
-		iteration(.84, .89, 1, 0, 0) // the sequence had been held
-		c.Gap(at(.89), 300*clock.Millisecond, 1)
+		// The sequence had been held.
+		iteration(.84, .89, 1, 0, 0, event.ChunkGaps{Length: 300 * clock.Millisecond, N: 1})
 		iteration(.89, .94, 1, 1, 0)
 		c.Levels(at(.94), &event.Levels{System: 1, Running: 1, Decoding: 1})
 		c.Finished(rec)
@@ -130,7 +131,8 @@ func TestMeanTPOTAndMeanITL(t *testing.T) {
 	play(c, served(0, 0, 1, 1+9*.020, 10), served(1, 10, 11, 11+999*.050, 1000))
 	gaps := func(from, length float64, n int) {
 		c.Span(&event.Span{
-			Progression: clock.Progression{Start: at(from), First: int64(length * 1e15), N: n}, Decodes: 1, Gaps: 1,
+			Progression: clock.Progression{Start: at(from), First: int64(length * 1e15), N: n}, Decodes: 1,
+			Delivery: event.Delivery{First: 1, Later: 1},
 		})
 	}
 	gaps(1, .020, 9)
@@ -485,7 +487,12 @@ func TestCollectorCutsSpans(t *testing.T) {
 			Context: 1000, Shared: 10, UsedBlocks: 50, BlockFemtos: clock.Mul64(50, uint64(p.Femtos(p.N))),
 			EmptyFemtos: clock.Mul64(20, uint64(p.Femtos(p.N))),
 		}
-		s.Gaps = rapid.IntRange(0, s.Decodes).Draw(t, "gaps")
+		s.Delivery = event.Delivery{First: rapid.IntRange(0, s.Decodes).Draw(t, "gaps"), Later: s.Decodes,
+			Others: []event.ChunkGaps{{Length: 5 * clock.Millisecond, N: 2}}}
+		if rapid.Bool().Draw(t, "cycle") {
+			each := clock.Duration(rapid.Int64Range(1, 1e8).Draw(t, "each"))
+			s.Delivery = event.Delivery{Cycle: 7 * each, Each: each, Turn: p.Start.Add(3 * each / 2)}
+		}
 		whole.Span(&s)
 		for s.N > 1 {
 			one := head(&s, 1)

@@ -68,7 +68,7 @@ func (c *Collector) succeeded(rec *event.Record) {
 	t.completedPrompts += int64(rec.Request.InputTokens)
 	t.completedInput += int64(computed)
 	s := newSample(rec)
-	good := c.limits.good(&s)
+	good := c.classes.limitsOf(rec.Request.Class, c).good(&s)
 	if good {
 		t.goodTokens += int64(s.tokens)
 		add(&t.goodTime, rec.GPU.Prefill+rec.GPU.Decode)

@@ -1,6 +1,8 @@
 package collect
 
 import (
+	"fmt"
+
 	"clifftop/report"
 	"clifftop/report/stats"
 	"clifftop/sim/clock"
@@ -59,11 +61,6 @@ func (c *Collector) OfReplica(i int) event.Observer {
 func (p *part) Arrived(at clock.Time, _ *workload.Request) {
 	p.sent++
 	p.line.at(at).arrivals++
-}
-
-// Gap implements [event.TokenObserver].
-func (p *part) Gap(at clock.Time, gap clock.Duration, n int) {
-	p.line.upTo(at).gapped(clock.Mul64(uint64(gap), clock.FemtosPerPico), 1, uint64(n))
 }
 
 // Finished implements [event.Observer].
@@ -168,6 +165,31 @@ func (c summariser) replicaResults(w *window) ([]report.Replica, *report.Imbalan
 	n := float64(len(results))
 	return results, &report.Imbalance{Busy: stats.Ratio(most*n, busy), Requests: stats.Ratio(mostSent*n, sent)}
 }
+
+// warnOfOneReplica warns of a router that sends all requests to one replica of several that are always ready. A few
+// requests show nothing, and replicas that compute prompts for others are meant to be different.
+func (c summariser) warnOfOneReplica(s *report.Summary) {
+	if len(s.Replicas) < 2 || c.opts.Lifecycle {
+		return
+	}
+	var all, most int64
+	busiest := 0
+	for i, r := range s.Replicas {
+		if r.Requests.HandedOn > 0 {
+			return
+		}
+		if all += r.Requests.Sent; r.Requests.Sent > most {
+			most, busiest = r.Requests.Sent, i
+		}
+	}
+	if most == all && all >= int64(leastPerReplica*len(s.Replicas)) {
+		s.AddWarning("one_replica", fmt.Sprintf("the router sent all %d requests to replica %d of %d: the others were idle",
+			all, s.Replicas[busiest].Index, len(s.Replicas)))
+	}
+}
+
+// leastPerReplica is the number of requests per replica from which on an idle replica is no chance.
+const leastPerReplica = 10
 
 // ReplicaSeries is [Collector.Series] of each replica of a fleet, at the same times. Arrivals are of attempts that were
 // sent there; the TTFT is not kept.

@@ -16,12 +16,15 @@ import (
 // busy, where a limit of the queue was reached, not_ready, where no replica took requests, or too_long, for what
 // exceeds the model's context or the KV pool.
 //
+// output_tokens is the length of the output that the engine delivered, and asked_tokens what it has without an early end,
+// such as that of a timeout. The class is its name; it is empty where the traffic has no classes.
+//
 // A row is an attempt. Those of one request have its number and sent_s, when the first was sent, from which ttft_ms and
 // e2e_ms count; attempt numbers them from 0. The ending is how the attempt ended for the client, again whether another
 // one follows, and retry_causes how the earlier ones ended. The replica is the number of the one that it was sent to,
 // from 0 on.
 const RequestColumns = "request,session,user,class,outcome,reason,arrival_s,queued_s,scheduled_s,first_token_s,last_token_s," +
-	"client_first_s,client_last_s,released_s,input_tokens,cached_tokens,output_tokens,delivered_tokens," +
+	"client_first_s,client_last_s,released_s,input_tokens,cached_tokens,output_tokens,asked_tokens," +
 	"recomputed_tokens,preemptions,queue_ms,ttft_ms,tpot_ms,e2e_ms,ending,again,retry_causes,attempt,sent_s,replica"
 
 // endings are the names of what clients meet.
@@ -34,10 +37,14 @@ var endings = [...]string{
 // A RequestWriter writes requests.csv, a row for each finished attempt in the order in which they end. Call
 // [RequestWriter.Flush] at the end.
 type RequestWriter struct {
-	w   io.Writer
-	buf []byte
-	err error
+	w       io.Writer
+	buf     []byte
+	err     error
+	classes func(uint16) string
 }
+
+// NameClasses sets the names of classes, by their number.
+func (w *RequestWriter) NameClasses(name func(class uint16) string) { w.classes = name }
 
 const csvBuffer = 64 << 10
 
@@ -52,8 +59,11 @@ func (w *RequestWriter) Finished(rec *event.Record) {
 	r := &rec.Request
 	first, sent := r.First()
 	b := strconv.AppendInt(w.buf, first, 10)
-	for _, n := range [...]int64{int64(r.Session), int64(r.User), int64(r.Class)} {
+	for _, n := range [...]int64{int64(r.Session), int64(r.User)} {
 		b = strconv.AppendInt(append(b, ','), n, 10)
+	}
+	if b = append(b, ','); w.classes != nil {
+		b = append(b, layout.CSVField(w.classes(r.Class))...)
 	}
 	b = append(append(b, ','), rec.Outcome.String()...)
 	b = append(append(b, ','), [...]string{event.NotRefused: "", event.NeverFits: "too_long", event.Busy: "busy",
@@ -67,7 +77,7 @@ func (w *RequestWriter) Finished(rec *event.Record) {
 		}
 	}
 	for _, n := range [...]int32{
-		r.InputTokens, rec.CachedTokens, r.OutputTokens, rec.Tokens, rec.RecomputedTokens, rec.Preemptions,
+		r.InputTokens, rec.CachedTokens, rec.Tokens, r.OutputTokens, rec.RecomputedTokens, rec.Preemptions,
 	} {
 		b = strconv.AppendInt(append(b, ','), int64(n), 10)
 	}

@@ -38,7 +38,7 @@ func TestRequestsCSV(t *testing.T) {
 	cell := func(row int, name string) string { return rows[row][slices.Index(rows[0], name)] }
 	for name, want := range map[string]string{
 		"request": "0", "outcome": "completed", "arrival_s": "1.500000000", "client_last_s": "2.250000000",
-		"ttft_ms": "250.000000", "tpot_ms": "50.000000", "e2e_ms": "750.000000", "delivered_tokens": "11",
+		"ttft_ms": "250.000000", "tpot_ms": "50.000000", "e2e_ms": "750.000000", "output_tokens": "11", "asked_tokens": "11",
 	} {
 		if got := cell(1, name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)

@@ -137,7 +137,8 @@ func TestRunsThatFailAreNotMet(t *testing.T) {
 				}
 				play(c, records...)
 				for range 45 {
-					c.Gap(at(50), 100*clock.Millisecond, 1)
+					c.Span(&event.Span{Progression: clock.Progression{Start: at(49), First: 1e15, N: 1},
+						Delivery: event.Delivery{Others: []event.ChunkGaps{{Length: 100 * clock.Millisecond, N: 1}}}})
 				}
 				s := c.Summary()
 				near(t, "attainment", s.Goodput.Attainment, .45)

@@ -66,23 +66,45 @@ func (c *Collector) produced(b *bucket, itl *stats.Histogram, s *event.Span) {
 		b.accepted += n * int64(s.Accepted)
 		b.discarded += n * int64(s.Discarded)
 	}
-	if decodes == 0 {
+	c.chunks(b, itl, s)
+}
+
+// chunks counts the gaps between the chunks that clients get.
+func (c *Collector) chunks(b *bucket, itl *stats.Histogram, s *event.Span) {
+	for _, g := range s.Delivery.Others {
+		const longest = clock.Duration(1<<63-1) / clock.FemtosPerPico // 2.5 hours
+		if itl == nil {
+			b.gapped(clock.Mul64(uint64(g.Length), clock.FemtosPerPico), 1, uint64(g.N))
+			continue
+		}
+		itl.Record(int64(min(g.Length, longest))*clock.FemtosPerPico, uint64(g.N))
+	}
+	if s.Decodes == 0 {
 		return
 	}
+	first, later, cycle := uint64(s.Delivery.First), uint64(s.Delivery.Later), s.Delivery.Cycle
 	if itl == nil {
+		if cycle > 0 {
+			b.gapped(clock.Mul64(uint64(cycle), clock.FemtosPerPico), 1, s.Cycles())
+			return
+		}
 		all := s.Femtos(s.N)
 		wait := clock.Mul64(uint64(s.Wait), clock.FemtosPerPico)
-		b.gapped(wait.Add(clock.Uint128{Lo: uint64(s.First)}), 1, uint64(s.Gaps))
-		b.gapped(clock.Uint128{Lo: uint64(all - s.First)}, uint64(s.N-1), uint64(s.Decodes))
+		b.gapped(wait.Add(clock.Uint128{Lo: uint64(s.First)}), 1, first)
+		b.gapped(clock.Uint128{Lo: uint64(all - s.First)}, uint64(s.N-1), later)
 		return
 	}
-	if s.Wait == 0 && s.Gaps == s.Decodes {
-		itl.RecordProgression(s.First, s.Slope, s.N, uint64(s.Gaps))
+	if cycle > 0 {
+		itl.Record(int64(cycle)*clock.FemtosPerPico, s.Cycles())
+		return
+	}
+	if s.Wait == 0 && (first == later || s.N == 1) {
+		itl.RecordProgression(s.First, s.Slope, s.N, first)
 		return
 	}
 	// After the first iteration the decoding sequences are level with each other.
-	itl.Record(s.First+int64(s.Wait)*clock.FemtosPerPico, uint64(s.Gaps))
-	itl.RecordProgression(s.First+s.Slope, s.Slope, s.N-1, uint64(s.Decodes))
+	itl.Record(s.First+int64(s.Wait)*clock.FemtosPerPico, first)
+	itl.RecordProgression(s.First+s.Slope, s.Slope, s.N-1, later)
 }
 
 // lose counts time that is lost.
@@ -138,7 +160,7 @@ func head(s *event.Span, n int) event.Span {
 	s.Context += int64(n) * int64(s.Decodes)
 	s.Carry = h.CarryAfter(n)
 	s.HostFemtos += int64(n) * s.HostSlope
-	s.Wait, s.Gaps = 0, s.Decodes
+	s.Wait, s.Gaps, s.Delivery.First, s.Delivery.Others = 0, s.Decodes, s.Delivery.Later, nil
 	return h
 }
 

@@ -59,8 +59,12 @@ func (c summariser) summary() *report.Summary {
 	}
 	s.Stages = c.stageResults()
 	s.Classes = c.classResults(&w)
+	if c.classes.ownSLOs(&c.opts) {
+		s.JudgeByClasses()
+	}
 	s.Replicas, s.Imbalance = c.replicaResults(&w)
 	c.warn(s, &w)
+	c.warnOfOneReplica(s)
 	c.batchMeans(s, &w)
 	return s
 }
@@ -159,7 +163,7 @@ func (c summariser) values(v []float64, metric int, w *window) []float64 {
 // goodput judges the requests that arrived in the window, and the run by them.
 func (c summariser) goodput(s *report.Summary, w *window, sum *bucket, d *detail) {
 	g := &s.Goodput
-	if c.opts.SLO == nil {
+	if c.opts.SLO == nil && !c.classes.ownSLOs(&c.opts) {
 		return
 	}
 	all := c.whole()
@@ -183,7 +187,7 @@ func (c summariser) goodput(s *report.Summary, w *window, sum *bucket, d *detail
 		g.GPUWallFraction = stats.Ratio(c.totals.goodTime.Float64(), wall)
 	}
 	g.WorkFraction = stats.Ratio(float64(c.totals.goodWork), float64(all.computed()))
-	if sum.arrivals == 0 {
+	if sum.arrivals == 0 || c.opts.SLO == nil {
 		return
 	}
 	g.Limits = c.limitResults(w, sum, d)

@@ -21,6 +21,9 @@ type window struct {
 
 func (w *window) seconds() float64 { return w.end.Sub(w.start).Seconds() }
 
+// wholeRun is the code of the warning that the window ends with the run.
+const wholeRun = "window_whole_run"
+
 // window finds the buckets to measure.
 func (c windowFinder) window(s *report.Summary) window {
 	t := &c.line
@@ -37,7 +40,7 @@ func (c windowFinder) window(s *report.Summary) window {
 		}
 		if done == 0 || c.lastArrival == 0 {
 			w.to = len(t.buckets)
-			s.AddWarning("window_whole_run",
+			s.AddWarning(wholeRun,
 				"nothing completed before the last arrival, so the window ends with the run")
 		}
 	}
@@ -56,11 +59,17 @@ func (c windowFinder) window(s *report.Summary) window {
 	if w.growth != nil && c.opts.Warmup.Auto { // nothing will settle, however much is cut
 		w.from = min(w.from, int(int64(fills*c.meanService())/t.width)+1)
 	}
+	if c.shared != nil {
+		c.share(&w)
+	}
 	w.start, w.until = t.start(w.from), t.start(w.to)
 	if end := c.opts.End; end > 0 && runEnd >= end && w.until > end { // buckets have doubled since
 		w.until = end
 	}
 	w.end = max(min(w.until, runEnd), w.start)
+	if c.shared != nil && c.shared.until > 0 {
+		w.until, w.end = c.shared.until, c.shared.end
+	}
 	s.Window = report.Window{
 		StartS: w.start.Seconds(), EndS: w.end.Seconds(), WarmupS: w.start.Seconds(),
 		Stationary: w.stationary, GrowthRequestsPerS: w.growth,

@@ -1,16 +1,17 @@
 package curve
 
 import (
-	"encoding/csv"
 	"io"
 	"strconv"
+
+	"clifftop/report/layout"
 
 	"clifftop/report"
 )
 
 // WriteClassesCSV writes classes.csv of a sweep: a row for each class of each point, after the point's value.
 func (c *Curve) WriteClassesCSV(w io.Writer) error {
-	out := csv.NewWriter(w)
+	out := layout.NewCSVWriter(w)
 	names, keep := report.ClassColumns()
 	if err := out.Write(append([]string{c.Over, "class"}, names...)); err != nil {
 		return err

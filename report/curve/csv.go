@@ -1,16 +1,17 @@
 package curve
 
 import (
-	"encoding/csv"
 	"io"
 	"strconv"
+
+	"clifftop/report/layout"
 
 	"clifftop/report"
 )
 
 // WriteCSV writes curve.csv: a header, and a row for each point.
 func (c *Curve) WriteCSV(w io.Writer) error {
-	out := csv.NewWriter(w)
+	out := layout.NewCSVWriter(w)
 	if err := out.Write(append([]string{c.Over}, report.CSVColumns()...)); err != nil {
 		return err
 	}

@@ -14,6 +14,9 @@ type Curve struct {
 	Partial  bool    `json:"partial"`  // the sweep was interrupted: loads are missing; set by the caller
 	Points   []Point `json:"points"`   // in order of Value
 
+	// Saturation has the rates at which the system saturates; nil if what varies is not a rate, or they are unknown.
+	Saturation *report.Saturation `json:"saturation"`
+
 	Knee     *Knee     `json:"knee"`
 	Peak     *Peak     `json:"peak"`
 	Collapse *Collapse `json:"collapse"`

@@ -12,6 +12,7 @@ import (
 func (c *Curve) Findings() [][2]string {
 	var f findings
 	f.reserve(c)
+	f.saturation(c.Saturation)
 	f.shape(c)
 	f.capacity(c.Capacity)
 	f.collapses(c)
@@ -36,6 +37,20 @@ func (f *findings) reserve(c *Curve) {
 	}
 	for _, w := range c.Warnings {
 		f.add("warning", "%s", w.Text)
+	}
+}
+
+// saturation says how much the system can carry in the long run.
+func (f *findings) saturation(r *report.Saturation) {
+	between := func(ci [2]float64) string { return axisValue(ci[0]) + " to " + axisValue(ci[1]) }
+	switch {
+	case r == nil:
+	case r.Metastable:
+		f.add("saturation", "metastable: a system that starts empty keeps up with %s requests/s (%s), but one with a "+
+			"backlog recovers only below %s (%s)", axisValue(r.HighRequestsPerS), between(r.HighCI95),
+			axisValue(r.LowRequestsPerS), between(r.LowCI95))
+	default:
+		f.add("saturation", "%s requests/s (%s)", axisValue(r.HighRequestsPerS), between(r.HighCI95))
 	}
 }
 

@@ -31,7 +31,7 @@ type measures struct {
 	requestCounts
 	preemptions int64
 
-	hasSLO, unsettled bool
+	hasSLO, unsettled, overloaded bool
 }
 
 // tail is the median of a latency and its 99th percentile with the standard deviation, in milliseconds.
@@ -103,6 +103,7 @@ func measuresOf(s *report.Summary) measures {
 		ttft: tailOf(&s.Latency.TTFT), queue: tailOf(&s.Latency.Queue),
 		requestCounts: requestCounts{r.Offered, r.TimedOut + r.Cancelled, r.RejectedBusy, r.Attempts, r.Retries},
 		preemptions:   y.Preemptions, hasSLO: s.Goodput.SLO != nil, unsettled: s.Window.Unsettled(),
+		overloaded: s.Window.State == report.Overloaded,
 	}
 	if m.hasSLO {
 		m.useful = stats.OrNaN(s.Goodput.OutputTokensPerS)

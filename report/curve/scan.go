@@ -19,6 +19,8 @@ type scan struct {
 	classes bool
 	shared  []report.Warning // that all have
 
+	finite, overloaded int // windows by their state
+
 	short      int // windows
 	firstShort float64
 
@@ -42,6 +44,15 @@ func (v *scan) add(c *Curve, i int, s *report.Summary) {
 	if s == nil {
 		v.gaps, v.shared = true, nil
 		return
+	}
+	if c.Saturation == nil && report.LastKey(c.Over) == "rate" {
+		c.Saturation = s.Saturation
+	}
+	switch s.Window.State {
+	case report.Finite:
+		v.finite++
+	case report.Overloaded:
+		v.overloaded++
 	}
 	if p.Short = s.TooShort(); p.Short {
 		if v.short == 0 {

@@ -24,6 +24,9 @@ func (c *Curve) WriteMarkdown(w io.Writer) error {
 	if text := c.Omits(); text != "" {
 		b.WriteString("\n" + text + "\n")
 	}
+	for _, l := range c.legend() {
+		b.WriteString("\n" + l[0] + " " + l[1] + "\n")
+	}
 	if lines := c.Findings(); len(lines) > 0 {
 		b.WriteString("\n")
 		for _, line := range lines {
@@ -58,13 +61,11 @@ func (c *Curve) brief(narrow bool) (head []string, rows [][]string) {
 	}
 	for _, p := range c.Points {
 		row := []string{layout.Significant(p.Value, precision)}
-		if p.Short {
-			row[0] += "*"
-		}
 		s := p.Summary
 		if s == nil {
 			s = &report.Summary{}
 		}
+		row[0] += p.mark(s)
 		half := []string{"  ±"}
 		for _, column := range columns {
 			value := report.MetricAt(column.Path).Reliable(s)
@@ -79,6 +80,38 @@ func (c *Curve) brief(narrow bool) (head []string, rows [][]string) {
 		}
 	}
 	return head, rows
+}
+
+// The marks of rows.
+const (
+	shortMark      = "*"
+	finiteMark     = "~"
+	overloadedMark = "!"
+)
+
+// mark is what is added to the load of a row that shows no steady state.
+func (p *Point) mark(s *report.Summary) string {
+	switch {
+	case p.Short:
+		return shortMark
+	case s.Window.State == report.Finite:
+		return finiteMark
+	case s.Window.State == report.Overloaded:
+		return overloadedMark
+	}
+	return ""
+}
+
+// legend explains the marks that occur.
+func (c *Curve) legend() (lines [][2]string) {
+	if c.scan.finite > 0 {
+		lines = append(lines, [2]string{finiteMark, "not settled: the numbers are those of the simulated time, and a longer " +
+			"run may differ"})
+	}
+	if c.scan.overloaded > 0 {
+		lines = append(lines, [2]string{overloadedMark, "at or above saturation: latencies grow with the length of the run"})
+	}
+	return lines
 }
 
 // fewSamples says that percentiles of the table are missing for want of samples; it is empty if none is missing.
@@ -104,8 +137,12 @@ func (c *Curve) WriteTable(w io.Writer) error {
 		return p.Summary != nil && p.Summary.CI95Method == report.ByReplications
 	})
 	few := c.fewSamples()
-	if replicated || few != "" {
+	legend := c.legend()
+	if replicated || few != "" || len(legend) > 0 {
 		t.Blank()
+	}
+	for _, l := range legend {
+		t.Line(l[0], l[1])
 	}
 	if replicated {
 		t.Line("±", "half of a 95 % interval, by the runs at each load")

@@ -229,5 +229,8 @@ func (a *analysis) unsettled(i int) (string, bool) {
 	if !unknown(l.growth) {
 		return fmt.Sprintf("the system fills up by %s requests/s", layout.Digits(l.growth)), true
 	}
+	if l.overloaded {
+		return "the rate is not below saturation", true
+	}
 	return "the system had not settled after half the run", true
 }

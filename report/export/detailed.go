@@ -18,9 +18,10 @@ import (
 // Detailed keeps what `vllm bench serve --save-detailed` writes of each request, under the keys of
 // vllm/benchmarks/serve.py as of vLLM 0.13. A request that is sent more than once counts once, from its first attempt.
 //
-// Gaps between the outputs of an answer are those of the GPU's iterations, as in the summary; times are those that
-// the client sees. Gaps are kept up to a limit, since there is one for each token: the lists of requests that end after
-// it was reached are empty, and [Detailed.Cut] counts them.
+// Gaps between the outputs of an answer are those of the GPU's iterations; the summary has those between the chunks that
+// clients get. They differ by little unless the front end merges tokens. Times are those that the client sees. Gaps are
+// kept up to a limit, since there is one for each token: the lists of requests that end after it was reached are empty,
+// and [Detailed.Cut] counts them.
 type Detailed struct {
 	limit    int // of gaps
 	gaps     int

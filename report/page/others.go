@@ -60,12 +60,8 @@ func variantFact(x *verdict.Variant) Fact {
 			worse++
 		}
 	}
-	f := Fact{Name: x.Name, Value: "PASS",
-		Note: fmt.Sprintf("no criterion fails; %d numbers better, %d worse", better, worse)}
-	if !x.Pass {
-		f.Value, f.Note = "FAIL", fmt.Sprintf("a criterion fails; %d numbers better, %d worse", better, worse)
-	}
-	return f
+	return Fact{Name: x.Name, Value: strings.ToUpper(x.Verdict),
+		Note: fmt.Sprintf("%s; %d numbers better, %d worse", x.Because(), better, worse)}
 }
 
 // compared is the name of what is compared: number 0 is the baseline, and the variants follow.
@@ -97,9 +93,9 @@ func verdictTitle(v *verdict.Result) string {
 	}
 	switch {
 	case len(failed) == 0 && len(passed) == 1:
-		return fmt.Sprintf("%s fails no criterion against %s", passed[0], v.Baseline)
+		return fmt.Sprintf("%s does not fail against %s", passed[0], v.Baseline)
 	case len(failed) == 0:
-		return fmt.Sprintf("No variant fails a criterion against %s", v.Baseline)
+		return fmt.Sprintf("No variant fails against %s", v.Baseline)
 	case len(passed) == 0:
 		return fmt.Sprintf("Against %s: %s %s", v.Baseline, strings.Join(failed, ", "),
 			map[bool]string{true: "fails", false: "all fail"}[len(failed) == 1])

@@ -72,7 +72,7 @@ func runFacts(s *report.Summary, bands report.Profile) []Fact {
 	if v := s.Latency.TPOT.P95; v != nil {
 		facts = append(facts, Fact{"TPOT p95", milliseconds(*v), bands.TPOT.Name(*v)})
 	}
-	if g := &s.Goodput; g.SLO != nil && g.Attainment != nil {
+	if g := &s.Goodput; g.Attainment != nil {
 		met := "undecided"
 		if g.Met != nil {
 			met = map[bool]string{true: "met", false: "missed"}[*g.Met]

@@ -140,9 +140,7 @@ func sweepFacts(c *curve.Curve) []Fact {
 		if k.MoreHelps {
 			f.Value = "from " + at(*k.Passes)
 		}
-		if k.Fails != nil {
-			f.Note = "fails at " + at(*k.Fails)
-		}
+		f.Note = "in " + k.Hours.String()
 		facts = append(facts, f)
 	}
 	if l := c.FirstLimit; l != nil {

@@ -44,6 +44,29 @@ type Result struct {
 	Warnings   []report.Warning `json:"warnings"`
 }
 
+// Verification is the result of hours of a whole fleet behind a router. The hours are independent of each other, and the
+// same traffic for all fleets.
+type Verification struct {
+	HourCount
+	// Share is the share of hours that should meet the SLO.
+	Share float64 `json:"share"`
+	// Fewer is the result of the fleet with one replica less; nil for a single replica.
+	Fewer *HourCount `json:"one_fewer"`
+	// HorizonS is the length of an hour, LeadS that of the same traffic before it, both in seconds.
+	HorizonS float64 `json:"horizon_s"`
+	LeadS    float64 `json:"lead_s"`
+	Router   string  `json:"router"`
+}
+
+// HourCount counts the hours that meet the SLO.
+type HourCount struct {
+	Met int `json:"met"`
+	Of  int `json:"of"`
+	// ShareLow and ShareHigh bound the share of all hours that meet the SLO, one-sided at 95 % each (Clopper and Pearson).
+	ShareLow  float64 `json:"share_low"`
+	ShareHigh float64 `json:"share_high"`
+}
+
 // Class is a class of the traffic, and its SLO.
 type Class struct {
 	Name string      `json:"name"`
@@ -109,6 +132,10 @@ type Candidate struct {
 	USDPerMonthRange *[2]float64 `json:"usd_per_month_range"`
 	PerMillion       TokenCost   `json:"usd_per_million_output_tokens"`
 	Capacity         *Capacity   `json:"capacity"` // of one replica
+
+	// Verified says in how many simulated hours the fleet met the SLO; nil if no hours of it were simulated, so that the
+	// number of replicas rests on short runs.
+	Verified *Verification `json:"verified"`
 
 	AtPlan Point `json:"at_plan"`
 	// LimitedBy is what breaks first with one replica less, or a little more load; empty where not looked for.

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -26,12 +25,18 @@ func (p *Result) WriteMarkdown(w io.Writer) error { return p.write(w, &layout.Te
 
 // WriteCSV writes a row for each candidate that meets the SLO.
 func (p *Result) WriteCSV(w io.Writer) error {
-	c := csv.NewWriter(w)
+	c := layout.NewCSVWriter(w)
 	rows := [][]string{{"candidate", "gpu", "dtype", "kv_cache_dtype", "tensor_parallel_size", "pipeline_parallel_size",
 		"expert_parallel_size", "replicas", "gpus",
 		"usd_per_month", "usd_per_million_output_tokens_at_capacity", "usd_per_million_output_tokens_at_plan",
 		"usd_per_million_output_tokens_at_load",
-		"capacity_requests_per_s", "slo_use", "error", "validated", "pareto", "group"}}
+		"capacity_requests_per_s", "slo_use", "error", "validated", "pareto", "group", "hours_met", "hours"}}
+	hours := func(v *Verification) (met, of string) {
+		if v == nil {
+			return "", ""
+		}
+		return strconv.Itoa(v.Met), strconv.Itoa(v.Of)
+	}
 	number := func(x *float64) string {
 		if x == nil {
 			return ""
@@ -40,12 +45,13 @@ func (p *Result) WriteCSV(w io.Writer) error {
 	}
 	for i := range p.Candidates {
 		k := &p.Candidates[i]
+		met, of := hours(k.Verified)
 		rows = append(rows, []string{k.Name, k.GPU, k.Dtype, k.KVCacheDtype, strconv.Itoa(k.TensorParallel),
 			strconv.Itoa(k.PipelineParallel), strconv.Itoa(k.ExpertParallel),
 			strconv.Itoa(k.Replicas), strconv.Itoa(k.GPUs), number(k.USDPerMonth), number(k.PerMillion.AtCapacity),
 			number(k.PerMillion.AtPlan), number(k.PerMillion.AtLoad),
 			number(&k.Capacity.PassesRequestsPerS), number(&k.AtPlan.SLOUse), number(&k.Error),
-			strconv.FormatBool(k.Validated), strconv.FormatBool(k.Pareto), strconv.Itoa(k.Group)})
+			strconv.FormatBool(k.Validated), strconv.FormatBool(k.Pareto), strconv.Itoa(k.Group), met, of})
 	}
 	return c.WriteAll(rows)
 }
@@ -91,6 +97,9 @@ func (p *Result) Answer() string {
 	} else {
 		text += ": price unknown"
 	}
+	if v := b.Verified; v != nil {
+		text += "; " + v.text()
+	}
 	if !b.Validated {
 		text += "; no measured run stands behind it"
 	}
@@ -98,6 +107,31 @@ func (p *Result) Answer() string {
 		text += " (the search was interrupted)"
 	}
 	return text
+}
+
+// text says in how many hours the SLO is met.
+func (v *Verification) text() string {
+	text := fmt.Sprintf("%d of %d %s meet the SLO", v.Met, v.Of, v.unit())
+	if v.Fewer != nil {
+		text += fmt.Sprintf(", with one replica fewer %d of %d", v.Fewer.Met, v.Fewer.Of)
+	}
+	return text
+}
+
+// unit names the parts of time that were judged.
+func (v *Verification) unit() string {
+	if v.HorizonS == 3600 {
+		return "hours"
+	}
+	return "parts of " + layout.Seconds(v.HorizonS)
+}
+
+// short is the count for a table.
+func (v *Verification) short() string {
+	if v == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%d/%d", v.Met, v.Of)
 }
 
 // impossible says what forbids every candidate, and by how much the nearest one misses.
@@ -169,7 +203,7 @@ func (p *Result) sloText() string {
 // the first few.
 func (p *Result) ranking(t *layout.Text) {
 	t.Heading("Ranking")
-	rows := [][]string{{"", "group", "$/month", "$/M", "req/s", "SLO", "error"}}
+	rows := [][]string{{"", "group", "$/month", "$/M", "req/s", "SLO", "error", "hours"}}
 	gpus := map[string]bool{}
 	hidden := 0
 	for i := range p.Candidates {
@@ -195,12 +229,13 @@ func (p *Result) ranking(t *layout.Text) {
 			cost = layout.Dollars(*c.USDPerMonth)
 		}
 		rows = append(rows, []string{name, strconv.Itoa(c.Group), cost, layout.Price(c.PerMillion.AtPlan),
-			least + layout.Digits(c.Capacity.PassesRequestsPerS), layout.Percent(c.AtPlan.SLOUse), e})
+			least + layout.Digits(c.Capacity.PassesRequestsPerS), layout.Percent(c.AtPlan.SLOUse), e, c.Verified.short()})
 	}
 	t.Table(rows, 1, 2)
 	t.Space()
-	note := "$/M: per million output tokens in the peak hour; req/s: what one replica carries; SLO: the part used of " +
-		"the limit that is nearest. * no candidate is both cheaper and faster (Pareto set). Costs of one group overlap. " +
+	note := "$/M: per million output tokens in the peak hour; req/s: what one replica carries, by short runs; SLO: the part " +
+		"used of the limit that is nearest, by a short run; hours: of the whole fleet, those that meet the SLO. Where none " +
+		"were simulated, bursts can take more replicas. * no candidate is both cheaper and faster (Pareto set). Costs of one group overlap. " +
 		"“?” marks an assumed error: no measured run stands behind the step times."
 	if hidden > 0 {
 		note = fmt.Sprintf("%d more candidates, dearer and slower or of a GPU listed, are hidden. ", hidden) + note
@@ -216,6 +251,10 @@ func (p *Result) bestLines(t *layout.Text) {
 	b := &p.Candidates[0]
 	t.Heading("%s", b.Name)
 	t.Line("each replica", p.replicaText(b))
+	if v := b.Verified; v != nil {
+		t.Line("verified", fmt.Sprintf("%s; all are simulated whole behind the router %s, with a lead-in of %s", v.text(),
+			v.Router, layout.Seconds(v.LeadS)))
+	}
 	t.Line("cost", b.costText())
 	if b.USDPerMonthRange != nil && b.USDPerMonthRange[0] < b.USDPerMonthRange[1] {
 		t.Line("uncertainty", fmt.Sprintf("%s to %s a month within the error of the step model and the width of the search",
@@ -280,7 +319,7 @@ func (p *Result) replicaText(b *Candidate) string {
 		text += fmt.Sprintf(", KV at most %s of %s tokens", layout.Percent(*a.KVUsageMax),
 			layout.Digits(float64(b.KVTokens)))
 	}
-	text += fmt.Sprintf("; it carries %s requests/s", layout.Digits(b.Capacity.PassesRequestsPerS))
+	text += fmt.Sprintf("; in short runs it carries %s requests/s", layout.Digits(b.Capacity.PassesRequestsPerS))
 	if f := b.Capacity.FailsRequestsPerS; f != nil {
 		text += fmt.Sprintf(" and fails at %s", layout.Digits(*f))
 	}

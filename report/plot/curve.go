@@ -113,9 +113,12 @@ func (v *sweep) loadAxis() axis {
 
 // unsteady shades the loads without a steady state.
 func (v *sweep) unsteady() []band {
-	from, ok := v.points.unsteadyFrom()
+	from, ok := v.saturatedFrom()
 	if !ok {
 		return nil
+	}
+	if v.Saturation != nil && v.open() {
+		return []band{{from: from, to: 1e300, name: "no steady state"}}
 	}
 	edge := from
 	for _, p := range v.points {

@@ -52,6 +52,7 @@ type DiagramSeries struct {
 	Low    []Number `json:"low,omitempty"` // ends of confidence intervals
 	High   []Number `json:"high,omitempty"`
 	Hollow []bool   `json:"hollow,omitempty"`
+	Finite []bool   `json:"finite,omitempty"`
 	Labels []string `json:"labels,omitempty"`
 	NoLine bool     `json:"noLine,omitempty"`
 	Dots   bool     `json:"dots,omitempty"`
@@ -196,14 +197,18 @@ func (s *series) diagram() DiagramSeries {
 		Dash: s.dash != nil, Step: s.stepped, Fill: s.filled,
 		X: []Number{}, Y: []Number{},
 	}
-	hollow, barred, named := false, false, false
+	hollow, finite, barred, named := false, false, false, false
 	for _, q := range s.points {
-		hollow, barred, named = hollow || q.hollow, barred || q.low < q.high, named || q.text != ""
+		hollow, finite = hollow || q.hollow, finite || q.finite
+		barred, named = barred || q.low < q.high, named || q.text != ""
 	}
 	for _, q := range s.points {
 		d.X, d.Y = append(d.X, Number(q.x)), append(d.Y, Number(q.y))
 		if hollow {
 			d.Hollow = append(d.Hollow, q.hollow)
+		}
+		if finite {
+			d.Finite = append(d.Finite, q.finite)
 		}
 		if named {
 			d.Labels = append(d.Labels, q.text)

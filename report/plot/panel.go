@@ -10,6 +10,7 @@ import (
 type xy struct {
 	x, y   float64
 	hollow bool // no steady state
+	finite bool // a piece of time that has not settled
 	load   float64
 	text   string // what the point is
 	// low and high are the ends of a confidence interval of y; equal if there is none.
@@ -346,7 +347,7 @@ func (p *panel) drawDots(s drawing, c series, places *placer) {
 			if low, high := max(q.low, p.y.min), min(q.high, p.y.max); q.low < q.high && low < high {
 				s.line(c.color, 0.9, nil, vg.Point{X: at.X, Y: p.y.at(low)}, vg.Point{X: at.X, Y: p.y.at(high)})
 			}
-			s.mark(dot, at, r, c.color, q.hollow)
+			s.mark(dot, at, r, c.color, q.hollow || q.finite)
 			places.avoidLine([]vg.Point{at})
 			if r >= 2 {
 				places.take(rect(at.X-r, at.Y-r, at.X+r, at.Y+r))

@@ -31,6 +31,7 @@ type point struct {
 	summary   *report.Summary // the first
 	summaries []*report.Summary
 	steady    bool
+	finite    bool // a piece of time that has not settled
 	short     bool // measured over too short a window
 }
 
@@ -58,7 +59,7 @@ func newSweep(c *curve.Curve) *sweep {
 	for _, p := range v.Points {
 		if p.Summary != nil && finite(p.Value) {
 			points = append(points, point{p.Value, p.Summary, []*report.Summary{p.Summary},
-				!p.Summary.Window.Unsettled(), p.Short})
+				!p.Summary.Window.Unsettled(), p.Summary.Window.State == report.Finite, p.Short})
 		}
 	}
 	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.load, b.load) })
@@ -67,6 +68,7 @@ func newSweep(c *curve.Curve) *sweep {
 			same := &v.points[n-1]
 			same.summaries = append(same.summaries, p.summary)
 			same.steady, same.short = same.steady && p.steady, same.short || p.short
+			same.finite = same.finite || p.finite
 			continue
 		}
 		v.points = append(v.points, p)
@@ -139,7 +141,7 @@ func (v *sweep) against(x, y statistic) []xy {
 			at, ok = p.value(x)
 		}
 		if value, known := p.value(y); ok && known {
-			q := xy{x: at, y: value, hollow: !p.steady || p.short, load: p.load}
+			q := xy{x: at, y: value, hollow: !p.steady || p.short, finite: p.finite && p.steady, load: p.load}
 			if x != nil {
 				q.text = v.load(p.load)
 			}
@@ -202,6 +204,16 @@ func (l loadPoints) unsteadyFrom() (load float64, ok bool) {
 			break
 		}
 		load, ok = p.load, true
+	}
+	return load, ok
+}
+
+// saturatedFrom is the load from which on there is no steady state: the saturation rate if it is known, or else the first
+// of the loads that end the sweep without one.
+func (v *sweep) saturatedFrom() (load float64, ok bool) {
+	load, ok = v.points.unsteadyFrom()
+	if r := v.Saturation; ok && r != nil && v.open() {
+		return min(load, r.HighRequestsPerS), true
 	}
 	return load, ok
 }

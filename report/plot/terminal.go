@@ -3,6 +3,7 @@ package plot
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -51,6 +52,9 @@ func (v *sweep) legend(width int) string {
 			parts = append(parts, name)
 			break
 		}
+	}
+	if slices.ContainsFunc(v.points, func(p point) bool { return p.finite && p.steady }) {
+		parts = append(parts, "~ not settled")
 	}
 	if v.points.anyShort() {
 		parts = append(parts, "o too short a run")

@@ -111,8 +111,11 @@ func (c *canvas) join(l textLine) {
 func (c *canvas) dot(l textLine) {
 	for _, p := range l.points {
 		glyph := l.glyph
-		if p.hollow {
+		switch {
+		case p.hollow:
 			glyph = l.hollow
+		case p.finite:
+			glyph = '~'
 		}
 		c.put(p, glyph)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"clifftop/report"
+	"clifftop/report/layout"
 )
 
 // title says in one sentence what the sweep shows.
@@ -50,7 +51,7 @@ func (v *sweep) beyond() string {
 		return fmt.Sprintf("; beyond %s throughput falls, by up to %s", v.load(v.lastBeforeCollapse()),
 			percent(v.Collapse.FallFraction))
 	}
-	if from, ok := v.points.unsteadyFrom(); ok && v.open() {
+	if from, ok := v.saturatedFrom(); ok && v.open() {
 		return "; from " + v.load(from) + " on the queue grows without end"
 	}
 	if v.Peak != nil && v.Peak.AtEdge && v.Peak.Value < v.points[len(v.points)-1].load {
@@ -101,6 +102,13 @@ func (v *sweep) kept() string {
 	if len(names) > 0 {
 		objective += " (" + strings.Join(names, ", ") + ")"
 	}
+	if c := v.Capacity; c != nil && c.Passes != nil {
+		bound := "up to"
+		if c.MoreHelps {
+			bound = "from"
+		}
+		return fmt.Sprintf("%s kept in %s of hours %s %s.", objective, layout.Percent(c.Share), bound, v.load(*c.Passes))
+	}
 	var loads []float64 // that can be judged
 	var met []bool
 	for _, p := range v.points {
@@ -148,6 +156,10 @@ func (v *sweep) notes() []string {
 		} else {
 			notes = append(notes, "Hollow points, dotted lines: the run had not settled.")
 		}
+	}
+	if slices.ContainsFunc(v.points, func(p point) bool { return p.finite && p.steady }) {
+		notes = append(notes, "Hollow points, solid lines: not settled. The numbers are those of the simulated time; a longer "+
+			"run may differ.")
 	}
 	if v.points.anyShort() {
 		note := "Hollow points, dotted lines: runs too short to judge. The system was still filling up."
@@ -217,7 +229,7 @@ func (v *sweep) throughputTitle() string {
 		return v.title()
 	}
 	if v.Peak.AtEdge {
-		if from, ok := v.points.unsteadyFrom(); !ok || !v.open() {
+		if from, ok := v.saturatedFrom(); !ok || !v.open() {
 			return "Throughput still grows at the highest load: " + at
 		} else {
 			return fmt.Sprintf("Throughput follows the load until %s; it ends at %s", v.load(from), at)

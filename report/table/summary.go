@@ -28,6 +28,12 @@ func WriteMarkdown(s *report.Summary, w io.Writer, p report.Profile) error {
 
 func sections(s *report.Summary, t *layout.Text, p report.Profile) {
 	t.Line("window", windowText(s))
+	if text := trafficText(s); text != "" {
+		t.Line("traffic", text)
+	}
+	if text := saturationText(s.Saturation); text != "" {
+		t.Line("saturation", text)
+	}
 	if s.Replications != nil {
 		t.Line("runs", s.Replications.String())
 	}
@@ -47,7 +53,7 @@ func sections(s *report.Summary, t *layout.Text, p report.Profile) {
 	stageGrid(s, t)
 	classGrid(s, t)
 	replicaGrid(s, t)
-	if g := s.Goodput; g.SLO != nil {
+	if g := s.Goodput; g.SLO != nil || g.Attainment != nil {
 		t.Line("goodput", goodputText(s))
 	}
 	if p := s.PaceSurplus; p != nil && p.P50 != nil {
@@ -101,14 +107,61 @@ func windowText(s *report.Summary) string {
 		text += fmt.Sprintf(", over all %d phases", len(s.Stages))
 	case s.System.Replicas != nil:
 		text += ", with replicas that start and stop"
+	case s.Window.State == report.Overloaded:
+		text += ", OVERLOADED"
+	case st != nil && !*st:
+		text += ", NOT STATIONARY"
+	case s.Window.State == report.Settled:
+		text += ", steady"
+	case s.Window.State == report.Finite:
+		text += ", not settled" + needsText(&s.Window)
 	case st == nil:
 		text += ", too short to tell whether steady"
-	case *st:
-		text += ", steady"
 	default:
-		text += ", NOT STATIONARY"
+		text += ", steady"
 	}
 	return text
+}
+
+// needsText says how long a window would have to be to show a steady state.
+func needsText(w *report.Window) string {
+	switch needs := w.NeedsS; {
+	case needs == nil:
+		return ""
+	case *needs > w.EndS-w.StartS:
+		return fmt.Sprintf(" (a steady state needs %s)", layout.Seconds(*needs))
+	}
+	return " (the means are not known to 10 %)"
+}
+
+// trafficText says how much the arrivals vary; empty if that is unknown.
+func trafficText(s *report.Summary) string {
+	t := s.Traffic
+	if t == nil || t.MinuteRate.P05 == nil || t.MinuteRate.P95 == nil {
+		return ""
+	}
+	text := fmt.Sprintf("minutes range from %s to %s requests/s (p05 to p95); index of dispersion %s over 60 s",
+		layout.Digits(*t.MinuteRate.P05), layout.Digits(*t.MinuteRate.P95), layout.Cell(t.Dispersion60S))
+	if t.DispersionAsymptotic != nil {
+		text += fmt.Sprintf(", %s in the long run", layout.Cell(t.DispersionAsymptotic))
+	}
+	if s.Window.MeanOver != "" {
+		text += "; the rate is the mean of the " + s.Window.MeanOver
+	}
+	return text
+}
+
+// saturationText says how much the system can carry; empty if that is unknown.
+func saturationText(r *report.Saturation) string {
+	switch {
+	case r == nil:
+		return ""
+	case r.Metastable:
+		return fmt.Sprintf("metastable: keeps up with %s requests/s if it starts empty, recovers from a backlog below %s",
+			layout.Digits(r.HighRequestsPerS), layout.Digits(r.LowRequestsPerS))
+	}
+	return fmt.Sprintf("%s requests/s (%s to %s)", layout.Digits(r.HighRequestsPerS), layout.Digits(r.HighCI95[0]),
+		layout.Digits(r.HighCI95[1]))
 }
 
 func requestsText(s *report.Summary) string {

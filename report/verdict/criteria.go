@@ -1,124 +1,222 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 
 	"clifftop/report"
-	"clifftop/report/curve"
-	"clifftop/report/layout"
+	"clifftop/report/stats"
 )
 
-// Criterion is a condition for taking a variant in the baseline's place.
+// Criterion is what came of a condition for taking a variant in the baseline's place.
 type Criterion struct {
-	Name    string   `json:"name"`
-	Paths   []string `json:"paths"` // of the metrics that it looks at
+	Condition
+	// Baseline and Variant are means over the replications; nil where a run does not give the number.
+	Baseline *float64 `json:"baseline"`
+	Variant  *float64 `json:"variant"`
+	// P is how likely a change so far from the limit is by chance, were it at the limit.
+	P       *float64 `json:"p"`
 	Verdict string   `json:"verdict"`
 	// Reason says what the verdict rests on.
 	Reason string `json:"reason"`
+
+	missing bool
 }
 
-// Names of the criteria.
-const (
-	CriterionThroughput = "throughput_up_without_lower_success"
-	CriterionGap        = "gap_time_down_while_a_backlog_exists"
-	CriterionRetries    = "retries_not_up"
-)
+// Harm is a number that users feel and that is worse by more than the tolerance and by more than chance.
+type Harm struct {
+	Path string `json:"path"`
+	// Text says what is worse and by how much: "TTFT p95 is 41 times as long".
+	Text string `json:"text"`
 
-// decide judges the criteria. What cannot be told from chance is no failure.
-func (v *Variant) decide(base, variant []*report.Summary) {
-	v.Criteria = []Criterion{v.throughput(), v.gap(base, variant), v.retries()}
-	v.Pass = true
-	for _, c := range v.Criteria {
-		v.Pass = v.Pass && c.Verdict != Fail
+	size float64 // the logarithm of the ratio
+}
+
+// DefaultTolerance is the share of the baseline's value by which a number may be worse where no margin is given.
+const DefaultTolerance = 0.01
+
+// tolerance is how much worse a number may be.
+func (o *Options) tolerance() float64 { return cmp.Or(o.Margin, DefaultTolerance) }
+
+// conditions are those of the user, or the defaults: SLO attainment, goodput and cost are not worse by more than the
+// tolerance. Without an SLO, the output tokens of successful requests stand for goodput.
+func (o *Options) conditions(runs [][]*report.Summary) []Condition {
+	if len(o.Criteria) > 0 {
+		return o.Criteria
 	}
-}
-
-// metric is the difference of a path.
-func (v *Variant) metric(path string) *Difference {
-	for i := range v.Metrics {
-		if v.Metrics[i].Path == path {
-			return &v.Metrics[i]
+	limit := func(name, path string, atLeast bool) Condition {
+		c := Condition{Text: name, Path: path, AtLeast: atLeast, Change: o.tolerance()}
+		if atLeast {
+			c.Change = -c.Change
 		}
+		return c
 	}
-	return &Difference{Path: path, Verdict: Unknown}
+	cost := limit("cost not up", pathCost, false)
+	if runs[0][0].Goodput.SLO == nil {
+		return []Condition{limit("successful output tokens/s not down", "throughput.successful_output_tokens_per_s", true),
+			cost}
+	}
+	return []Condition{limit("SLO attainment not down", "goodput.attainment", true),
+		limit("goodput not down", "goodput.requests_per_s", true), cost}
 }
 
-// throughput has to go up, and the share of requests that succeed must not go down.
-func (v *Variant) throughput() Criterion {
-	x, errors := v.metric("throughput.output_tokens_per_s"), v.metric("system.error_rate")
-	c := Criterion{Name: CriterionThroughput, Paths: []string{x.Path, errors.Path}, Verdict: x.Verdict}
-	c.Reason = "output tokens/s " + x.text()
-	switch {
-	case errors.Verdict == Fail:
-		c.Verdict = Fail
-		c.Reason += ", error rate " + errors.text()
-	case x.Verdict == NotRelevant:
-		c.Verdict = NotDistinguishable
+// metric of the condition.
+func (c *Condition) metric() metric {
+	m := report.FindMetric(c.Path)
+	if c.Class != "" {
+		m = classed(c.Class, m)
 	}
-	return c
+	return metric{m, felt(c.Path)}
 }
 
-// gap time, in which requests wait though nothing holds them back, has to go down while there is a backlog. Where there
-// is none, waits are those for the next iteration, and their time says nothing; a variant that ends a backlog has done
-// better than shorten it.
-func (v *Variant) gap(base, variant []*report.Summary) Criterion {
-	x := v.metric("system.gap_fraction")
-	c := Criterion{Name: CriterionGap, Paths: []string{x.Path}, Verdict: x.Verdict, Reason: "gap fraction " + x.text()}
-	least := curve.DefaultThresholds().Binding
-	before, after := backlog(base), backlog(variant)
-	switch {
-	case before < least && after < least:
-		c.Verdict = NotDistinguishable
-		c.Reason = fmt.Sprintf("there is no backlog: requests wait for seats, KV blocks or tokens %s of the time, with "+
-			"the variant %s", layout.Percent(before), layout.Percent(after))
-	case after < least && len(base) > 1:
-		c.Verdict, c.Reason = Pass, fmt.Sprintf("the backlog is gone: requests wait for seats, KV blocks or tokens %s of "+
-			"the time, before %s", layout.Percent(after), layout.Percent(before))
-	case x.Verdict == NotRelevant:
-		c.Verdict = NotDistinguishable
-	}
-	return c
-}
-
-// backlog is the part of the time in which requests wait for something that others have, on average over the runs.
-func backlog(runs []*report.Summary) float64 {
-	sum := 0.0
-	for _, s := range runs {
-		g := &s.System.GapByCause
-		for _, part := range []*float64{g.KV, g.Seats, g.TokenBudget, g.Policy} {
-			if part != nil {
-				sum += *part
+// decide judges the criteria of all variants, and looks for harm. The tests of all criteria and variants share one
+// error probability (Holm), and so do those of all numbers that users feel.
+func (v *Result) decide(o *Options, runs [][]*report.Summary, random bool) {
+	var criteria []*Criterion
+	var ps []float64
+	for i := range v.Variants {
+		x := &v.Variants[i]
+		for _, condition := range o.conditions(runs) {
+			x.Criteria = append(x.Criteria, condition.judge(runs[0], runs[i+1], random))
+		}
+		for k := range x.Criteria {
+			if c := &x.Criteria[k]; c.P != nil {
+				criteria, ps = append(criteria, c), append(ps, *c.P)
 			}
 		}
 	}
-	return sum / float64(len(runs))
+	for k, real := range holm(ps) {
+		if !real {
+			criteria[k].Verdict = NotDistinguishable
+		}
+	}
+	v.harms(o.tolerance(), random)
+	v.Pass = true
+	for i := range v.Variants {
+		v.Variants[i].conclude()
+		v.Pass = v.Pass && v.Variants[i].Pass
+	}
 }
 
-// retries must not go up.
-func (v *Variant) retries() Criterion {
-	x := v.metric("retry_rate")
-	c := Criterion{Name: CriterionRetries, Paths: []string{x.Path}, Verdict: x.Verdict,
-		Reason: "retries per request " + x.text()}
+// judge tests whether the change meets the condition. The verdict is that of the mean; its p decides whether it counts.
+func (c Condition) judge(base, variant []*report.Summary, random bool) Criterion {
+	m := c.metric()
+	before, after := m.values(base), m.values(variant)
+	r := Criterion{Condition: c, Baseline: stats.Finite(stats.Mean(before)), Variant: stats.Finite(stats.Mean(after)),
+		Verdict: Unknown}
+	if r.Baseline == nil || r.Variant == nil {
+		r.missing = true
+		r.Reason = m.Title + " is unknown"
+		return r
+	}
+	r.Reason = inWords(m.Metric, *r.Baseline, *r.Variant)
+	slack := make([]float64, len(before))
+	for k := range slack {
+		allowed := c.Change
+		if !c.Absolute {
+			allowed *= before[k]
+		}
+		slack[k] = allowed - (after[k] - before[k])
+		if c.AtLeast {
+			slack[k] = -slack[k]
+		}
+	}
+	if !random || len(slack) < 2 {
+		return r
+	}
+	mean, p := stats.Mean(slack), 0.0
+	if stats.SD(slack) > 0 {
+		p = chance(slack, 0)
+	}
+	r.P, r.Verdict = stats.Finite(p), Pass
+	if mean < 0 {
+		r.Verdict = Fail
+	}
+	return r
+}
+
+// harms finds the numbers that users feel and that are surely worse by more than the tolerance.
+func (v *Result) harms(tolerance float64, random bool) {
+	type test struct {
+		variant *Variant
+		harm    Harm
+	}
+	var tests []test
+	var ps []float64
+	for k, m := range v.metrics {
+		if !m.felt || !random || len(v.Seeds) < 2 {
+			continue
+		}
+		for i := range v.Variants {
+			d := &v.Variants[i].Metrics[k]
+			if d.Difference == nil {
+				continue
+			}
+			p := 1.0
+			if worse := (*d.Difference > 0) == (m.Better == report.Lower) && *d.Difference != 0; worse {
+				p = chance(v.differences[i][k], tolerance*math.Abs(*d.Baseline))
+			}
+			h := Harm{Path: d.Path, Text: inWords(m.Metric, *d.Baseline, *d.Variant),
+				size: math.Abs(math.Log(*d.Variant / *d.Baseline))}
+			tests, ps = append(tests, test{&v.Variants[i], h}), append(ps, p)
+		}
+	}
+	for k, real := range holm(ps) {
+		if real {
+			tests[k].variant.Harms = append(tests[k].variant.Harms, tests[k].harm)
+		}
+	}
+}
+
+// conclude is the verdict on a variant: it fails where a criterion fails or where users are worse off, passes where all
+// criteria pass, and else cannot be told from the baseline.
+func (v *Variant) conclude() {
+	slices.SortStableFunc(v.Harms, func(a, b Harm) int { return cmp.Compare(b.size, a.size) })
+	count := map[string]int{}
+	for _, c := range v.Criteria {
+		count[c.Verdict]++
+	}
 	switch {
-	case x.Baseline != nil && x.Variant != nil && *x.Baseline == 0 && *x.Variant == 0:
-		c.Verdict, c.Reason = Pass, "there are no retries in either"
-	case x.Verdict == NotRelevant:
-		c.Verdict = Pass
+	case count[Fail] > 0 || len(v.Harms) > 0:
+		v.Verdict = Fail
+	case count[NotDistinguishable] > 0:
+		v.Verdict = NotDistinguishable
+	case count[Pass] > 0:
+		v.Verdict = Pass
+	default:
+		v.Verdict = Unknown
 	}
-	return c
+	v.Pass = v.Verdict != Fail
 }
 
-// text is the change of a metric in words.
-func (d *Difference) text() string {
-	if d.Baseline == nil || d.Variant == nil {
-		return "unknown"
+// Missing returns the first of the user's conditions that no variant could be judged by, with the reason; empty if
+// there is none.
+func (v *Result) Missing(o Options) string {
+	for k, c := range o.Criteria {
+		for i := range v.Variants {
+			x := &v.Variants[i].Criteria[k]
+			if !x.missing {
+				continue
+			}
+			m := c.metric()
+			name := v.Baseline
+			if x.Baseline != nil {
+				name = v.Variants[i].Name
+			}
+			text := fmt.Sprintf("%q: the runs of %s do not give %s", shortened(c.Text), shortened(name), m.Title)
+			switch {
+			case m.Path == pathCost || c.Path == pathCost:
+				return text + " (want a price: deployment.usd_per_hour)"
+			case report.FindMetric(c.Path).MinSamples > 0:
+				return text + fmt.Sprintf(" (want %d or more requests in the window of each run)",
+					report.FindMetric(c.Path).MinSamples)
+			case c.Path[:min(8, len(c.Path))] == "goodput.":
+				return text + " (want an SLO, such as --slo 'ttft_p95<800ms')"
+			}
+			return text
+		}
 	}
-	text := fmt.Sprintf("%s → %s", layout.Cell(d.Baseline), layout.Cell(d.Variant))
-	if d.CI95 != nil && *d.Baseline != 0 {
-		in := func(x float64) string { return percent(100 * x / *d.Baseline) }
-		text += fmt.Sprintf(" (%s to %s %%)", in(d.CI95[0]), in(d.CI95[1]))
-	} else if d.CI95 != nil {
-		text += fmt.Sprintf(" (%s to %s)", signed(d.CI95[0]), signed(d.CI95[1]))
-	}
-	return text
+	return ""
 }

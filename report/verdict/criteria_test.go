@@ -47,40 +47,123 @@ func trials(tokens, errors, gap, waits float64, retries int64) []*report.Summary
 	return runs
 }
 
+// served has what users feel; e is the part by which runs differ.
+func served(tokens, errors, ttft, cost float64) []*report.Summary {
+	runs := trials(tokens, errors, .1, .1, 0)
+	for i, s := range runs {
+		e := 1 + float64(i)*.001
+		x, y, z, t := ttft*e, 2*ttft*e, cost/e, tokens*e
+		s.Latency.TTFT = report.Distribution{N: 5000, Mean: &x, P95: &y}
+		s.Cost = &report.Cost{USDPerHour: &cost, USDPerMillionOutputAtLoad: &z}
+		s.Throughput.SuccessfulOutputTokensPerS = &t
+	}
+	return runs
+}
+
+// The criteria are the user's or the defaults, and nothing passes that users feel to be worse.
 func TestCriteria(t *testing.T) {
-	base := trials(100, .1, .5, .3, 0)
-	noisy := trials(100, .1, .5, .3, 0)
-	*noisy[0].Throughput.OutputTokensPerS, *noisy[1].System.GapFraction = 120, .9
+	seeds := []uint64{1, 2, 3, 4, 5}
+	base := served(100, .1, 50, 3)
 	for _, c := range []struct {
-		name    string
-		variant []*report.Summary
-		margin  float64
-		want    []string
-		pass    bool
+		name     string
+		criteria []string
+		variant  []*report.Summary
+		margin   float64
+		criterio []string
+		verdict  string
+		words    string
 	}{
-		{"better", trials(110, .1, .4, .3, 0), 0, []string{Pass, Pass, Pass}, true},
-		{"faster, with more errors", trials(110, .2, .4, .3, 0), 0, []string{Fail, Pass, Pass}, false},
-		{"slower", trials(90, .1, .5, .3, 0), 0, []string{Fail, NotDistinguishable, Pass}, false},
-		{"longer gaps, and retries", trials(110, .1, .6, .3, 20), 0, []string{Pass, Fail, Fail}, false},
-		{"no backlog any more, and longer gaps", trials(110, .1, .6, .01, 0), 0, []string{Pass, Pass, Pass}, true},
-		{"chance", noisy, 0, []string{NotDistinguishable, NotDistinguishable, Pass}, true},
-		{"too little to matter", trials(100.1, .1, .5, .3, 0), .01,
-			[]string{NotDistinguishable, NotDistinguishable, Pass}, true},
-		{"little, without a margin", trials(100.1, .1, .5, .3, 0), 0, []string{Pass, NotDistinguishable, Pass}, true},
+		{"better", nil, served(110, .1, 40, 3), 0, []string{Pass, Pass}, Pass, "nothing that users feel"},
+		{"slower", nil, served(90, .1, 50, 3), 0, []string{Fail, Pass}, Fail, "10.0 % lower"},
+		{"dearer", nil, served(100, .1, 50, 6), 0, []string{Pass, Fail}, Fail, "2 times as high"},
+		{"as fast, with 41 times the TTFT", nil, served(100, .1, 50*41.27, 3), 0, []string{Pass, Pass}, Fail,
+			"41 times as long"},
+		{"more errors", nil, served(110, .2, 50, 3), 0, []string{Pass, Pass}, Fail, "error rate is 2 times as high"},
+		{"a little slower", nil, served(99.5, .1, 50, 3), 0, []string{Pass, Pass}, Pass, ""},
+		{"a TTFT beyond 1 %", nil, served(100, .1, 51, 3), 0, []string{Pass, Pass}, Fail, "2.00 % longer"},
+		{"a TTFT within the margin", nil, served(100, .1, 51, 3), .05, []string{Pass, Pass}, Pass, ""},
+		{"a criterion of one's own holds", []string{"ttft_p95<=+5%"}, served(90, .1, 50.2, 3), 0, []string{Pass}, Pass, ""},
+		{"and fails", []string{"ttft_p95<=+5%", "throughput>=-20%"}, served(90, .1, 60, 3), .5, []string{Fail, Pass}, Fail,
+			"TTFT p95 is 20.0 % longer"},
+		{"in the metric's unit", []string{"ttft_mean<=+5"}, served(90, .1, 54, 3), .5, []string{Pass}, Pass, ""},
 	} {
-		v := CompareBy(c.margin, []string{"a", "b"}, []uint64{1, 2, 3, 4, 5}, [][]*report.Summary{base, c.variant})
-		var got []string
-		for _, x := range v.Variants[0].Criteria {
-			got = append(got, x.Verdict)
+		o := Options{Margin: c.margin}
+		for _, text := range c.criteria {
+			condition, err := ParseCondition(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Criteria = append(o.Criteria, condition)
 		}
-		if !slices.Equal(got, c.want) || v.Pass != c.pass || v.Variants[0].Pass != c.pass {
-			t.Errorf("%s: %v, pass %v, want %v, %v", c.name, got, v.Pass, c.want, c.pass)
+		x := CompareBy(o, []string{"a", "b"}, seeds, [][]*report.Summary{base, c.variant}).Variants[0]
+		var got []string
+		for _, k := range x.Criteria {
+			got = append(got, k.Verdict)
+		}
+		if !slices.Equal(got, c.criterio) || x.Verdict != c.verdict || !strings.Contains(x.Because(), c.words) {
+			t.Errorf("%s: %v, %s, %s; want %v, %s, %s", c.name, got, x.Verdict, x.Because(), c.criterio, c.verdict, c.words)
 		}
 	}
-	idle := CompareBy(0, []string{"a", "b"}, []uint64{1, 2, 3, 4, 5},
-		[][]*report.Summary{trials(100, 0, 0, 0, 0), trials(100, 0, 0, 0, 0)})
-	if c := idle.Variants[0].Criteria[1]; c.Verdict != NotDistinguishable || !strings.Contains(c.Reason, "no backlog") {
-		t.Errorf("without a backlog: %+v", c)
+	noisy := served(100, .1, 50, 3)
+	for i, f := range []float64{.8, 1.3, .7, 1.2, 1} {
+		x := 100 * f
+		noisy[i].Throughput.SuccessfulOutputTokensPerS = &x
+	}
+	x := CompareBy(Options{}, []string{"a", "b"}, seeds, [][]*report.Summary{base, noisy}).Variants[0]
+	if x.Verdict != NotDistinguishable || !x.Pass {
+		t.Errorf("chance: %s", x.Verdict)
+	}
+}
+
+// What is no condition is refused in one line that says what to write.
+func TestParseCondition(t *testing.T) {
+	for text, want := range map[string]string{
+		"speed<=+2%":             `"speed" is not a metric (want such as e2e_p95`,
+		"e2e_p95<=2%":            "the change 2% has no sign",
+		"e2e_p95+2%":             "is not a criterion (want METRIC<=+2%",
+		"e2e_p95<=+x%":           "is not a criterion",
+		"e2e_p95>=+2%":           "E2E p95 is better when lower (want <=)",
+		"goodput<=+2%":           "better when higher (want >=)",
+		"window.start_s<=+2%":    "neither better when higher nor when lower",
+		strings.Repeat("x", 500): "…",
+		"":                       "is not a criterion",
+	} {
+		_, err := ParseCondition(text)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "\n") ||
+			len(err.Error()) > 300 {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	c, err := ParseCondition("chat: ttft_p95 ≤ +2.5 %")
+	if err != nil || c.Class != "chat" || c.Path != "latency_ms.ttft.p95" || math.Abs(c.Change-.025) > 1e-12 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// A class can be harmed though the run as a whole is not.
+func TestHarmToAClass(t *testing.T) {
+	classed := func(ttft float64) []*report.Summary {
+		runs := served(100, .1, 50, 3)
+		for i, s := range runs {
+			x := ttft * (1 + float64(i)*.001)
+			k := report.Class{Name: "chat"}
+			k.Latency.TTFT = report.Distribution{N: 5000, P95: &x}
+			s.Classes = []report.Class{k}
+		}
+		return runs
+	}
+	condition, err := ParseCondition("chat:e2e_p95<=+2%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := CompareBy(Options{}, []string{"a", "b"}, []uint64{1, 2, 3, 4, 5}, [][]*report.Summary{classed(50), classed(160)})
+	if x := v.Variants[0]; x.Verdict != Fail || !strings.Contains(x.Because(), "chat: TTFT p95 is 3.2 times as long") {
+		t.Errorf("%s: %s", x.Verdict, x.Because())
+	}
+	o := Options{Criteria: []Condition{condition}}
+	v = CompareBy(o, []string{"a", "b"}, []uint64{1, 2, 3, 4, 5}, [][]*report.Summary{classed(50), classed(50)})
+	if text := v.Missing(o); !strings.Contains(text, "the runs of a do not give chat: E2E p95") {
+		t.Errorf("a criterion without samples: %q", text)
 	}
 }
 
@@ -93,6 +176,12 @@ func TestVarianceReduction(t *testing.T) {
 		"throughput.requests_per_s")
 	if d.VarianceReduction == nil || math.Abs(*d.VarianceReduction-(100+121)) > 1e-9 {
 		t.Errorf("variance reduction %v, want 221", d.VarianceReduction)
+	}
+	variant[1].Window.StartS = 7
+	d = diff(t, Compare([]string{"a", "b"}, []uint64{1, 2, 3}, [][]*report.Summary{base, variant}).Variants[0],
+		"throughput.requests_per_s")
+	if d.VarianceReduction != nil {
+		t.Errorf("variance reduction %v of runs with different windows", *d.VarianceReduction)
 	}
 }
 

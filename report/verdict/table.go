@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -20,7 +19,7 @@ func (v *Result) WriteMarkdown(w io.Writer) error { return v.write(w, &layout.Te
 
 // WriteCSV writes a row for each variant and metric.
 func (v *Result) WriteCSV(w io.Writer) error {
-	c := csv.NewWriter(w)
+	c := layout.NewCSVWriter(w)
 	text := func(x *float64) string {
 		if x == nil {
 			return ""
@@ -149,13 +148,40 @@ func (v *Result) details(t *layout.Text, variant *Variant) {
 	t.Table(rows, 1, 2)
 }
 
-// verdicts are those on the criteria.
+// harmsShown is the number of harms that the text lists.
+const harmsShown = 5
+
+// verdicts are that on the variant, and those on the criteria.
 func (v *Variant) verdicts(t *layout.Text) {
 	t.Space()
+	t.Line("verdict", strings.ToUpper(v.Verdict)+": "+v.Because())
 	for _, c := range v.Criteria {
-		verdict := strings.ToUpper(c.Verdict)
-		t.Line(verdict, strings.ReplaceAll(c.Name, "_", " ")+": "+c.Reason)
+		t.Line(strings.ToUpper(strings.Replace(c.Verdict, "distinguishable", "dist.", 1)), c.Text+": "+c.Reason)
 	}
+	for _, h := range v.Harms[:min(len(v.Harms), harmsShown)] {
+		t.Line("WORSE", h.Text)
+	}
+	if n := len(v.Harms) - harmsShown; n > 0 {
+		t.Line("", fmt.Sprintf("and %d more", n))
+	}
+}
+
+// Because says in a few words why the verdict on the variant is as it is.
+func (v *Variant) Because() string {
+	for _, c := range v.Criteria {
+		if c.Verdict == Fail {
+			return c.Text + ": " + c.Reason
+		}
+	}
+	switch {
+	case len(v.Harms) > 0:
+		return "users are worse off: " + v.Harms[0].Text
+	case v.Verdict == Pass:
+		return "all criteria hold, and nothing that users feel is surely worse"
+	case v.Verdict == NotDistinguishable:
+		return "the runs do not decide all criteria, and nothing that users feel is surely worse"
+	}
+	return "there are no intervals to decide by"
 }
 
 // groups tells of several variants which cannot be told apart, by the metrics of the overview.

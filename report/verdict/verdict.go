@@ -30,7 +30,7 @@ type Result struct {
 	Variants []Variant `json:"variants"`
 	// Groups are, of several variants, those that cannot be told apart, for each metric that has intervals.
 	Groups []MetricGroups `json:"groups"`
-	// Pass says that no variant fails a criterion.
+	// Pass says that no variant fails.
 	Pass     bool             `json:"pass"`
 	Warnings []report.Warning `json:"warnings"`
 	// Scenarios are those of the first runs, as resolved: the baseline's, then the variants'.
@@ -38,17 +38,34 @@ type Result struct {
 	// Pooled are the runs of the baseline together, and then those of each variant.
 	Pooled []*report.Summary `json:"-"`
 
-	baseline []float64 // means by metric, NaN where unknown
-	metrics  []metric
+	baseline    []float64 // means by metric, NaN where unknown
+	metrics     []metric
+	differences [][][]float64 // by variant, metric and run
+}
+
+// Options say by what to compare. The zero value takes the defaults.
+type Options struct {
+	// Margin is the smallest difference that matters, as a fraction of the baseline's value; 0 is any. A number that
+	// users feel may be worse by so much, or by [DefaultTolerance].
+	Margin float64 `json:"margin"`
+	// Criteria are the conditions for taking a variant; none is for the defaults: SLO attainment, goodput and cost.
+	Criteria []Condition `json:"criteria,omitempty"`
+	// Metrics are further numbers to compare, as [ParseMetric] reads them.
+	Metrics []string `json:"metrics,omitempty"`
 }
 
 // Variant is what came of one variant.
 type Variant struct {
 	Name    string       `json:"name"`
 	Metrics []Difference `json:"metrics"`
-	// Criteria are those of accepting the variant in the baseline's place; Pass says that it fails none of them.
+	// Criteria are those of accepting the variant in the baseline's place.
 	Criteria []Criterion `json:"criteria"`
-	Pass     bool        `json:"pass"`
+	// Harms are the numbers that users feel and that are worse, the worst first.
+	Harms []Harm `json:"harms"`
+	// Verdict is fail where a criterion fails or users are harmed, pass where all criteria pass, or not
+	// distinguishable. Pass says that it is not fail.
+	Verdict string `json:"verdict"`
+	Pass    bool   `json:"pass"`
 }
 
 // Difference is one number of a variant against the baseline's. Nil says that some run did not give the number.
@@ -65,7 +82,7 @@ type Difference struct {
 	// P is how likely so great a difference is by chance, were there none beyond the margin.
 	P *float64 `json:"p"`
 	// VarianceReduction is by how much more the difference would vary if the runs of a pair did not share their random
-	// numbers; nil where it does not vary.
+	// numbers; nil where it does not vary, and where the runs of a pair have different windows.
 	VarianceReduction *float64 `json:"variance_reduction"`
 	// Verdict says whether the variant is better (pass) or worse (fail) by more than chance, and the margin, explain.
 	// Of several variants, the chance of a wrong one among the verdicts on a metric is 5 % (Holm).
@@ -81,14 +98,58 @@ const (
 	Unknown            = "unknown"      // there are no numbers, or no interval, to tell by
 )
 
-// metric is a number by which runs are compared.
-type metric struct{ *report.Metric }
+// metric is a number by which runs are compared. Users feel those of latencies, goodput and failures.
+type metric struct {
+	*report.Metric
+	felt bool
+}
 
 // compared are the metrics, in the order of tables.
 func compared() []metric {
 	var list []metric
 	for _, m := range report.ComparedMetrics() {
-		list = append(list, metric{m})
+		list = append(list, metric{m, felt(m.Path)})
+	}
+	return list
+}
+
+// felt reports whether users feel a number: TTFT, TPOT, E2E, goodput and failures.
+func felt(path string) bool {
+	for _, part := range [...]string{"latency_ms.ttft.", "latency_ms.tpot.", "latency_ms.e2e.", "goodput.requests_per_s",
+		"system.error_rate"} {
+		if strings.HasPrefix(path, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxClasses is the number of classes up to which each is compared.
+const maxClasses = 16
+
+// also are the metrics of the classes and those asked for, which are not in the list.
+func (o *Options) also(list []metric, runs [][]*report.Summary) []metric {
+	add := func(class string, m *report.Metric) {
+		feels := felt(m.Path)
+		if class != "" {
+			m = classed(class, m)
+		}
+		if !slices.ContainsFunc(list, func(x metric) bool { return x.Path == m.Path }) {
+			list = append(list, metric{m, feels})
+		}
+	}
+	if classes := runs[0][0].Classes; len(classes) <= maxClasses {
+		for _, k := range classes {
+			for _, path := range [...]string{"latency_ms.ttft.p95", "latency_ms.tpot.p95", "latency_ms.e2e.p95",
+				"goodput.requests_per_s"} {
+				add(k.Name, report.MetricAt(path))
+			}
+		}
+	}
+	for _, name := range o.Metrics {
+		if class, m, err := ParseMetric(name); err == nil {
+			add(class, m)
+		}
 	}
 	return list
 }
@@ -120,22 +181,27 @@ func (v *Result) Title(path string) string {
 	if m := report.FindMetric(path); m != nil {
 		return m.Heading()
 	}
+	for _, m := range v.metrics {
+		if m.Path == path {
+			return m.Heading()
+		}
+	}
 	return path
 }
 
-// Compare is [CompareBy] no margin.
+// Compare is [CompareBy] the defaults.
 func Compare(names []string, seeds []uint64, runs [][]*report.Summary) *Result {
-	return CompareBy(0, names, seeds, runs)
+	return CompareBy(Options{}, names, seeds, runs)
 }
 
 // CompareBy judges variants against a baseline. runs has the summaries of the baseline first, then those of the
-// variants in the order of names; each has one for every seed, in the order of the seeds. margin is the smallest
-// difference that matters, as a fraction of the baseline's value.
-func CompareBy(margin float64, names []string, seeds []uint64, runs [][]*report.Summary) *Result {
+// variants in the order of names; each has one for every seed, in the order of the seeds.
+func CompareBy(o Options, names []string, seeds []uint64, runs [][]*report.Summary) *Result {
+	margin := o.Margin
 	v := &Result{
 		Schema: Schema, Baseline: names[0], Seeds: seeds, Margin: margin, Variants: []Variant{},
 		Groups:   []MetricGroups{},
-		Warnings: []report.Warning{}, metrics: comparedOf(runs),
+		Warnings: []report.Warning{}, metrics: o.also(comparedOf(runs), runs),
 	}
 	for _, list := range runs {
 		v.Scenarios = append(v.Scenarios, list[0].Scenario)
@@ -155,20 +221,22 @@ func CompareBy(margin float64, names []string, seeds []uint64, runs [][]*report.
 		}
 	}
 	for i, name := range names[1:] {
-		v.Variants = append(v.Variants, Variant{Name: name})
+		v.Variants = append(v.Variants, Variant{Name: name, Harms: []Harm{}})
+		v.differences = append(v.differences, nil)
 		for k, m := range v.metrics {
-			v.Variants[i].Metrics = append(v.Variants[i].Metrics, m.difference(margin, of[0][k], of[i+1][k], random))
+			d := m.difference(margin, of[0][k], of[i+1][k], random)
+			if !shareWindow(runs[0], runs[i+1]) {
+				d.VarianceReduction = nil
+			}
+			v.Variants[i].Metrics = append(v.Variants[i].Metrics, d)
+			v.differences[i] = append(v.differences[i], subtract(of[i+1][k], of[0][k]))
 		}
 	}
 	v.judge()
 	if random && len(seeds) > 1 && len(names) > 2 {
 		v.group(names, of)
 	}
-	v.Pass = true
-	for i := range v.Variants {
-		v.Variants[i].decide(runs[0], runs[i+1])
-		v.Pass = v.Pass && v.Variants[i].Pass
-	}
+	v.decide(&o, runs, random)
 	if text := unsteady(names, runs); text != "" {
 		v.Warnings = append(v.Warnings, report.Warning{Code: "not_stationary", Text: text})
 	}
@@ -181,6 +249,16 @@ func CompareBy(margin float64, names []string, seeds []uint64, runs [][]*report.
 			Text: "the seed changes nothing in this traffic: the runs are alike, and there are no intervals"})
 	}
 	return v
+}
+
+// shareWindow reports whether the runs of each pair begin to be measured at the same instant.
+func shareWindow(base, variant []*report.Summary) bool {
+	for k := range base {
+		if base[k].Window.StartS != variant[k].Window.StartS {
+			return false
+		}
+	}
+	return true
 }
 
 // unsteady says which variants have no steady state; it is empty if all have.
@@ -301,4 +379,14 @@ func (v *Result) judge() {
 			}
 		}
 	}
+}
+
+// metric is the difference of a path.
+func (v *Variant) metric(path string) *Difference {
+	for i := range v.Metrics {
+		if v.Metrics[i].Path == path {
+			return &v.Metrics[i]
+		}
+	}
+	return &Difference{Path: path, Verdict: Unknown}
 }

@@ -18,12 +18,13 @@ Clifftop.figures = (() => {
   }
 
   // tiles are the numbers of one run, as [name, value, remark]. catalog has the tiles that are plain numbers.
-  function tiles(s, catalog) {
+  function tiles(s, catalog, withheld) {
     const r = s.requests;
     const list = [];
     for (const t of catalog) {
       const text = fill(t.text, s), remark = fill(t.remark, s);
-      if (t.always || text.known) list.push([t.title, text.filled, remark.known ? remark.filled : ""]);
+      const blank = withheld && !text.known && t.text.includes("{throughput.");
+      if (t.always || text.known || blank) list.push([t.title, text.filled, blank ? withheld : remark.known ? remark.filled : ""]);
     }
     if (r.completed < r.offered) list.push(["Completed", value(r.completed / r.offered, "fraction"), `${scaled(r.timed_out)} timed out, ${scaled(r.rejected)} rejected${r.failed ? `, ${scaled(r.failed)} failed` : ""}`]);
     if (finite(s.goodput.attainment)) list.push(["Within the SLO", value(s.goodput.attainment, "fraction"), s.goodput.met === null ? "" : s.goodput.met ? "SLO met" : "SLO missed"]);
@@ -32,27 +33,41 @@ Clifftop.figures = (() => {
   }
 
   const unsteady = (p) => p.short || p.summary.window.stationary === false;
-  const column = (points, of) => points.map((p) => { const v = of(p.summary); return finite(v) ? v : null; });
+  const unsettled = (p) => p.summary.window.state === "finite" && !unsteady(p);
+  // column leaves out points of runs that are too short to judge.
+  const column = (points, of) => points.map((p) => { const v = p.short ? null : of(p.summary); return finite(v) ? v : null; });
   const isLost = (p) => p.summary.requests.completed < p.summary.requests.offered * 0.999;
 
   function lines(points, list) {
     return list.filter(([, , of]) => points.some((p) => finite(of(p.summary)))).map(([name, color, of]) => ({
-      name, color, dots: true, x: points.map((p) => p.value), y: column(points, of), hollow: points.map(unsteady),
+      name, color, dots: true, x: points.map((p) => p.value), y: column(points, of), hollow: points.map(unsteady), finite: points.map(unsettled),
     }));
   }
 
   const loadAxis = (over) => ({ title: over === "users" ? "Users" : "Requests per second", unit: "plain", log: over === "users" });
-  const hollowNote = (points) => (points.some(unsteady) ? ["Hollow points: no steady state, or the run is too short to judge."] : []);
+  function hollowNote(points) {
+    const notes = [];
+    if (points.some((p) => unsteady(p) && !p.short)) notes.push("Hollow points, dotted lines: no steady state.");
+    if (points.some(unsettled)) notes.push("Hollow points, solid lines: not settled. A longer run may differ.");
+    if (points.some((p) => p.short)) notes.push("Loads without points: the runs are too short to judge.");
+    return notes;
+  }
   const now = (current) => (finite(current) ? [{ at: current, vertical: true, name: "now", color: "grey" }] : []);
 
   // throughput is the curve: what comes out against what is asked for. before is the curve before the last change.
-  function throughput({ over, points, judged, current, before }) {
+  function throughput({ over, points, judged, current, before, bound, loads }) {
     const out = (s) => s.throughput.output_tokens_per_s;
     const list = [["output", "blue", out]];
     if (points.some(isLost)) list.push(["successful", "green", (s) => s.throughput.successful_output_tokens_per_s]);
     list.push(["within the SLO", "vermilion", (s) => s.goodput.output_tokens_per_s]);
     const series = lines(points, list);
     if (before) series.unshift({ name: "before", guide: true, x: before.map((p) => p.value), y: column(before, out) });
+    if (bound && loads.length) {
+      const last = loads[loads.length - 1], top = bound.output_tokens_per_s;
+      const x = over === "users" ? [loads[0], last] : [loads[0], bound.requests_per_s, Math.max(last, bound.requests_per_s)];
+      const y = over === "users" ? [top, top] : [top * loads[0] / bound.requests_per_s, top, top];
+      series.unshift({ name: "bound", guide: true, x, y });
+    }
     const marks = [];
     const mark = (what, name, shape) => what && marks.push({ x: what.value, y: what.output_tokens_per_s, shape, text: `${name}: ${per(over, what.value)}` });
     if (judged) {
@@ -64,7 +79,7 @@ Clifftop.figures = (() => {
       title: finding(over, points, judged), height: 300,
       x: loadAxis(over), y: { title: "Tokens per second", unit: "plain" },
       series, marks, rules: now(current), notes: hollowNote(points),
-      empty: points.length ? "" : "Not drawn yet", alt: "",
+      empty: points.length || bound ? "" : "Not drawn yet", alt: "",
     };
   }
 

@@ -122,7 +122,7 @@
       const s = point.summary;
       this.controls.show(s.scenario, point);
       $("yaml").textContent = point.yaml;
-      $("tiles").replaceChildren(...Clifftop.figures.tiles(s, this.tiles).map(([name, text, remark]) =>
+      $("tiles").replaceChildren(...Clifftop.figures.tiles(s, this.tiles, point.withheld).map(([name, text, remark]) =>
         element("div", {}, element("dt", {}, name), element("dd", {}, element("strong", {}, text), element("span", {}, remark)))));
       const warnings = s.warnings.filter((w) => w.code !== "few_samples");
       $("warnings").hidden = !warnings.length;
@@ -145,7 +145,7 @@
     }
 
     drawCurve() {
-      const of = { over: this.curve.over, points: this.curve.points.filter(Boolean), judged: this.curve.judged, current: this.load(), before: this.curve.before, scenario: this.now.summary.scenario };
+      const of = { over: this.curve.over, points: this.curve.points.filter(Boolean), judged: this.curve.judged, current: this.load(), before: this.curve.before, bound: this.curve.bound, loads: this.curve.loads || [], scenario: this.now.summary.scenario };
       this.draw("throughput", Clifftop.figures.throughput(of));
       this.draw("latency", Clifftop.figures.latency(of));
     }
@@ -167,8 +167,9 @@
         this.curve = { key, over: "rate", points: [], judged: null };
         return;
       }
-      const c = { key: null, over: plan.over, points: [], judged: null, before: this.curve.over === plan.over ? this.curve.done || this.curve.before : null };
+      const c = { key: null, over: plan.over, loads: plan.loads, bound: plan.bound, points: [], judged: null, before: this.curve.over === plan.over ? this.curve.done || this.curve.before : null };
       this.curve = c;
+      this.drawCurve();
       $("progress").hidden = false;
       for (let round = 0; round < plan.rounds; round++) {
         for (let i = 0; i < plan.loads.length; i++) {

@@ -95,7 +95,7 @@ for _ in $(seq 60); do [ "$(squeue -h -t R -j "$job" | wc -l)" -ge 2 ] && break;
 sleep 1
 scancel "${job}_[17,19]"
 running=$(squeue -h -t R -j "$job" -o %K)
-for task in $running; do scancel --signal=KILL --full "${job}_$task"; done
+for task in $running; do scancel --signal=KILL --full "${job}_$task" || true; done # it may have ended meanwhile
 echo "killed running tasks $(echo $running) and two that were waiting"
 wait_for "$job"
 

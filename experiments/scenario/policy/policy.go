@@ -39,9 +39,13 @@ type Policy struct {
 	PoolMemory func(e *Engine, d *model.Deployment, b *model.KVBudget) float64
 	// Eviction returns, from the options, the order in which a radix cache evicts; nil is the least recently used.
 	Eviction func(options any) kv.LeafOrder
+	// RecvInterval returns, from the options, [engine.Config.RecvInterval]; nil is 1.
+	RecvInterval func(options any) int
 	// Idle reports the options that have no effect, by key, with the reason; caching means that there is a prefix cache.
 	// nil is none.
 	Idle func(options any, caching bool, report func(key, why string))
+	// BySession returns the key of the option that has an effect only on requests with sessions, or nothing; nil is none.
+	BySession func(options any) (key string)
 }
 
 // Card is what an engine's defaults depend on.
@@ -98,6 +102,9 @@ type Engine struct {
 	Watermark                 float64
 	Victim                    sched.Victim
 	Admission                 sched.Admission
+	// Seed and Replica are for policies that draw random numbers: the seed of the run, and the number of the replica.
+	Seed    uint64
+	Replica int
 	// Options is the section of the policy, a pointer; nil if it has none.
 	Options any
 }

@@ -11,17 +11,19 @@ var sglangPolicy = Policy{
 	Name: "sglang",
 	Does: "prompts first, in chunks and iterations of their own; admission by an estimate of outputs; retracts " +
 		"when it was wrong; radix cache",
-	Source:     "SGLang (managers/schedule_policy, mem_cache/radix_cache)",
-	New:        newSGLang,
-	Defaults:   Defaults{UnpredictedEnds: true, BlockSize: 1, Radix: true},
-	PoolMemory: sglangPool,
-	Sizes:      sglangSizes,
-	Seats:      sglangSeats,
-	Eviction:   sglangEviction,
-	Idle:       sglangIdle,
+	Source:       "SGLang (managers/schedule_policy, mem_cache/radix_cache)",
+	New:          newSGLang,
+	Defaults:     Defaults{UnpredictedEnds: true, BlockSize: 1, Radix: true},
+	PoolMemory:   sglangPool,
+	Sizes:        sglangSizes,
+	Seats:        sglangSeats,
+	Eviction:     sglangEviction,
+	Idle:         sglangIdle,
+	BySession:    sglangBySession,
+	RecvInterval: func(options any) int { return options.(*sglang).SchedulerRecvInterval },
 	Section: &Section{"sglang", "SGLang holds the knobs of policy sglang.", func() any {
 		return &sglang{MaxPrefillTokens: 16_384, SchedulePolicy: "fcfs", ScheduleConservativeness: 1,
-			RadixEvictionPolicy: "lru"}
+			RadixEvictionPolicy: "lru", SchedulerRecvInterval: 1}
 	}},
 }
 
@@ -33,8 +35,8 @@ type sglang struct {
 	MaxPrefillTokens int `json:"max_prefill_tokens" range:"[1,16777216]"`
 	// EnableMixedChunk adds decodes to the iterations of prefills.
 	EnableMixedChunk bool `json:"enable_mixed_chunk"`
-	// SchedulePolicy is the order in which waiting requests are tried.
-	SchedulePolicy string `json:"schedule_policy" one:"fcfs lpm dfs-weight lof"`
+	// SchedulePolicy is the order in which waiting requests are tried. The routing key of a request is its session.
+	SchedulePolicy string `json:"schedule_policy" one:"fcfs lpm dfs-weight lof random routing-key"`
 	// ScheduleConservativeness scales what is reserved for the outputs of running requests.
 	ScheduleConservativeness float64 `json:"schedule_conservativeness" range:"(0,1000]"`
 	// PriorityThreshold lets a waiting request retract running ones whose priority is worse by more; null never does.
@@ -43,8 +45,12 @@ type sglang struct {
 	// MemFractionStatic is the part of the memory free before loading that weights and KV pool take; null is by
 	// SGLang's rule.
 	MemFractionStatic *float64 `json:"mem_fraction_static" range:"(0,1]"`
-	// RadixEvictionPolicy is the order in which cached prefixes are evicted.
-	RadixEvictionPolicy string `json:"radix_eviction_policy" one:"lru fifo mru filo"`
+	// RadixEvictionPolicy is the order in which cached prefixes are evicted. lfu and slru go by hits as SGLang has counted
+	// them since March 2026; before, both were lru. priority evicts last what requests of urgent priority have cached.
+	RadixEvictionPolicy string `json:"radix_eviction_policy" one:"lru fifo mru filo lfu slru priority"`
+	// SchedulerRecvInterval makes the scheduler receive requests only once in so many iterations while it only decodes.
+	// After an iteration with prompts, and when idle, it receives at once.
+	SchedulerRecvInterval int `json:"scheduler_recv_interval" range:"[1,1000]"`
 	// IgnoreEOS means that requests carry ignore_eos, as those of benchmarks do: without a prefix cache SGLang then looks
 	// ahead when it admits, instead of estimating. Lengths come from the workload as ever.
 	IgnoreEOS bool `json:"ignore_eos"`
@@ -82,8 +88,9 @@ func newSGLang(e *Engine) sched.Scheduler {
 		MixedChunk:       o.EnableMixedChunk,
 		Conservativeness: o.ScheduleConservativeness,
 		IgnoreEOS:        o.IgnoreEOS,
-		QueueOrder: yamldoc.ValueNamed([]sched.QueueOrder{sched.FirstCome, sched.LongestPrefix, sched.DFSWeight,
-			sched.LongestOutput}, o.SchedulePolicy),
+		QueueOrder:       yamldoc.ValueNamed(sched.QueueOrders(), o.SchedulePolicy),
+		Seed:             e.Seed,
+		Replica:          e.Replica,
 	}
 	if e.EnableChunkedPrefill {
 		p.ChunkedPrefillSize = limitInt32(o.chunk(e))
@@ -96,8 +103,7 @@ func newSGLang(e *Engine) sched.Scheduler {
 
 // sglangEviction returns the order in which the radix cache evicts.
 func sglangEviction(options any) kv.LeafOrder {
-	return yamldoc.ValueNamed([]kv.LeafOrder{kv.LeastRecent, kv.FirstAdded, kv.MostRecent, kv.LastAdded},
-		options.(*sglang).RadixEvictionPolicy)
+	return yamldoc.ValueNamed(kv.LeafOrders(), options.(*sglang).RadixEvictionPolicy)
 }
 
 // sglangIdle reports the options that depend on the radix cache.
@@ -109,6 +115,14 @@ func sglangIdle(options any, caching bool, report func(key, why string)) {
 	if sglangEviction(o) != kv.LeastRecent && !caching {
 		report("radix_eviction_policy", "there is no prefix cache")
 	}
+}
+
+// sglangBySession returns the key of the queue order, if it goes by sessions.
+func sglangBySession(options any) string {
+	if options.(*sglang).SchedulePolicy == sched.RoutingKey.String() {
+		return "schedule_policy"
+	}
+	return ""
 }
 
 // chunk is the most prompt tokens of an iteration.

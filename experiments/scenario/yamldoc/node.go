@@ -126,6 +126,17 @@ func Short(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
+// Blank reports whether a text holds no YAML value: nothing, or only white space, comments and document marks.
+func Blank(data []byte) bool {
+	for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\ufeff"))) {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && line[0] != '#' && !bytes.Equal(line, []byte("---")) && !bytes.Equal(line, []byte("...")) {
+			return false
+		}
+	}
+	return true
+}
+
 // Parse reads one YAML document into nodes. An empty document is an empty map.
 func Parse(origin string, data []byte, flag bool) (n *Node, err error) {
 	r := reader{origin: origin, flag: flag}
@@ -245,9 +256,25 @@ func (r *reader) node(a ast.Node, depth int) *Node {
 	default:
 		if !n.scalar(a) {
 			r.fault(a, "this cannot be read (want a value, a list or a map)")
+		} else if t := a.GetToken(); n.Kind == Number && t != nil && octal.MatchString(t.Value) {
+			r.fault(a, "%s is ambiguous: some readers of YAML take it for an octal number (want %s)", Short(t.Value),
+				withoutZeros(t.Value))
 		}
 	}
 	return n
+}
+
+// octal are numbers that YAML 1.1 reads to base 8, or not at all, and YAML 1.2 to base 10.
+var octal = regexp.MustCompile(`^[-+]?0[0-9_]+$`)
+
+// withoutZeros is a number without the zeros at its beginning.
+func withoutZeros(text string) string {
+	sign := text[:len(text)-len(strings.TrimLeft(text, "-+"))]
+	digits := strings.TrimLeft(text[len(sign):], "0_")
+	if digits == "" {
+		digits = "0"
+	}
+	return Short(sign + digits)
 }
 
 // scalar takes over the kind and the value of a node of the parser. It reports whether that has a single one.

@@ -76,7 +76,7 @@ func (t *traffic) run(ctx context.Context) error {
 			return err
 		}
 		c, err := sweep.Capacity(ctx, s,
-			sweep.CapacityOptions{Over: "rate", Precision: 0.1, Replications: 4, Requests: 1200, Jobs: 1})
+			sweep.CapacityOptions{Over: "rate", Jobs: 1})
 		if err != nil {
 			return fmt.Errorf("%s, %s: %w", layouts[i].name, objectives[k].name, err)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
-	"clifftop/experiments/sweep"
+	"clifftop/experiments/steady"
 	"clifftop/report"
 	"clifftop/sim/event"
 )
@@ -102,7 +102,7 @@ func newStudy(ctx context.Context) (*study, error) {
 	if err != nil {
 		return nil, err
 	}
-	four, err := sweep.Saturation(ctx, chat)
+	four, err := steady.Throughput(ctx, chat)
 	return &study{chat, conversations, four / 4}, err
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
-	"clifftop/experiments/sweep"
+	"clifftop/experiments/steady"
 	"clifftop/report"
 )
 
@@ -49,7 +49,7 @@ func readTraffics() ([]*traffic, error) {
 // run simulates the traffic with the policies at all loads, with this number of requests each.
 func (t *traffic) run(ctx context.Context, names []string, requests int) error {
 	var err error
-	if t.saturation, err = sweep.Saturation(ctx, t.scenario); err != nil {
+	if t.saturation, err = steady.Throughput(ctx, t.scenario); err != nil {
 		return err
 	}
 	t.results = make([][]*report.Summary, len(names))

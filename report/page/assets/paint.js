@@ -153,7 +153,7 @@ Clifftop.painting = (() => {
           if (x === null) return;
           ctx.beginPath();
           ctx.arc(x, y, radius, 0, 2 * Math.PI);
-          ctx.fillStyle = s.hollow && s.hollow[k] ? this.color("paper") : color;
+          ctx.fillStyle = (s.hollow && s.hollow[k]) || (s.finite && s.finite[k]) ? this.color("paper") : color;
           ctx.fill();
           ctx.stroke();
         });

@@ -133,6 +133,7 @@ Clifftop.talking = (() => {
         lines.push([null, `${strip(spec.x.title)}: ${value(s.x[k], spec.x.unit, 4)}`]);
         lines.push([null, `${strip(spec.y.title)}: ${value(s.y[k], spec.y.unit, 4)}${interval(s, k, spec.y.unit)}`]);
         if (s.hollow && s.hollow[k]) lines.push([null, "no steady state"]);
+        if (s.finite && s.finite[k]) lines.push([null, "not settled"]);
       }
       this.hover.replaceChildren(...lines.map(([color, text]) => {
         const line = element("div", {}, text);

@@ -1,0 +1,174 @@
+package steady
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	"clifftop/experiments/scenario"
+	"clifftop/report"
+	"clifftop/report/layout"
+	"clifftop/report/stats"
+	"clifftop/workload"
+)
+
+// What a settled run has.
+const (
+	// relaxations is the number of relaxation times that its windows last together, and eachRelaxations that of each
+	// replication. 30 give a relative error of about 18 %, so that the precision is tested as well.
+	relaxations, eachRelaxations = 30, 10
+	// precision is the largest relative half width of the intervals of its means.
+	precision = .10
+)
+
+// means are the means that must be precise. The throughput of an open loop below saturation is that of the arrivals.
+var means = []string{"latency_ms.ttft.mean", "latency_ms.tpot.mean", "latency_ms.e2e.mean"}
+
+// Case is what is needed to judge the runs of one scenario, also in another process.
+type Case struct {
+	// Rates are the saturation rates of the system; nil in a closed loop and if nothing completes.
+	Rates *report.Saturation `json:"rates"`
+	// Finite means that the traffic or the fleet changes by design, so that no steady state is expected.
+	Finite bool `json:"finite"`
+	// Rate is the mean rate of arrivals per second, Users the number of users of a closed loop; the other one is 0.
+	Rate  float64 `json:"rate"`
+	Users int32   `json:"users"`
+	// RelaxationS is the relaxation time in seconds; nil if there is none or it is unknown.
+	RelaxationS *float64 `json:"relaxation_s"`
+	// Traffic says how much the arrivals vary; nil if it is unknown. MeanOver is that of [report.Window].
+	Traffic  *report.Traffic `json:"traffic"`
+	MeanOver string          `json:"mean_over"`
+}
+
+// Case returns what is needed to judge the runs of a setup of the system.
+func (s *Saturation) Case(u *scenario.Setup) Case {
+	c := Case{Rates: s.Rates, Rate: u.Traffic.Rate, Finite: u.Traffic.Recording != nil ||
+		len(u.Traffic.Spec.Arrivals) != 1 || u.Report.Lifecycle || math.IsInf(u.Traffic.Rate, 0)}
+	switch {
+	case c.Finite:
+	case u.Traffic.Closed:
+		c.Users, c.Rate = u.Traffic.Spec.Arrivals[0].Users, 0
+	default:
+		if d, ok := u.Traffic.Dispersion(); ok && s.Rates != nil {
+			c.RelaxationS = stats.Finite(s.Relaxation(c.Rate, d))
+		}
+	}
+	c.Traffic, c.MeanOver = trafficOf(u)
+	return c
+}
+
+// trafficOf says how much the arrivals vary, and over which time their rate is the mean.
+func trafficOf(u *scenario.Setup) (*report.Traffic, string) {
+	spec := u.Traffic.Spec
+	if u.Traffic.Recording != nil || len(spec.Arrivals) != 1 {
+		return nil, ""
+	}
+	m, ok := spec.Minutes()
+	if !ok {
+		return nil, ""
+	}
+	t := &report.Traffic{Dispersion60S: stats.Finite(m.Dispersion), MinuteRate: report.MinuteRate{
+		P05: stats.Finite(m.P05), P50: stats.Finite(m.P50), P95: stats.Finite(m.P95)}}
+	if d, ok := spec.Dispersion(); ok {
+		t.DispersionAsymptotic = stats.Finite(d.Asymptotic)
+	}
+	over := ""
+	if a := spec.Arrivals[0]; a.Process == "cox" {
+		over = cmp.Or(a.MeanOver, workload.MeanOverRun)
+	}
+	return t, over
+}
+
+// Relaxation is the time in seconds in which a queue near saturation forgets its state, and with it the longest request
+// and the slow changes of the rate:
+//
+//	τ = 2 (I + c²) / (λ* (1 − ρ)²) + the correlation time of the rate + the longest residence
+//
+// with ρ = rate/λ*, I the asymptotic index of dispersion of the arrivals and c² the squared coefficient of variation of
+// the work. λ* is the low saturation rate. The first term is the relaxation time of a reflected Brownian motion: twice its
+// variance divided by the square of its drift. It is infinite at and above saturation.
+func (s *Saturation) Relaxation(rate float64, d workload.Dispersion) float64 {
+	low := s.Rates.LowRequestsPerS
+	rho := rate / low
+	if rho >= 1 {
+		return math.Inf(1)
+	}
+	return 2*(d.Asymptotic+s.WorkCV2)/(low*(1-rho)*(1-rho)) + d.Correlation + s.Longest
+}
+
+// Judge says in a summary whether the run shows a steady state: it sets the state of the window, the time that a window
+// needs, and the saturation rates, and adds warnings.
+//
+// A run at or above the lower end of the interval of the high rate is overloaded, however it looks. Below it the run is
+// settled if its window lasts 30 relaxation times and the means are known to 10 %. A closed loop is settled after 30
+// cycles of its users. Runs of phases, of recorded traffic, and with a lifecycle are finite.
+func (c *Case) Judge(sum *report.Summary) {
+	w := &sum.Window
+	sum.Saturation, sum.Traffic, w.MeanOver = c.Rates, c.Traffic, c.MeanOver
+	w.NeedsS = c.needs(sum)
+	w.State = c.state(sum)
+	switch w.State {
+	case report.Settled:
+		w.Stationary = new(bool)
+		*w.Stationary = true
+	case report.Overloaded:
+		w.Stationary = new(bool)
+	case report.Finite:
+		if w.Stationary != nil && *w.Stationary {
+			w.Stationary = nil
+		}
+	}
+	c.warn(sum)
+}
+
+// needs is the time in seconds that windows must last together to show a steady state.
+func (c *Case) needs(sum *report.Summary) *float64 {
+	switch x := sum.Throughput.RequestsPerS; {
+	case c.RelaxationS != nil:
+		return stats.Finite(relaxations * *c.RelaxationS)
+	case c.Users > 0 && x != nil && *x > 0:
+		return stats.Finite(relaxations * float64(c.Users) / *x)
+	}
+	return nil
+}
+
+// overloaded reports whether the load is at or above saturation.
+func (c *Case) overloaded() bool {
+	return c.Rates != nil && !c.Finite && c.Rate >= c.Rates.HighCI95[0]
+}
+
+func (c *Case) state(sum *report.Summary) string {
+	w := &sum.Window
+	switch {
+	case c.overloaded():
+		return report.Overloaded
+	case w.NeedsS == nil, w.Unsettled(), sum.Partial:
+		return report.Finite
+	}
+	each := w.EndS - w.StartS
+	total := each
+	if r := sum.Replications; r != nil {
+		total *= float64(r.Runs)
+	}
+	path, half := sum.Widest(means)
+	if total < *w.NeedsS || each < *w.NeedsS*eachRelaxations/relaxations || path == "" || half > precision ||
+		!sum.HasIntervals(means) {
+		return report.Finite
+	}
+	return report.Settled
+}
+
+// warn says what the state means.
+func (c *Case) warn(sum *report.Summary) {
+	r := c.Rates
+	switch w := &sum.Window; {
+	case w.State == report.Overloaded && w.GrowthRequestsPerS == nil:
+		sum.DropWarning("not_stationary")
+		sum.AddWarning("not_stationary", fmt.Sprintf("overload: the rate of %s requests/s is not below saturation, %s (%s to "+
+			"%s), so latencies depend on how long the run is", layout.Digits(c.Rate), layout.Digits(r.HighRequestsPerS),
+			layout.Digits(r.HighCI95[0]), layout.Digits(r.HighCI95[1])))
+	case w.State == report.Finite && r != nil && r.Metastable && !c.Finite && c.Rate >= r.LowCI95[0]:
+		sum.AddWarning("metastable_rate", fmt.Sprintf("metastable: at %s requests/s the system keeps up if it starts empty, "+
+			"but it recovers from a backlog only below %s", layout.Digits(c.Rate), layout.Digits(r.LowRequestsPerS)))
+	}
+}
