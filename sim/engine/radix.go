@@ -190,10 +190,13 @@ func (it *batchBuilder) need() batchNeed {
 		n.tokens += int(chunk.New)
 		n.promptBlocks += r.cfg.blocksFor(chunk.Cached+chunk.New) - r.cfg.blocksFor(chunk.Cached)
 	}
-	if !it.slow && it.preempted == 0 || it.decodes == 0 {
+	if !it.slow && it.preempted == 0 {
 		return n
 	}
-	n.decodeBlocks = 0
+	n.decodeBlocks = 0 // stepBlocks counts blocks of members that are preempted
+	if it.decodes == 0 {
+		return n
+	}
 	for i := r.running.first; i != none; i = r.seqs.at(i).next {
 		s := r.seqs.at(i)
 		if s.phase == decoding && it.hasToken(s) {
