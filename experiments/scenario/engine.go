@@ -198,6 +198,7 @@ func (u engineResolver) overheads() error {
 	u.Config.Frontend = o.Frontend.Clock()
 	u.Config.FrontendPerToken = o.FrontendPerToken.Clock()
 	u.Config.StreamPerSequence = o.StreamPerSequence.Clock()
+	u.Config.StreamInterval = u.Scenario.Engine.StreamInterval
 	u.Config.NetworkIn, u.Config.NetworkOut = o.NetworkIn.Clock(), o.NetworkOut.Clock()
 	return nil
 }

@@ -120,6 +120,9 @@ type Engine struct {
 	Watermark float64 `json:"watermark" range:"[0,1)"`
 	// AsyncScheduling schedules the next iteration while the current one runs.
 	AsyncScheduling Toggle `json:"async_scheduling"`
+	// StreamInterval is the number of tokens that the engine sends to a client at once. The first token and the end of an
+	// output are sent at once.
+	StreamInterval int `json:"stream_interval" range:"[1,1000000]"`
 	// Admission is the KV that must be free when policy vllm admits a request: for its first chunk, its full prompt,
 	// or its full length (prompt and longest output, reserved at once); auto follows scheduler_reserve_full_isl.
 	Admission string `json:"admission" one:"auto first-chunk full-prompt full-length"`
@@ -199,6 +202,7 @@ func Default() *Scenario {
 			KVAllocation:         "auto",
 			EnablePrefixCaching:  true,
 			EnableChunkedPrefill: true,
+			StreamInterval:       1,
 		},
 		StepTime: StepTime{Kind: "kernels", Roofline: defaultRoofline()},
 		Workload: Workload{Sampling: "greedy", ClassWeights: workload.OfRequests},

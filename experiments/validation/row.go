@@ -32,6 +32,7 @@ type Row struct {
 	MaxNumSeqs          *int     `csv:"max_num_seqs"`
 	BlockSize           *int     `csv:"block_size"`
 	RecvInterval        *int     `csv:"recv_interval"` // SGLang's scheduler_recv_interval
+	StreamInterval      *int     `csv:"stream_interval"`
 	KVBlocks            *int     `csv:"kv_blocks"`     // as the engine logged it
 	CPUKVBlocks         *int     `csv:"cpu_kv_blocks"` // offloading to host memory
 	PrefixCaching       string   `csv:"prefix_caching"`
@@ -59,6 +60,7 @@ type Row struct {
 	TPOTDefinition  string   `csv:"tpot_definition"`
 	TPOTMeanNominal *float64 `csv:"tpot_mean_nominal_ms"` // by the count that the engine produced
 	ITL             Latency  `csv:"itl_"`
+	StreamGap       Latency  `csv:"stream_gap_"` // between chunks, where itl_ is not given
 	E2E             Latency  `csv:"e2e_"`
 
 	OutputTokensPerS       *float64 `csv:"output_tok_per_s"`

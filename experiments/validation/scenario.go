@@ -113,6 +113,9 @@ func (w *writer) engine() {
 	if n := or(r.RecvInterval, 1); r.Engine == "sglang" && n > 1 {
 		w.line("  sglang: {scheduler_recv_interval: %d}", n)
 	}
+	if n := or(r.StreamInterval, 1); n > 1 {
+		w.line("  stream_interval: %d", n)
+	}
 	if u := r.GPUMemUtil; u != nil {
 		w.line("  gpu_memory_utilization: %g", *u)
 	}

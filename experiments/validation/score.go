@@ -81,7 +81,10 @@ func tpot(r *Row) *Latency {
 
 // itl is the time between chunks, which is that between tokens where a chunk has one.
 func itl(r *Row) *Latency {
-	if r.chunked() {
+	switch {
+	case r.ITL == Latency{}:
+		return &r.StreamGap
+	case r.StreamInterval == nil && r.chunked():
 		return &Latency{}
 	}
 	return &r.ITL

@@ -109,7 +109,7 @@ func (d *decoders) retire(f *iteration, it *batchBuilder) {
 		s := d.seqs.at(i)
 		s.lastBatch, s.lastEnd = f.number, f.end
 		if s.issued == s.output && s.last == 0 {
-			if s.last = s.sent; d.outbox.each == 0 {
+			if s.last = s.sent; d.outbox.free() {
 				s.last = f.end
 			}
 		}

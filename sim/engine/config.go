@@ -58,6 +58,10 @@ type Config struct {
 	NetworkIn, NetworkOut clock.Duration
 	// StreamPerSequence is the time that the front end takes to send the output of a sequence to its client.
 	StreamPerSequence clock.Duration
+	// StreamInterval is the number of tokens of a chunk (vLLM's and SGLang's stream_interval): a client gets the first
+	// token at once, then each StreamInterval tokens a chunk, and the last chunk when the output ends. Tokens that are
+	// held back take no time of the front end. 0 and 1 send every token.
+	StreamInterval int
 
 	// MaxTokens is the longest output that clients ask for, in tokens. The engine does not know that an output will be
 	// shorter: it ends with an unpredictable end-of-sequence token. Under asynchronous scheduling the next iteration
@@ -269,6 +273,7 @@ func (c *Config) Validate() error {
 	found.Add(c.Groups.Validate())
 	want(c.Frontend >= 0 && c.FrontendPerToken >= 0 && c.NetworkIn >= 0 && c.NetworkOut >= 0 &&
 		c.StreamPerSequence >= 0, "overheads: a delay is negative")
+	want(c.StreamInterval >= 0, "stream_interval: %d is negative", c.StreamInterval)
 	want(c.MaxTokens >= 0, "max_tokens: %d is negative", c.MaxTokens)
 	want(c.CPUStep >= 0 && c.CPUPerSequence >= 0, "overheads: a host time is negative")
 	want(c.MaxQueuedRequests >= 0, "max_num_queued_reqs: %d is negative", c.MaxQueuedRequests)

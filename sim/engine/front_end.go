@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"slices"
 	"sort"
 
 	"clifftop/sim/clock"
@@ -13,6 +14,7 @@ import (
 //   - When an iteration ends, each sequence that it gives tokens joins the queue, unless it is there already and its
 //     turn has not begun: then its tokens are sent together, as one chunk, like those in vLLM's output collector.
 //   - A turn takes as long as each; the chunk leaves the front end when it ends.
+//   - Of the tokens of a sequence the first joins, each interval-th after it, and the last.
 //   - If the front end is idle when an iteration ends, its sequences join in batch order. Otherwise those whose last
 //     chunk left longest ago join first, and those without one last, in batch order. So a front end that is never idle
 //     serves the same sequences round robin.
@@ -26,11 +28,13 @@ import (
 //     robin since from. The member whose chunk was the k-th at from has one at each turn k, k+members, k+2·members, …
 //   - Otherwise every sequence keeps the instant of its last chunk, in sent.
 //
-// Spans are O(1) with the first two; an iteration that is sent in another way visits all sequences.
+// Spans are O(1) with the first two; an iteration that is sent in another way visits all sequences. With an interval
+// above 1 they all are: which sequences have a chunk differs from one iteration to the next.
 type frontEnd struct {
-	e     *Engine
-	each  clock.Duration
-	until clock.Time // when everything in the queue has been sent
+	e        *Engine
+	each     clock.Duration
+	interval int32
+	until    clock.Time // when everything in the queue has been sent
 
 	level bool
 	base  clock.Time // end of the last iteration with output
@@ -51,6 +55,9 @@ type frontEnd struct {
 // gone is the slot and the place of a sequence that is not in the iteration after the last one. If slots have been
 // given out anew since it left, the slot is that of the sequence ahead of it.
 type gone struct{ slot, place int32 }
+
+// free reports whether each token reaches its client when its iteration ends.
+func (q *frontEnd) free() bool { return q.each == 0 && q.interval == 1 }
 
 // chunkGap counts n equal gaps between chunks in the span.
 func (q *frontEnd) chunkGap(s *event.Span, gap clock.Duration, n int) {
@@ -73,13 +80,16 @@ func (q *frontEnd) send(p *clock.Progression, n int, s *event.Span, opening bool
 	switch {
 	case it.decodes+len(it.current.firsts) == 0:
 		return n
-	case q.each == 0:
+	case q.free():
 		s.Delivery.First, s.Delivery.Later = s.Gaps, it.decodes
 		if opening {
 			q.sendAtOnce(end, s)
 		}
 		q.base, q.last = p.End(n), number+int64(n-1)
 		return n
+	case q.interval > 1:
+		q.sendEach(end, s, number, opening)
+		return 1
 	case q.level && q.until <= end && (!opening || it.inOrder()):
 		return q.sendLevel(p, n, s, number, opening)
 	case q.steady && number == q.last+1 && q.until > end && (!opening || it.turns(q.members)):
@@ -254,7 +264,7 @@ func (q *frontEnd) latest(s *sequence) clock.Time {
 		return q.leave(q.base, q.place(s))
 	case q.members > 0:
 		return q.sentAt(s)
-	case q.each == 0:
+	case q.free():
 		return q.base
 	}
 	return s.sent
@@ -322,7 +332,7 @@ func (q *frontEnd) sentAt(s *sequence) clock.Time {
 // leaves notes when the last chunk of s, which leaves the cohort, is sent.
 func (q *frontEnd) leaves(s *sequence) {
 	switch {
-	case q.each == 0:
+	case q.free():
 		s.sent = q.base
 	case q.level:
 		q.settle(s)
@@ -382,6 +392,7 @@ func (q *frontEnd) sendEach(end clock.Time, s *event.Span, number int64, opening
 	if !opening || !it.walked {
 		it.listSenders()
 	}
+	q.holdBack(number)
 	idle := q.until <= end
 	q.until = max(q.until, end)
 	q.joining = q.joining[:0]
@@ -410,7 +421,7 @@ func (q *frontEnd) sendEach(end clock.Time, s *event.Span, number int64, opening
 		}
 		switch {
 		case before == 0 || x.issued == 1 && x.joinBatch == it.current.number || it.inVain(x):
-		case placed > 0 && placed == x.placed && x.sentIn == number-1 && e.pipe == nil &&
+		case q.interval == 1 && placed > 0 && placed == x.placed && x.sentIn == number-1 && e.pipe == nil &&
 			(x.joinBatch < it.current.number || x.swapped):
 			s.Delivery.First++
 			q.gaps += x.sent.Sub(before)
@@ -431,7 +442,7 @@ func (q *frontEnd) sendEach(end clock.Time, s *event.Span, number int64, opening
 func (q *frontEnd) resume(end clock.Time, idle bool) {
 	e, it := q.e, &q.e.it
 	c, n := &e.cohort, len(q.senders)
-	if e.pipe != nil || e.cfg.Speculative.On() || e.lagging > 0 || it.resumed > 0 || !it.stepped && c.size > it.joined {
+	if q.interval > 1 || e.pipe != nil || e.cfg.Speculative.On() || e.lagging > 0 || it.resumed > 0 || !it.stepped && c.size > it.joined {
 		return
 	}
 	if idle {
@@ -453,14 +464,35 @@ func (q *frontEnd) resume(end clock.Time, idle bool) {
 	}
 }
 
-// inVain reports whether the last token of s that was issued is past its output.
-func (it *batchBuilder) inVain(s *sequence) bool {
+// holdBack removes the sequences from senders that have no chunk in an iteration yet, by its number (as make_request_output
+// of vLLM 0.11 does in v1/engine/output_processor.py). A token that is produced again, because it was dropped, is sent.
+func (q *frontEnd) holdBack(number int64) {
+	if q.interval == 1 {
+		return
+	}
+	it, later := &q.e.it, int32(number-q.e.gpu.batches-1) // iterations since the composed one
+	q.senders = slices.DeleteFunc(q.senders, func(i int32) bool {
+		s := q.e.seqs.at(i)
+		tokens := it.issued(s) + later
+		if s.told > 0 && s.told < tokens && tokens-s.told < q.interval && tokens < s.output {
+			return true
+		}
+		s.told = tokens
+		return false
+	})
+}
+
+// issued returns the number of tokens of s that were issued up to the composed iteration.
+func (it *batchBuilder) issued(s *sequence) int32 {
 	n := s.issued
 	if s.phase == decoding && s.joinBatch < it.current.number {
 		n += int32(it.r.steps(s) - s.joined)
 	}
-	return n > s.output
+	return n
 }
+
+// inVain reports whether the last token of s that was issued is past its output.
+func (it *batchBuilder) inVain(s *sequence) bool { return it.issued(s) > s.output }
 
 // listSenders lists the sequences with output of an iteration in which the whole cohort has a token.
 func (it *batchBuilder) listSenders() {

@@ -112,6 +112,7 @@ type delivery struct {
 	sentIn            int64 // the latest iteration with a token
 	placed            int32 // the place of the latest chunk in its iteration, if the front end was idle; 0 otherwise
 	received          int32 // tokens that the client had received when the link was lost
+	told              int32 // tokens up to the latest chunk, if the front end holds tokens back
 }
 
 // iterationNumbers are the numbers of the iterations that computed or issued tokens of a sequence.

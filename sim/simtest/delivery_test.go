@@ -3,6 +3,7 @@ package simtest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 
 	"clifftop/sim"
@@ -106,6 +107,38 @@ func TestDeliveryInTime(t *testing.T) {
 		}
 		if len(r.Chunks) > 0 {
 			t.Errorf("gaps between chunks that are not as long as the step: %v", r.Chunks)
+		}
+	})
+}
+
+// TestStreamInterval: of 20 tokens, with an interval of 8, the client gets tokens 1, 2 to 9, 10 to 17, and 18 to 20.
+// All sequences have chunks in the same iterations, so that each keeps its place: two gaps of 8 steps and one of 3.
+func TestStreamInterval(t *testing.T) {
+	cfg, list := batchOf(13*clock.Millisecond, 20)
+	cfg.StreamInterval = 8
+	each(t, cfg, list, func(t *testing.T, r *Recorder) {
+		for i := range r.Records {
+			rec := &r.Records[i]
+			behind := clock.Duration(rec.Request.ID+1) * 48 * clock.Microsecond
+			if rec.ClientFirst != (13*ms).Add(behind) || rec.ClientLast != (20*13*ms).Add(behind) {
+				t.Fatalf("request %d: from %v to %v", rec.Request.ID, rec.ClientFirst, rec.ClientLast)
+			}
+		}
+		want := map[clock.Duration]int{8 * 13 * clock.Millisecond: 512, 3 * 13 * clock.Millisecond: 256}
+		if !maps.Equal(r.Chunks, want) {
+			t.Errorf("gaps between chunks %v, want %v", r.Chunks, want)
+		}
+	})
+}
+
+// TestStreamIntervalDrains: steps of 9 ms are shorter than the 12.288 ms that the front end takes for a chunk of each
+// sequence. With an interval of 2 it is idle before each second step, so that clients get all tokens in time.
+func TestStreamIntervalDrains(t *testing.T) {
+	cfg, list := batchOf(9*clock.Millisecond, 5)
+	cfg.StreamInterval = 2
+	each(t, cfg, list, func(t *testing.T, r *Recorder) {
+		if want := map[clock.Duration]int{18 * clock.Millisecond: 512}; !maps.Equal(r.Chunks, want) {
+			t.Errorf("gaps between chunks %v, want %v", r.Chunks, want)
 		}
 	})
 }

@@ -258,6 +258,9 @@ func (d drawer) timer(c *engine.Config) clock.Duration {
 		if d.once("short streams", 2) {
 			c.StreamPerSequence = max(1, c.StreamPerSequence/10)
 		}
+		if d.once("stream interval", 5) {
+			c.StreamInterval = d.between("stream_interval", 2, 9)
+		}
 	}
 	if d.once("network", 4) {
 		c.NetworkIn = step * clock.Duration(d.between("network in", 0, 12)) / 4

@@ -34,7 +34,7 @@ type Runner func(cfg engine.Config, src workload.Source, obs event.Observer) err
 //	    window of 64 tokens, chunk64, recurrent state or states, which have one at the end of each block),
 //	    retention (0) and dense (flag), how many of their blocks the prefix cache keeps;
 //	    host-blocks (0), max-queued and max-queued-tokens (0, no limits); caching, radix, contiguous,
-//	    append-unkeyed, async (flags); recv-interval (1, see engine.Config.RecvInterval); stages (1, of a
+//	    append-unkeyed, async (flags); recv-interval and stream-interval (1, see engine.Config); stages (1, of a
 //	    pipeline; an iteration takes an equal part of its time in each, or with weights=(1, 3) such parts) and
 //	    hop (0, from one stage to the next); retries (0, how often a client tries again after a timeout or a
 //	    rejection) and backoff (0, how long it waits before).
@@ -136,6 +136,7 @@ func (e *Env) config(args *arguments) {
 		NetworkIn:           args.duration("network-in", 0),
 		NetworkOut:          args.duration("network-out", 0),
 		StreamPerSequence:   args.duration("stream", 0),
+		StreamInterval:      args.int("stream-interval", 1),
 		Speculative:         speculative(args),
 		Check:               true,
 	}

@@ -35,7 +35,7 @@ func newEngine(cfg engine.Config, src workload.Source, obs event.Observer, lifet
 	network *Network) *Engine {
 	n := &Engine{lifetime: lifetime, cfg: cfg, src: src, obs: event.Join(obs), depth: 1, byID: make(map[int64]*sequence)}
 	n.memory = memory{cfg: &n.cfg, kv: newStore(&n.cfg)}
-	n.outbox.each = n.cfg.StreamPerSequence
+	n.outbox.each, n.outbox.interval = n.cfg.StreamPerSequence, int32(max(1, n.cfg.StreamInterval))
 	n.queue = queue{cfg: &n.cfg, accounts: newAccounts(cfg.Order)}
 	n.gpu = gpu{cfg: &n.cfg, slow: lifetime.Slow, pipeline: newPipeline(&n.cfg), lastComposed: -1}
 	if cfg.Connector != nil && lifetime.Tiers == nil {
