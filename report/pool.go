@@ -36,6 +36,7 @@ func Pool(runs []*Summary) *Summary {
 	p.fields("", of, reflect.ValueOf(&s).Elem())
 	p.cost()
 	p.objective()
+	s.SLOHours = poolSLOHours(runs)
 	s.Replications = &Replications{Runs: len(runs), Stopped: StoppedByCount}
 	for _, r := range runs {
 		s.Replications.Seeds = append(s.Replications.Seeds, r.Seed)
@@ -61,7 +62,7 @@ type pool struct {
 // unpooled are the paths whose values are not numbers to be pooled, or are pooled apart.
 var unpooled = [...]string{
 	"schema", "clifftop", "scenario", "seed", "partial", "window", "replications", "classes", "accuracy", "warnings",
-	"ci95", "ci95_method", "tail_samples",
+	"ci95", "ci95_method", "tail_samples", "slo_hours",
 	"goodput.slo", "goodput.met", "goodput.limits", "goodput.gated_output_tokens_per_s", "cost",
 }
 

@@ -17,6 +17,23 @@ type SLOHours struct {
 	HorizonS float64 `json:"horizon_s"`
 }
 
+// poolSLOHours adds up the hours of runs; nil if they are of different lengths, or some run has none.
+func poolSLOHours(runs []*Summary) *SLOHours {
+	var all *SLOHours
+	for _, r := range runs {
+		switch h := r.SLOHours; {
+		case h == nil || all != nil && all.HorizonS != h.HorizonS:
+			return nil
+		case all == nil:
+			all = &SLOHours{Met: h.Met, Of: h.Of, HorizonS: h.HorizonS}
+		default:
+			all.Met += h.Met
+			all.Of += h.Of
+		}
+	}
+	return all
+}
+
 // String is the count in words, such as "27 of 29 hours".
 func (h *SLOHours) String() string {
 	name := "parts of " + layout.Seconds(h.HorizonS)

@@ -38,7 +38,11 @@ func newClasses(o Options) classes {
 		if k.SLO == nil {
 			own.SLO = perRequest(o.SLO)
 		}
-		all = append(all, New(own))
+		of := New(own)
+		if !k.SLO.Limits() {
+			of.sloHours = nil
+		}
+		all = append(all, of)
 	}
 	return all
 }

@@ -75,9 +75,10 @@ type Collector struct {
 	limits limits
 	line   timeline
 	reservoir
-	stages  stages
-	classes classes
-	parts   []*part // of a fleet, by replica
+	stages   stages
+	classes  classes
+	parts    []*part // of a fleet, by replica
+	sloHours *sloHours
 
 	unrouted int64 // attempts that ended before they were sent to a replica
 	isPart   bool  // this is one of them: no distributions are kept
@@ -143,6 +144,7 @@ func New(opts Options) *Collector {
 		opts: opts, limits: newLimits(opts.SLO), line: newTimeline(width), reservoir: reservoir{exact: ExactSamples},
 		tierTraffic: tierTraffic{tiers: len(opts.Tiers)},
 		stages:      newStages(opts.Stages), classes: newClasses(opts), parts: newParts(opts, width),
+		sloHours: newSLOHours(opts.SLO),
 	}
 }
 
@@ -196,6 +198,9 @@ func (c *Collector) Arrived(at clock.Time, r *workload.Request) {
 	c.line.buckets[c.level.i].arrivals++
 	if c.stages != nil {
 		c.stages.at(at).arrivals++
+	}
+	if c.sloHours != nil {
+		c.sloHours.at(at).arrivals++
 	}
 	c.lastArrival = max(c.lastArrival, at)
 }

@@ -56,6 +56,9 @@ func (c *Collector) failed(rec *event.Record, last bool) {
 	c.line.upTo(ended(rec)).failed(rec)
 	if _, sent := rec.Request.First(); last {
 		c.line.at(sent).failures++
+		if c.sloHours != nil {
+			c.sloHours.at(sent).failures++
+		}
 	}
 }
 
@@ -77,6 +80,11 @@ func (c *Collector) succeeded(rec *event.Record) {
 	c.line.at(s.arrival).sample(&s, good)
 	if c.stages != nil {
 		c.stages.at(s.arrival).sample(&s, good)
+	}
+	if c.sloHours != nil {
+		t := c.sloHours.at(s.arrival)
+		t.sample(&s, good)
+		t.sketch.latencies(&s)
 	}
 	c.keep(&s)
 }

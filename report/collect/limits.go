@@ -61,7 +61,7 @@ func (c summariser) within(o *report.Objective, w *window, d *detail) (within, n
 		return d.itl.AtMost(int64(o.Limit) * clock.FemtosPerPico), int64(d.itl.Count())
 	}
 	metric := latencyNamed(o.Metric)
-	if c.folded {
+	if c.folded || w.sketched {
 		h := &d.sketch[metric]
 		return h.AtMost(int64(o.Limit)), int64(h.Count())
 	}

@@ -102,16 +102,21 @@ func (s *samples) each(visit func(*sample)) {
 }
 
 func (k *sketch) add(x *sample) {
+	k.latencies(x)
+	for m := streamTPS; m <= flightTPS; m++ {
+		if v, ok := x.value(m); ok {
+			k[m].Record(int64(min(v*sketchScale, math.MaxInt64/2)), 1)
+		}
+	}
+}
+
+// latencies adds the metrics that an objective can limit.
+func (k *sketch) latencies(x *sample) {
 	k[ttft].Record(int64(x.ttft), 1)
 	k[e2e].Record(int64(x.e2e), 1)
 	k[queue].Record(int64(x.queue), 1)
 	if x.tokens > 1 {
 		k[tpot].Record(int64(x.e2e-x.ttft)/int64(x.tokens-1), 1)
-	}
-	for m := streamTPS; m <= flightTPS; m++ {
-		if v, ok := x.value(m); ok {
-			k[m].Record(int64(min(v*sketchScale, math.MaxInt64/2)), 1)
-		}
 	}
 }
 

@@ -53,7 +53,7 @@ func (c summariser) statistic(o *report.Objective, w *window, d *detail, quick, 
 		return d.itl.QuantileAmong(q, quick, never) / clock.FemtosPerPico
 	}
 	metric := latencyNamed(o.Metric)
-	if c.folded {
+	if c.folded || w.sketched {
 		return d.sketch[metric].QuantileAmong(q, quick, never)
 	}
 	values := c.values(make([]float64, quick, int(quick)+c.kept.n), metric, w)

@@ -25,6 +25,9 @@ func (c *Collector) Span(s *event.Span) {
 	if c.stages != nil {
 		c.stages.span(c, *s)
 	}
+	if c.sloHours != nil && c.sloHours.gaps {
+		c.sloHours.span(c, *s)
+	}
 	if c.opts.Gantt != nil {
 		keepIterations(c.opts.Gantt, s)
 	}

@@ -59,6 +59,7 @@ func (c summariser) summary() *report.Summary {
 	}
 	s.Stages = c.stageResults()
 	s.Classes = c.classResults(&w)
+	s.SLOHours = c.hoursMet(&w)
 	if c.classes.ownSLOs(&c.opts) {
 		s.JudgeByClasses()
 	}

@@ -17,6 +17,7 @@ type window struct {
 	until      clock.Time // of arrivals; the end of the last bucket
 	stationary *bool
 	growth     *float64
+	sketched   bool // the details hold all latencies, even where samples are kept
 }
 
 func (w *window) seconds() float64 { return w.end.Sub(w.start).Seconds() }

@@ -56,6 +56,9 @@ func sections(s *report.Summary, t *layout.Text, p report.Profile) {
 	if g := s.Goodput; g.SLO != nil || g.Attainment != nil {
 		t.Line("goodput", goodputText(s))
 	}
+	if h := s.SLOHours; h != nil {
+		t.Line("SLO hours", h.String()+" meet the SLO")
+	}
 	if p := s.PaceSurplus; p != nil && p.P50 != nil {
 		t.Line("pace", fmt.Sprintf("output arrives %s times as fast as users read (median; p90 %s)",
 			layout.Cell(p.P50), layout.Cell(p.P90)))
