@@ -37,6 +37,7 @@ var planKeys = []keyFlag{
 	{"on-prem", "USD", "compare with buying, at this price per GPU including its share of the server",
 		key("plan.on_prem.usd_per_gpu"), ""},
 	{"budget", "N", "requests that may be simulated to verify plans by hours, such as 3e8", key("plan.budget"), ""},
+	{"unmeasured", "HOW", "candidates without measured runs: apart (default) or ranked", key("plan.unmeasured"), ""},
 	seedFlag,
 }
 

@@ -30,6 +30,7 @@ type candidate struct {
 	source   string
 	err      float64 // of the step model
 	accuracy *report.Accuracy
+	apart    bool // it is recommended only if there are no candidates with measured runs
 
 	bounds        *replica
 	about, atMost float64 // requests per second of a replica
@@ -284,6 +285,7 @@ func (p *planner) assess(c *candidate) {
 	}
 	c.accuracy = u.Accuracy()
 	c.err = p.errorOf(c.accuracy)
+	c.apart = p.spec.Unmeasured == "apart" && c.accuracy != nil && !measured(c.accuracy)
 	c.planned = p.traffic.PlannedRequestsPerS / (1 - c.err)
 	c.bounds = replicaOf(u, p.shape)
 	c.about, c.atMost = c.bounds.carries(p.objectives)
@@ -315,7 +317,7 @@ func (p *planner) errorOf(a *report.Accuracy) float64 {
 	if a == nil {
 		return 0 // a step time that is no machine's has no error
 	}
-	if a.Runs == 0 || !a.SameGPU {
+	if !measured(a) {
 		return p.spec.UnvalidatedError
 	}
 	worst, known := 0.0, false
@@ -340,6 +342,9 @@ func (p *planner) errorOf(a *report.Accuracy) float64 {
 	}
 	return min(worst, 0.9)
 }
+
+// measured reports whether measured runs stand behind the step times.
+func measured(a *report.Accuracy) bool { return a.Runs > 0 && a.SameGPU }
 
 // latency writes seconds in the unit that suits them.
 func latency(seconds float64) string {

@@ -119,7 +119,7 @@ func (p resultBuilder) flips(plan *plan.Result, met []*candidate) {
 			break
 		}
 	}
-	for i := range plan.Candidates {
+	for i := range met {
 		if r := &plan.Candidates[i]; !plan.Candidates[0].Validated && plan.Candidates[0].Error > 0 && r.Validated &&
 			r.USDPerMonth != nil {
 			plan.Flips = append(plan.Flips,
@@ -128,6 +128,20 @@ func (p resultBuilder) flips(plan *plan.Result, met []*candidate) {
 			break
 		}
 	}
+}
+
+// explainApart says what the cheapest candidate without measured runs would save.
+func (p resultBuilder) explainApart(plan *plan.Result, apart []*candidate) {
+	best := &plan.Candidates[0]
+	if len(apart) == 0 || best.USDPerMonth == nil || apart[0].price == nil {
+		return
+	}
+	r := &plan.Candidates[len(plan.Candidates)-len(apart)]
+	if *r.USDPerMonth >= *best.USDPerMonth {
+		return
+	}
+	plan.Flips = append(plan.Flips, phrase("if step times that nobody has measured will do, %s costs %s a month instead "+
+		"of %s (plan.unmeasured: ranked)", r.Name, layout.Dollars(*r.USDPerMonth), layout.Dollars(*best.USDPerMonth)))
 }
 
 // cheapestByLoad says at which multiples of the load another candidate is the cheapest.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -352,5 +353,27 @@ func TestPlanOfAnUnevenRecording(t *testing.T) {
 	const short = 200 // ms, more than a short prompt takes and less than a long one
 	if at := &p.Candidates[0].AtPlan.Limits[0]; at.ValueMs == nil || *at.ValueMs < short {
 		t.Errorf("%s: %s is %v ms: the long requests were not met", p.Answer(), at.Key, *at.ValueMs)
+	}
+}
+
+// A GPU without measured runs is cheaper. It is listed apart, unless the plan says otherwise or there is no other GPU.
+func TestUnmeasuredCandidatesStandApart(t *testing.T) {
+	for _, c := range []struct {
+		plan, best string
+		apart      bool
+	}{
+		{"{gpus: [mi300x, h100], dtypes: [fp8], tensor_parallel_sizes: [1]}", "1 × h100-sxm fp8", true},
+		{"{gpus: [mi300x, h100], dtypes: [fp8], tensor_parallel_sizes: [1], unmeasured: ranked}", "1 × mi300x fp8", false},
+		{"{gpus: [mi300x], dtypes: [fp8], tensor_parallel_sizes: [1]}", "1 × mi300x fp8", false},
+	} {
+		p := makePlan(t, "workload: {arrivals: {rate: 5}}\nplan: "+c.plan+"\n", planning.Options{})
+		if p.Candidates[0].Name != c.best || p.Candidates[0].Apart {
+			t.Errorf("%s: the best is %s, apart: %v", c.plan, p.Candidates[0].Name, p.Candidates[0].Apart)
+		}
+		last := p.Candidates[len(p.Candidates)-1]
+		flip := slices.ContainsFunc(p.Flips, func(s string) bool { return strings.Contains(s, "nobody has measured") })
+		if last.Apart != c.apart || flip != c.apart {
+			t.Errorf("%s: %s is apart: %v, %q", c.plan, last.Name, last.Apart, p.Flips)
+		}
 	}
 }

@@ -41,7 +41,7 @@ func (p resultBuilder) build(ctx context.Context, all []*candidate, runErr error
 		}
 	}
 	rank(met)
-	close := p.closest(met)
+	close := p.closest(recommendable(met))
 	if runErr == nil {
 		runErr = p.each(ctx, len(close), func(ctx context.Context, i int) error { return p.refine(ctx, close[i]) })
 		rank(met)
@@ -52,7 +52,13 @@ func (p resultBuilder) build(ctx context.Context, all []*candidate, runErr error
 	for _, c := range met {
 		result.Candidates = append(result.Candidates, p.describe(c))
 	}
-	judge(result.Candidates)
+	others := met
+	met = recommendable(others)
+	judge(result.Candidates[:len(met)])
+	judge(result.Candidates[len(met):])
+	for i := len(met); i < len(others); i++ {
+		result.Candidates[i].Apart = true
+	}
 	if runErr == nil && len(met) > 0 {
 		runErr = examiner(p).examine(ctx, result, met)
 	}
@@ -68,15 +74,22 @@ func (p resultBuilder) build(ctx context.Context, all []*candidate, runErr error
 		p.prices(result, met[0])
 		result.CostBySLO, result.CostByLoad = costBySLO(met), p.costByLoad(met, result.Candidates)
 		p.explain(result, met)
+		p.explainApart(result, others[len(met):])
 	}
 	p.assume(result, met)
 	return result, runErr
 }
 
 // rank orders candidates by cost; what costs the same by the SLO's use, and then as they were listed. Those without a
-// price come last, the fewest GPUs first.
+// price come last, the fewest GPUs first. Behind all of these, in the same order, are those without measured runs.
 func rank(list []*candidate) {
 	slices.SortStableFunc(list, func(a, b *candidate) int {
+		if a.apart != b.apart {
+			if b.apart {
+				return -1
+			}
+			return 1
+		}
 		if o := compareCosts(a.cost(a.count), b.cost(b.count)); o != 0 {
 			return o
 		}
@@ -85,6 +98,15 @@ func rank(list []*candidate) {
 		}
 		return compareCosts(a.at().SLOUse(), b.at().SLOUse())
 	})
+}
+
+// recommendable are the candidates of a ranking behind which measured runs stand, or all if there are none.
+func recommendable(met []*candidate) []*candidate {
+	n := slices.IndexFunc(met, func(c *candidate) bool { return c.apart })
+	if n <= 0 {
+		return met
+	}
+	return met[:n]
 }
 
 // at is the run at the planned load.
@@ -202,7 +224,7 @@ func (p resultBuilder) describe(c *candidate) plan.Candidate {
 		r.KVTokens = u.Memory.UsableTokens
 	}
 	if a := c.accuracy; a != nil {
-		r.Validated, r.Scope = a.Runs > 0 && a.SameGPU, a.Scope
+		r.Validated, r.Scope = measured(a), a.Scope
 	} else {
 		r.Scope = "no machine is modelled: there is no error to allow for"
 	}

@@ -277,7 +277,7 @@ func (p *planner) search(ctx context.Context, list []*candidate) error {
 // the runs of its candidates that one process would, and perhaps more.
 func (p *planner) screen(ctx context.Context, list []*candidate) error {
 	const round = 8
-	cheapest := math.Inf(1)
+	cheapest, cheapestApart := math.Inf(1), math.Inf(1)
 	missing := &MissingError{Of: len(list)}
 	for first := 0; first < len(list); first += round {
 		var now []*candidate
@@ -286,13 +286,24 @@ func (p *planner) screen(ctx context.Context, list []*candidate) error {
 				now = append(now, list[i])
 			}
 		}
-		limit := cheapest * p.spec.Within
-		err := p.each(ctx, len(now), func(ctx context.Context, i int) error { return p.fewest(ctx, now[i], limit) })
+		limit := func(c *candidate) float64 {
+			if c.apart {
+				return min(cheapest, cheapestApart) * p.spec.Within
+			}
+			return cheapest * p.spec.Within
+		}
+		err := p.each(ctx, len(now), func(ctx context.Context, i int) error {
+			return p.fewest(ctx, now[i], limit(now[i]))
+		})
 		if err = missing.gather(err); err != nil {
 			return err
 		}
 		for _, c := range now {
-			if c.count > 0 {
+			switch {
+			case c.count == 0:
+			case c.apart:
+				cheapestApart = min(cheapestApart, c.cost(c.count))
+			default:
 				cheapest = min(cheapest, c.cost(c.count))
 			}
 		}

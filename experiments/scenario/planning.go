@@ -43,6 +43,9 @@ type Planning struct {
 	Spare int `json:"spare" range:"[0,1000]"`
 	// UnvalidatedError is the error assumed of step times that no measured run bears out.
 	UnvalidatedError float64 `json:"unvalidated_error" range:"[0,0.9]"`
+	// Unmeasured is what becomes of candidates that no measured run stands behind: with apart they are listed after the
+	// others and recommended only if there are no others, with ranked they compete.
+	Unmeasured string `json:"unmeasured" one:"apart ranked"`
 	// Prices are US dollars per GPU and hour, by GPU name; they replace those of the catalog.
 	Prices Prices `json:"prices"`
 	// StartUp is how long a new replica takes until it serves, where replicas follow the load.
@@ -104,7 +107,7 @@ func (p *Planning) SetDefaults() {
 	*p = Planning{
 		Dtypes: []string{"auto", "fp8", "int4"}, TensorParallelSizes: []int{1, 2, 4, 8},
 		PipelineParallelSizes: []int{1},
-		MaxGPUs:               64, Within: 3, Budget: 1e7, Spare: 1, UnvalidatedError: 0.15, StartUp: unit.Duration(5 * 60 * 1e12),
+		MaxGPUs:               64, Within: 3, Budget: 1e7, Spare: 1, UnvalidatedError: 0.15, Unmeasured: "apart", StartUp: unit.Duration(5 * 60 * 1e12),
 		IdlePower: 0.25,
 	}
 }

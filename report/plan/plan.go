@@ -123,6 +123,8 @@ type Candidate struct {
 	Error     float64 `json:"error"`
 	Validated bool    `json:"validated"`
 	Scope     string  `json:"error_scope"`
+	// Apart means that the candidate stands outside the ranking: no measured run stands behind it, but behind others.
+	Apart bool `json:"apart,omitempty"`
 
 	USDPerGPUHour *float64 `json:"usd_per_gpu_hour"` // nil: the price is unknown
 	PriceSource   string   `json:"price_source"`

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -67,6 +68,7 @@ func (p *Result) write(w io.Writer, t *layout.Text) error {
 	if len(p.Candidates) > 0 {
 		p.ranking(t)
 		p.bestLines(t)
+		p.apart(t)
 	}
 	p.refusedLines(t)
 	p.sentences(t, "Why", p.Why)
@@ -208,6 +210,9 @@ func (p *Result) ranking(t *layout.Text) {
 	hidden := 0
 	for i := range p.Candidates {
 		c := &p.Candidates[i]
+		if c.Apart {
+			break
+		}
 		if len(rows) > shown || i > 4 && !c.Pareto && gpus[c.GPU] {
 			hidden++
 			continue
@@ -239,6 +244,50 @@ func (p *Result) ranking(t *layout.Text) {
 		"“?” marks an assumed error: no measured run stands behind the step times."
 	if hidden > 0 {
 		note = fmt.Sprintf("%d more candidates, dearer and slower or of a GPU listed, are hidden. ", hidden) + note
+	}
+	if t.Markdown {
+		t.Blank()
+	}
+	t.Paragraph(note)
+}
+
+// apart lists candidates without measured runs: the cheapest of each GPU.
+func (p *Result) apart(t *layout.Text) {
+	first := slices.IndexFunc(p.Candidates, func(c Candidate) bool { return c.Apart })
+	if first < 0 {
+		return
+	}
+	t.Heading("Without measured runs")
+	const most = 6
+	rows := [][]string{{"", "$/month", "req/s", "error"}}
+	gpus := map[string]bool{}
+	hidden := 0
+	for i := first; i < len(p.Candidates); i++ {
+		c := &p.Candidates[i]
+		if gpus[c.GPU] || len(rows) > most {
+			hidden++
+			continue
+		}
+		gpus[c.GPU] = true
+		cost := "unknown"
+		if r := c.USDPerMonthRange; r != nil {
+			if cost = layout.Dollars(r[1]); r[0] < r[1] {
+				cost = layout.Dollars(r[0]) + " to " + cost
+			}
+		}
+		carries, least := c.Capacity.PassesRequestsPerS, "≥ "
+		if c.Capacity.Resolved {
+			least = ""
+		}
+		rows = append(rows, []string{c.Name, cost, least + layout.Digits(carries*(1-c.Error)) + " to " +
+			layout.Digits(carries*(1+c.Error)), layout.Percent(c.Error) + "?"})
+	}
+	t.Table(rows, 1, 2)
+	t.Space()
+	note := "These are not recommended: no measured run stands behind their step times. req/s is what one replica carries, " +
+		"within the assumed error. --unmeasured ranked ranks them with the others."
+	if hidden > 0 {
+		note = fmt.Sprintf("%d more are hidden. ", hidden) + note
 	}
 	if t.Markdown {
 		t.Blank()

@@ -206,6 +206,7 @@ func cheapest(lines []plan.LoadLine, load float64) int {
 func PlanPareto(p *plan.Result) *Figure {
 	front := series{color: blue, width: 1.6, radius: 4}
 	others := series{color: pale, radius: 3, scattered: true}
+	apart := series{color: vermilion, radius: 3, scattered: true}
 	x := &panel{x: axis{title: "Part used of the limit that is nearest", unit: chart.Fraction, min: 0, max: 1}}
 	least, most := math.Inf(1), 0.0
 	n := 0
@@ -217,6 +218,10 @@ func PlanPareto(p *plan.Result) *Figure {
 		n++
 		q := xy{x: c.AtPlan.SLOUse, y: *c.USDPerMonth}
 		least, most = min(least, q.y), max(most, q.y)
+		if c.Apart {
+			apart.points = append(apart.points, q)
+			continue
+		}
 		if !c.Pareto {
 			others.points = append(others.points, q)
 			continue
@@ -229,7 +234,7 @@ func PlanPareto(p *plan.Result) *Figure {
 		return nil
 	}
 	x.y = costAxis(least, most)
-	x.series = []series{others, front}
+	x.series = []series{others, apart, front}
 	first, last := front.points[0], front.points[len(front.points)-1]
 	title := fmt.Sprintf("%s a month is the least, and nothing dearer is faster", usd(first.y))
 	if len(front.points) > 1 {
@@ -239,11 +244,14 @@ func PlanPareto(p *plan.Result) *Figure {
 	}
 	var names []string
 	for _, c := range p.Candidates {
-		if c.Pareto && !c.Validated && c.Error > 0 {
+		if c.Pareto && !c.Apart && !c.Validated && c.Error > 0 {
 			names = append(names, c.Name)
 		}
 	}
 	notes := []string{"Grey: beaten in cost by one at least as fast."}
+	if apart.points != nil {
+		notes = append(notes, "Red: without measured runs behind the step times, not recommended.")
+	}
 	if names != nil {
 		notes = append(notes, "Without measured runs behind the step times: "+strings.Join(names, "; ")+".")
 	}
