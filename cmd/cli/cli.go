@@ -37,7 +37,12 @@ const interruptWindow = time.Second
 // verdict failed, 2 for wrong usage or bad input, 130 after an interrupt, and 141 if the reader of standard output
 // closed it early.
 func Main() {
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signal.Ignore(syscall.SIGPIPE) // write files even if the reader closed standard output
+	// A second interrupt ends the program at once. Shells and timeout(1) send an interrupt to the process and to its
+	// group, so interrupts within interruptWindow count as one.
+	context.AfterFunc(ctx, func() { time.AfterFunc(interruptWindow, stop) })
+	os.Exit(Run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // commands lists the commands below the root. To add a command, add its constructor here.
@@ -61,14 +66,9 @@ func commands() []*cobra.Command {
 	}
 }
 
-// run executes a command line and returns the exit status.
-func run(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	signal.Ignore(syscall.SIGPIPE) // write files even if the reader closed standard output
-	// A second interrupt ends the program at once. Shells and timeout(1) send an interrupt to the process and to its
-	// group, so interrupts within interruptWindow count as one.
-	context.AfterFunc(ctx, func() { time.AfterFunc(interruptWindow, stop) })
+// Run executes a command line without the name of the program and returns the exit status, as [Main] describes it. A
+// context that is cancelled interrupts the command.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := &output{Writer: stdout}
 	root := newRoot()
 	root.SetArgs(args)

@@ -63,7 +63,7 @@ func TestPortInUse(t *testing.T) {
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	var stderr bytes.Buffer
-	if status := run([]string{"play", dir, "--port", port}, io.Discard, &stderr); status != exitFailed {
+	if status := Run(t.Context(), []string{"play", dir, "--port", port}, io.Discard, &stderr); status != exitFailed {
 		t.Errorf("the exit status is %d", status)
 	}
 	if got, want := stderr.String(), "clifftop: --port: "+port+" is in use (want another port, or no --port for any free port)\n"; got != want {
