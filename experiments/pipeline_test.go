@@ -46,6 +46,20 @@ run: {requests: %d, warmup: 5s}
 	}
 }
 
+// The GPU time of a pipeline is that of all its stages, with a lifecycle too.
+func TestPipelineWallTime(t *testing.T) {
+	const text = `
+deployment: {pipeline_parallel_size: 2}
+workload: {arrivals: {process: all-at-once}, input: 500, output: 50}
+slo: {ttft_p95: 20s}
+run: {requests: 400, seed: 1}
+%s`
+	without, with := pipelineRun(t, text, "").Goodput, pipelineRun(t, text, "lifecycle: {}").Goodput
+	if got, want := *with.GPUWallFraction, *without.GPUWallFraction; math.Abs(got-want) > 1e-6*want {
+		t.Errorf("good requests take %v of the GPU time with a lifecycle, want %v", got, want)
+	}
+}
+
 // Two GPUs as a pipeline, as tensor parallelism, and one alone. A single user has one batch: in the pipeline it takes
 // as long as on one GPU, and a hop, half of the GPUs' time is a bubble, and two GPUs that share the layers are faster.
 // Twice as many users in two batches use both stages: the pipeline does nearly twice what one GPU does for half of

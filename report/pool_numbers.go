@@ -75,7 +75,7 @@ func (p *pool) weights(path string, pooling Pooling) []float64 {
 	if of == nil || strings.HasPrefix(path, "stages.") {
 		return nil
 	}
-	if _, is := ofReplica(path); is && !strings.HasSuffix(path, "_per_s") && pooling != PerGPUHour {
+	if _, is := ofReplica(path); is && !strings.Contains(path, "_per_s") && pooling != PerGPUHour {
 		return nil
 	}
 	weights := make([]float64, len(p.runs))

@@ -101,6 +101,20 @@ func TestPoolOfRunsWithoutRequests(t *testing.T) {
 	}
 }
 
+// TestPoolOfRatesOfReplicas: a replica with one GPU has the same throughput per GPU, also over windows of unlike lengths.
+func TestPoolOfRatesOfReplicas(t *testing.T) {
+	run := func(seed uint64, seconds, tokens float64) *Summary {
+		s := poolRun(seed, seconds, tokens, 4, true)
+		rate := Throughput{OutputTokensPerS: stats.Finite(tokens / seconds)}
+		rate.OutputTokensPerSPerGPU = stats.Finite(tokens / seconds)
+		s.Replicas = []Replica{{Throughput: rate}}
+		return s
+	}
+	r := Pool([]*Summary{run(1, 10, 1000), run(2, 30, 1500)}).Replicas[0].Throughput
+	within(t, "tokens per second", *r.OutputTokensPerS, 2500./40, 1e-9)
+	within(t, "tokens per second and GPU", *r.OutputTokensPerSPerGPU, 2500./40, 1e-9)
+}
+
 // TestPoolOfReplicas: what was paid for is that of all runs, what was done with it a ratio of sums, and the price of an
 // hour an average over time.
 func TestPoolOfReplicas(t *testing.T) {

@@ -113,6 +113,16 @@ func (o *Options) engineSeconds(w *window, units []unit) float64 {
 	return sum
 }
 
+// lineSeconds is the same of pipeline stages, where replicas come and go.
+func lineSeconds(w *window, units []unit) float64 {
+	sum := 0.0
+	for i := range units {
+		paid, _ := units[i].paidPicos(w)
+		sum += paid.Float64() * 1e-12 * float64(units[i].PipelineStages)
+	}
+	return sum
+}
+
 // gpuSecondsPaid is the same of GPUs, where replicas come and go.
 func (c summariser) gpuSecondsPaid(w *window, units []unit) float64 {
 	sum := 0.0

@@ -182,7 +182,7 @@ func (c summariser) goodput(s *report.Summary, w *window, sum *bucket, d *detail
 		const femtosPerS = 1e15
 		wall := clock.Duration(c.runEnd()).Seconds() * femtosPerS * float64(c.opts.lines())
 		if run := (window{to: len(c.line.buckets), end: c.runEnd()}); c.opts.Lifecycle {
-			wall = c.opts.engineSeconds(&run, c.units(&run, &all, nil)) * femtosPerS
+			wall = lineSeconds(&run, c.units(&run, &all, nil)) * femtosPerS
 		}
 		g.GPUBusyFraction = stats.Ratio(c.totals.goodTime.Float64(), busy)
 		g.GPUWallFraction = stats.Ratio(c.totals.goodTime.Float64(), wall)
