@@ -146,3 +146,25 @@ func TestParseSLO(t *testing.T) {
 		}
 	}
 }
+
+// An SLO that only a class has is one, too. Two classes that are alike, with the SLO of the run, have its capacity.
+func TestCapacityOfClassSLOs(t *testing.T) {
+	const classes = `
+step_time: {linear: {a_ms: 1000, b_us: 0}}
+engine: {max_num_seqs: 1}
+workload:
+  arrivals: {process: poisson, rate: 0.5}
+  classes:
+    - {name: a, weight: 1, input: {distribution: fixed, value: 1}, output: {distribution: fixed, value: 1}SLO}
+    - {name: b, weight: 1, input: {distribution: fixed, value: 1}, output: {distribution: fixed, value: 1}}
+`
+	o := sweep.CapacityOptions{Hours: 10}
+	whole := capacity(t, strings.Replace(classes, "SLO", "", 1)+"slo: {queue_p50: 1s, hours: 0.5}\n", o)
+	one := capacity(t, strings.Replace(classes, "SLO", ", slo: {queue_p50: 1s}", 1)+"slo: {hours: 0.5}\n", o)
+	if whole.Passes == nil || one.Passes == nil || *one.Passes < .97**whole.Passes || *one.Passes > 1.03**whole.Passes {
+		t.Fatalf("%v for the SLO of a class, %v for that of the run", one.Passes, whole.Passes)
+	}
+	if one.Limit != "a: queue_p50" {
+		t.Errorf("the limit is %q", one.Limit)
+	}
+}

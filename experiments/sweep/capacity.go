@@ -81,8 +81,7 @@ func newSearch(ctx context.Context, s *scenario.Scenario, o CapacityOptions) (*s
 	if err != nil {
 		return nil, err
 	}
-	slo := base.Report.SLO
-	if !slo.Limits() {
+	if !base.Report.Limited() {
 		return nil, yamldoc.Faults{s.Fault("slo",
 			"the search needs an SLO (set a limit such as ttft_p95: 800ms, or attainment: 0.95)")}
 	}
@@ -90,7 +89,7 @@ func newSearch(ctx context.Context, s *scenario.Scenario, o CapacityOptions) (*s
 		ctx: ctx, s: s, o: o, axis: a, base: base, share: hours.DefaultShare, horizon: hours.DefaultHorizon,
 		resolution: capacityResolution,
 		trials:     trials{setups: map[float64]*trial{}, hours: map[cell]*hours.Hour{}},
-		found:      &curve.Capacity{Over: o.Over, SLO: slo, Warnings: []report.Warning{}},
+		found:      &curve.Capacity{Over: o.Over, SLO: base.Report.SLO, Warnings: []report.Warning{}},
 	}
 	if s.SLO.Hours != nil {
 		q.share = *s.SLO.Hours
@@ -139,7 +138,7 @@ func (o *CapacityOptions) fill() error {
 // were given. It is nil without an SLO.
 func (o Options) Capacity(ctx context.Context, s *scenario.Scenario,
 	progress func(done, expected int)) (*curve.Capacity, error) {
-	if slo, err := objectiveOfRuns(s); err != nil || slo == nil {
+	if ok, err := limited(s); err != nil || !ok {
 		return nil, err
 	}
 	search := CapacityOptions{Over: o.over(s), Jobs: o.Jobs, Check: o.Check, Progress: progress, Cache: o.cache}
@@ -161,13 +160,16 @@ func (o Options) Capacity(ctx context.Context, s *scenario.Scenario,
 	return Capacity(ctx, s, search)
 }
 
-// objectiveOfRuns is the scenario's SLO, nil where it limits nothing.
-func objectiveOfRuns(s *scenario.Scenario) (*report.SLO, error) {
+// limited reports whether the scenario's SLO, or that of a class, limits anything.
+func limited(s *scenario.Scenario) (bool, error) {
 	slo, err := s.SLO.Objective()
-	if err != nil || !slo.Limits() {
-		return nil, err
+	for i := range s.Workload.Classes {
+		if err != nil || slo.Limits() {
+			break
+		}
+		slo, err = s.Workload.Classes[i].SLO.Objective()
 	}
-	return slo, nil
+	return err == nil && slo.Limits(), err
 }
 
 // ParseSLO reads limits as they are given on a command line, such as ttft_p95<800ms,attainment>=0.9, and gives them as

@@ -61,7 +61,7 @@ func (o Options) Grid(ctx context.Context, s *scenario.Scenario, caption string,
 	if faults != nil {
 		return nil, faults
 	}
-	if slo, err := objectiveOfRuns(s); err == nil && slo != nil {
+	if ok, err := limited(s); err == nil && ok {
 		recipe, err := s.Recipe()
 		if err != nil {
 			return nil, err

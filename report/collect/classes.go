@@ -38,11 +38,7 @@ func newClasses(o Options) classes {
 		if k.SLO == nil {
 			own.SLO = perRequest(o.SLO)
 		}
-		of := New(own)
-		if !k.SLO.Limits() {
-			of.sloHours = nil
-		}
-		all = append(all, of)
+		all = append(all, New(own))
 	}
 	return all
 }

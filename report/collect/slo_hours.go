@@ -121,11 +121,11 @@ func (c summariser) hoursMet(w *window) *report.SLOHours {
 			}
 		}
 	}
-	judge(c.Collector)
-	for i, k := range c.classes {
-		if c.opts.Classes[i].SLO.Limits() {
-			judge(k)
-		}
+	for _, k := range c.classes {
+		judge(k)
+	}
+	if length == 0 { // no class is held to an objective
+		judge(c.Collector)
 	}
 	if len(met) < 2 {
 		return nil

@@ -72,11 +72,10 @@ func (c *Capacity) Explain() {
 		c.FirstLimit = &Limit{Resource: "gpu", Value: *c.Fails,
 			Evidence: "busy " + layout.Percent(*y.BusyFraction) + " of the time, and requests wait for nothing else"}
 	}
-	worst := -1.0
-	for i := range c.AtFails.Goodput.Limits {
-		l := &c.AtFails.Goodput.Limits[i]
-		if use := l.Use(); (l.Met == nil || !*l.Met) && use > worst {
-			worst, c.Limit, c.Evidence = use, l.Key, missed(l)
+	if l := c.AtFails.WorstLimit(); l != nil && (l.Met == nil || !*l.Met) {
+		c.Limit, c.Evidence = l.Key, missed(l.LimitResult)
+		if l.Class != "" {
+			c.Limit, c.Evidence = l.Class+": "+l.Key, l.Class+": "+c.Evidence
 		}
 	}
 }
