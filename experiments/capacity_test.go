@@ -34,7 +34,7 @@ func TestCapacityOfMD1(t *testing.T) {
 		*c.High > .75 || *c.Passes < *c.Low || *c.Passes > *c.High {
 		t.Errorf("%v", c)
 	}
-	if c.Hours == nil || c.Hours.Of != 15 || c.Hours.Met < 8 || c.Hours.HorizonS != 3600 {
+	if c.Hours == nil || c.Hours.Of != 30 || c.Hours.Met < 15 || c.Hours.HorizonS != 3600 {
 		t.Errorf("%v", c.Hours)
 	}
 	if c.Limit != "queue_mean" || c.FirstLimit == nil || c.FirstLimit.Resource != "seats" || c.MoreHelps ||
@@ -82,7 +82,7 @@ func TestCapacityAtTheEnds(t *testing.T) {
 	}
 	few.Low, few.High = .1, .8
 	all := capacity(t, md1+"slo: {e2e_mean: 2h}\n", few)
-	if all.Fails != nil || all.Passes == nil || *all.Passes != .8 || all.Hours.Met != 10 {
+	if all.Fails != nil || all.Passes == nil || *all.Passes != .8 || all.Hours.Met != 20 {
 		t.Errorf("everything meets it: %v", all)
 	}
 }

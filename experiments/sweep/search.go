@@ -164,8 +164,9 @@ func (q *search) precise() bool {
 	return c.Low != nil && c.High != nil && q.axis.near(*c.Low, *c.High, 2*q.o.Precision)
 }
 
-// confirm counts the hours that meet the objective at the value found. It takes a smaller load, or more of what helps,
-// until the count is that of the share asked for.
+// confirm counts the hours that meet the objective at the value found: those of the search, and as many fresh ones, at
+// most 29, since the value was chosen to suit the former. It takes a smaller load, or more of what helps, until the count
+// is that of the share asked for.
 func (q *search) confirm(list []threshold) error {
 	c := q.found
 	levels := make([]float64, len(list))
@@ -173,10 +174,12 @@ func (q *search) confirm(list []threshold) error {
 		levels[i] = q.level(&list[i])
 	}
 	slices.Sort(levels)
-	n := len(list)
-	least := int(math.Ceil(q.share*float64(n) - 1e-9)) // hours that must meet it
-	// The value with which just so many do, as far as the thresholds tell.
-	switch enough := levels[least-1]; {
+	enough := func(n int) int { return int(math.Ceil(q.share*float64(n) - 1e-9)) } // hours that must meet it
+	searched := len(list)
+	n := searched + min(searched, hours.DefaultHours)
+	least := enough(n)
+	// The value with which just so many of the search do, as far as the thresholds tell.
+	switch enough := levels[enough(searched)-1]; {
 	case math.IsInf(enough, 1):
 		c.Passes, c.Low, c.High = nil, nil, nil
 	case math.IsInf(enough, -1):
@@ -188,7 +191,7 @@ func (q *search) confirm(list []threshold) error {
 		}
 		*c.Passes = q.axis.down(*c.Passes, q.helps)
 	}
-	q.fails(list, n-least)
+	q.fails(list, searched-enough(searched))
 	const steps = 12
 	for range steps {
 		if c.Passes == nil {
