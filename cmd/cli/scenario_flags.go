@@ -42,6 +42,8 @@ var (
 		{"replicas", "N", "number of replicas behind a router", key("deployment.replicas"), ""},
 		{"router", "NAME", "routing policy of the replicas", key("deployment.router"), "routers"},
 		{"rate", "R", "mean requests per second; scales a trace", key(scenario.RateKey), ""},
+		{"burstiness", "X", "gamma arrivals of this shape: 1 is Poisson, less comes in bursts",
+			key(scenario.BurstinessKey), ""},
 		{"users", "N", "number of users of a closed loop", key(scenario.UsersKey), ""},
 		{"requests", "N", "number of requests to send", key("run.requests"), ""},
 		traceFlag,

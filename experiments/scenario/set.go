@@ -3,6 +3,8 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 
 	"clifftop/experiments/scenario/yamldoc"
@@ -38,6 +40,9 @@ const (
 	RateKey = "rate"
 	// UsersKey sets the number of users of a closed loop, and makes one of any other process.
 	UsersKey = "users"
+	// BurstinessKey makes the arrivals a gamma process and keeps the rate. The value is the shape of the gaps between
+	// arrivals, as in vllm bench serve --burstiness: 1 is Poisson, less comes in bursts, more is more regular.
+	BurstinessKey = "burstiness"
 )
 
 func (s Setting) flag() string {
@@ -59,6 +64,11 @@ func apply(root *yamldoc.Node, s Setting) *yamldoc.Fault {
 	if root.Kind != yamldoc.Map {
 		return nil // the file is wrong as a whole, which is reported
 	}
+	if s.Key == BurstinessKey {
+		if value, err = gammaCV(value, at); err != nil {
+			return &yamldoc.Fault{Where: at.Origin, Key: s.Key, Problem: err.Error()}
+		}
+	}
 	key, err := s.keyIn(root, at)
 	if err == nil {
 		err = root.Set(key, at, value)
@@ -76,6 +86,8 @@ func (s Setting) keyIn(root *yamldoc.Node, at yamldoc.Place) (string, error) {
 		return rateKey(root)
 	case UsersKey:
 		return usersKey(root, at)
+	case BurstinessKey:
+		return burstinessKey(root, at)
 	case "workload.trace.file":
 		if s.Flag == "--trace" {
 			for _, name := range besideTrace { // which a trace brings itself
@@ -122,3 +134,36 @@ func usersKey(root *yamldoc.Node, at yamldoc.Place) (string, error) {
 	}
 	return "workload.arrivals.users", nil
 }
+
+// burstinessKey is the key of the coefficient of variation of gamma gaps. Arrivals of another process are replaced by
+// gamma arrivals with the same rate.
+func burstinessKey(root *yamldoc.Node, at yamldoc.Place) (string, error) {
+	if root.Lookup("workload", "trace") != nil {
+		return "", errors.New("a trace has its own arrivals (want a workload without a trace)")
+	}
+	rate, err := rateKey(root)
+	if err != nil {
+		return "", err
+	}
+	given := root.Lookup(strings.Split(rate, ".")...)
+	gamma := &yamldoc.Node{At: at, Kind: yamldoc.Map}
+	gamma.Put("process", at, &yamldoc.Node{At: at, Kind: yamldoc.Text, Text: "gamma"})
+	if given != nil {
+		gamma.Put("rate", given.At, given)
+	}
+	root.MapAt("workload", at).Put("arrivals", at, gamma)
+	return "workload.arrivals.cv", nil
+}
+
+// gammaCV is the coefficient of variation of gamma gaps with a shape. The shapes allowed are those of a coefficient from
+// 0.01 to 100.
+func gammaCV(shape *yamldoc.Node, at yamldoc.Place) (*yamldoc.Node, error) {
+	x, err := strconv.ParseFloat(shape.Text, 64)
+	if err != nil || !(x >= leastShape && x <= mostShape) {
+		return nil, fmt.Errorf("%s is not allowed (want %g to %g; 1 is Poisson, less comes in bursts)",
+			yamldoc.Short(shape.Text), leastShape, mostShape)
+	}
+	return yamldoc.Parse(at.Origin, []byte(strconv.FormatFloat(1/math.Sqrt(x), 'f', -1, 64)), true)
+}
+
+const leastShape, mostShape = 1e-4, 1e4

@@ -38,11 +38,15 @@ Clifftop.Controls = (() => {
 
   // The load is a rate or a number of users. Setting one of them removes the other.
   function setLoad(query, base, key, v) {
-    for (const k of ["rate", "users", "workload.arrivals"]) query.set(k, null);
+    const burstiness = query.get("burstiness") ?? null;
+    for (const k of ["rate", "users", "workload.arrivals", "burstiness"]) query.set(k, null);
     if (key === "users") query.set("users", number(v));
     else if (base.closed) query.set("workload.arrivals", `{process: poisson, rate: ${number(v)}}`);
     else query.set("rate", number(v));
-    if (key === "rate") query.set("workload.arrivals.think_time", null);
+    if (key === "rate") {
+      query.set("workload.arrivals.think_time", null);
+      query.set("burstiness", burstiness); // after the arrivals, which it changes
+    }
   }
 
   function lengths(query, side, change) {
@@ -74,6 +78,13 @@ Clifftop.Controls = (() => {
           write: (query, v, s, base) => setLoad(query, base, v, v === "users" ? 50 : 5) },
         { id: "rate", label: "Requests per second", min: 0.05, max: 500, log: true, hidden: closed, keys: ["rate", "workload.arrivals", "workload.arrivals.rate"],
           read: (s) => at(s, "workload.arrivals.rate"), write: (query, v, s, base) => setLoad(query, base, "rate", v) },
+        { id: "burstiness", label: "Burstiness of arrivals (1 is Poisson, less comes in bursts)", min: 0.05, max: 4, log: true, none: "preset", hidden: closed,
+          keys: ["burstiness", "workload.arrivals.process", "workload.arrivals.cv"],
+          read: (s) => { const a = at(s, "workload.arrivals"); return a.process === "gamma" ? 1 / (a.cv * a.cv) : a.process === "poisson" ? 1 : null; },
+          write: (query, v, s) => {
+            if (v !== null && query.get("rate") === undefined && query.get("workload.arrivals") === undefined) query.set("rate", number(at(s, "workload.arrivals.rate")));
+            query.set("burstiness", v === null ? null : number(v));
+          } },
         { id: "users", label: "Users", min: 1, max: 3000, log: true, whole: true, hidden: (s) => !closed(s), keys: ["users", "workload.arrivals.users"],
           read: (s) => at(s, "workload.arrivals.users"), write: (query, v) => query.set("users", number(v)) },
         { id: "think", label: "Think time between output and next request", min: 0, max: 120, unit: "s", hidden: (s) => !closed(s), keys: ["workload.arrivals.think_time"],
