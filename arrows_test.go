@@ -70,7 +70,7 @@ var below = map[string][]string{
 		"sim", "model", "workload"},
 	"experiments/hours":       {"experiments", "experiments/steady", "report", "sim"},
 	"experiments/sweep":       {"experiments", "experiments/hours", "experiments/steady", "report", "sim", "model", "workload"},
-	"experiments/compare":     {"experiments", "experiments/sweep", "report"},
+	"experiments/compare":     {"experiments", "experiments/steady", "experiments/sweep", "report"},
 	"experiments/merge":       {"experiments", "experiments/sweep", "experiments/compare", "report"},
 	"experiments/planning":    {"experiments", "experiments/hours", "experiments/sweep", "report", "model", "workload"},
 	"experiments/traces":      {"experiments", "report", "workload"},

@@ -1,5 +1,11 @@
 package report
 
+import (
+	"fmt"
+
+	"clifftop/report/layout"
+)
+
 // Saturation is the load that a system can carry in the long run, with patient clients, without admission limits and
 // with all replicas ready. It does not depend on the load of the run.
 type Saturation struct {
@@ -15,7 +21,8 @@ type Saturation struct {
 	Metastable bool `json:"metastable"`
 }
 
-// Traffic says how much the arrivals of an open loop vary; see docs/statistics.md.
+// Traffic says how much the arrivals of an open loop vary; see docs/statistics.md. It follows from the arrival process, or
+// is counted in the run where there is none, as with recorded requests.
 type Traffic struct {
 	// Dispersion60S is the index of dispersion of counts over 60 s, variance by mean; 1 for a Poisson process.
 	Dispersion60S *float64 `json:"dispersion_60s"`
@@ -30,4 +37,17 @@ type MinuteRate struct {
 	P05 *float64 `json:"p05"`
 	P50 *float64 `json:"p50"`
 	P95 *float64 `json:"p95"`
+}
+
+// String says how much the arrivals vary; it is empty if that is unknown.
+func (t *Traffic) String() string {
+	if t == nil || t.MinuteRate.P05 == nil || t.MinuteRate.P95 == nil {
+		return ""
+	}
+	text := fmt.Sprintf("minutes range from %s to %s requests/s (p05 to p95); index of dispersion %s over 60 s",
+		layout.Digits(*t.MinuteRate.P05), layout.Digits(*t.MinuteRate.P95), layout.Cell(t.Dispersion60S))
+	if t.DispersionAsymptotic != nil {
+		text += fmt.Sprintf(", %s in the long run", layout.Cell(t.DispersionAsymptotic))
+	}
+	return text
 }

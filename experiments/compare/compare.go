@@ -12,6 +12,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/experiments/steady"
 	"clifftop/experiments/sweep"
 	"clifftop/report"
 	"clifftop/report/verdict"
@@ -146,6 +147,9 @@ func Run(ctx context.Context, variants []Variant, o Options) (*verdict.Result, e
 		}
 	}
 	result.Clifftop = experiments.Version
+	if t, _ := steady.Traffic(c.setups[0]); t != nil {
+		result.Traffic = t
+	}
 	if runErr == nil && r.Precision > 0 && !result.Precise(r.Precision/(1+r.Precision)) {
 		result.Warnings = append(result.Warnings, report.Warning{Code: "imprecise", Text: fmt.Sprintf(
 			"%d runs of each were not enough for a precision of %.3g %%", len(c.seeds), 100*r.Precision)})

@@ -7,6 +7,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/experiments/steady"
 	"clifftop/report"
 	"clifftop/report/verdict"
 )
@@ -17,6 +18,8 @@ type GridRequest struct {
 	Seeds    []uint64         `json:"seeds"`
 	By       verdict.Options  `json:"by"`
 	Warnings []report.Warning `json:"warnings"`
+	// Traffic is that of the baseline, where it follows from the scenario.
+	Traffic *report.Traffic `json:"traffic,omitempty"`
 }
 
 // GridCommand is the command of a comparison's list of runs.
@@ -39,7 +42,8 @@ func (o Options) Grid(ctx context.Context, variants []Variant) (*experiments.Gri
 			labels = append(labels, fmt.Sprintf("%s seed %d", name, seed))
 		}
 	}
-	head, err := experiments.NewManifest(GridCommand, GridRequest{c.names, c.seeds, o.by(), c.warnings()})
+	traffic, _ := steady.Traffic(c.setups[0])
+	head, err := experiments.NewManifest(GridCommand, GridRequest{c.names, c.seeds, o.by(), c.warnings(), traffic})
 	if err != nil {
 		return nil, err
 	}

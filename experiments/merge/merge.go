@@ -137,6 +137,9 @@ func mergeCompare(runs *grid.Joined) (*Merged, error) {
 	}
 	v := verdict.CompareBy(request.By, request.Names, seeds, all)
 	v.Clifftop = experiments.Version
+	if request.Traffic != nil {
+		v.Traffic = request.Traffic
+	}
 	if len(seeds) < n {
 		compare.MarkPartial(v, n)
 	}

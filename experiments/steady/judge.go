@@ -53,12 +53,13 @@ func (s *Saturation) Case(u *scenario.Setup) Case {
 			c.RelaxationS = stats.Finite(s.Relaxation(c.Rate, d))
 		}
 	}
-	c.Traffic, c.MeanOver = trafficOf(u)
+	c.Traffic, c.MeanOver = Traffic(u)
 	return c
 }
 
-// trafficOf says how much the arrivals vary, and over which time their rate is the mean.
-func trafficOf(u *scenario.Setup) (*report.Traffic, string) {
+// Traffic says how much the arrivals vary, and over which time their rate is the mean. It is nil and empty where that
+// does not follow from the scenario, as for recorded traffic.
+func Traffic(u *scenario.Setup) (*report.Traffic, string) {
 	spec := u.Traffic.Spec
 	if u.Traffic.Recording != nil || len(spec.Arrivals) != 1 {
 		return nil, ""
@@ -104,7 +105,10 @@ func (s *Saturation) Relaxation(rate float64, d workload.Dispersion) float64 {
 // cycles of its users. Runs of phases, of recorded traffic, and with a lifecycle are finite.
 func (c *Case) Judge(sum *report.Summary) {
 	w := &sum.Window
-	sum.Saturation, sum.Traffic, w.MeanOver = c.Rates, c.Traffic, c.MeanOver
+	sum.Saturation, w.MeanOver = c.Rates, c.MeanOver
+	if c.Traffic != nil { // otherwise the run has counted its arrivals
+		sum.Traffic = c.Traffic
+	}
 	w.NeedsS = c.needs(sum)
 	w.State = c.state(sum)
 	switch w.State {

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"testing"
 
@@ -30,14 +31,19 @@ var promises = []struct{ name, scenario string }{
 		"slo: {ttft_p95: 800ms, attainment: 0.9}"},
 }
 
+var allPromises = flag.Bool("promises", false, "test all problems of capacity: 5 to 10 minutes on two cores")
+
 // TestPromises holds capacities against hours that the search has not seen: with twenty hours of each of ten problems, 85
 // to 97 % of all hours meet the SLO at the capacity, none of the problems in fewer than 14, and at 15 % more load at
-// least half miss it.
+// least half miss it. Without -promises it takes two problems, whose hours are too few for the shares.
 func TestPromises(t *testing.T) {
-	testenv.NeedsLong(t, "several minutes")
+	testenv.NeedsLong(t, "about a minute")
 	const fresh, unseen = 20, 100_000
 	kept, lost, all := 0, 0, 0
 	for i, p := range promises {
+		if i != 5 && i != 7 && !*allPromises {
+			continue
+		}
 		// Hours of the same numbers share their traffic, so that problems with the same seed would err together.
 		s, err := scenario.Parse(p.name, fmt.Appendf(nil, "%s\nrun: {seed: %d}\n", p.scenario, 1+1000*i))
 		if err != nil {
@@ -81,7 +87,7 @@ func TestPromises(t *testing.T) {
 	}
 	share, missed := float64(kept)/float64(all), float64(lost)/float64(all)
 	t.Logf("%.1f %% of hours meet the SLO at the capacity, %.1f %% miss it at 15 %% more", 100*share, 100*missed)
-	if share < .85 || share > .97 || missed < .5 {
+	if *allPromises && (share < .85 || share > .97 || missed < .5) {
 		t.Errorf("%.1f %% meet it (want 85 to 97), %.1f %% miss it at 15 %% more (want 50 or more)", 100*share, 100*missed)
 	}
 }

@@ -79,6 +79,7 @@ type Collector struct {
 	classes  classes
 	parts    []*part // of a fleet, by replica
 	sloHours *sloHours
+	minutes  minutes
 
 	unrouted int64 // attempts that ended before they were sent to a replica
 	isPart   bool  // this is one of them: no distributions are kept
@@ -203,6 +204,9 @@ func (c *Collector) Arrived(at clock.Time, r *workload.Request) {
 		c.sloHours.at(at).arrivals++
 	}
 	c.lastArrival = max(c.lastArrival, at)
+	if !c.opts.Closed {
+		c.minutes.arrived(at)
+	}
 }
 
 // Levels implements [event.LevelObserver].

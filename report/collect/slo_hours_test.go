@@ -1,11 +1,13 @@
 package collect
 
 import (
+	"math"
 	"testing"
 
 	"clifftop/report"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
+	"clifftop/workload"
 )
 
 // A request a second. In each third minute four of 60 are slow, more than the 5 % that may be; in minute 4 three are,
@@ -67,5 +69,35 @@ func TestSLOHoursOfClasses(t *testing.T) {
 	play(c, records...)
 	if got := c.Summary().SLOHours; got == nil || got.Met != 2 || got.Of != 4 {
 		t.Errorf("%+v, want 2 of 4 minutes", got)
+	}
+}
+
+// Minutes of 60 and of 120 requests in turn vary by 900 around 90, so that the variance of their counts over the mean is
+// 10 (and 20/19 of it for a sample). The minute that the run ends in does not count.
+func TestTrafficIsCounted(t *testing.T) {
+	for _, c := range []struct {
+		minutes int
+		closed  bool
+		want    float64
+	}{{20, false, 10 * 20. / 19}, {9, false, 0}, {20, true, 0}} {
+		k := New(Options{Closed: c.closed})
+		id := int64(0)
+		for m := range c.minutes {
+			n := 60 * (1 + m%2)
+			for i := range n {
+				at := at(60*float64(m) + 60*float64(i)/float64(n))
+				k.Arrived(at, &workload.Request{ID: id, Arrival: at})
+				id++
+			}
+		}
+		k.Arrived(at(60*float64(c.minutes)), &workload.Request{ID: id, Arrival: at(60 * float64(c.minutes))})
+		got := k.Summary().Traffic
+		if (got == nil) != (c.want == 0) {
+			t.Fatalf("%d minutes, closed %v: %+v", c.minutes, c.closed, got)
+		}
+		if got != nil && (math.Abs(*got.Dispersion60S-c.want) > 1e-9 || *got.MinuteRate.P05 != 1 ||
+			*got.MinuteRate.P95 != 2 || *got.MinuteRate.P50 != 1.5) {
+			t.Errorf("%v", got)
+		}
 	}
 }

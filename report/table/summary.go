@@ -139,16 +139,8 @@ func needsText(w *report.Window) string {
 
 // trafficText says how much the arrivals vary; empty if that is unknown.
 func trafficText(s *report.Summary) string {
-	t := s.Traffic
-	if t == nil || t.MinuteRate.P05 == nil || t.MinuteRate.P95 == nil {
-		return ""
-	}
-	text := fmt.Sprintf("minutes range from %s to %s requests/s (p05 to p95); index of dispersion %s over 60 s",
-		layout.Digits(*t.MinuteRate.P05), layout.Digits(*t.MinuteRate.P95), layout.Cell(t.Dispersion60S))
-	if t.DispersionAsymptotic != nil {
-		text += fmt.Sprintf(", %s in the long run", layout.Cell(t.DispersionAsymptotic))
-	}
-	if s.Window.MeanOver != "" {
+	text := s.Traffic.String()
+	if text != "" && s.Window.MeanOver != "" {
 		text += "; the rate is the mean of the " + s.Window.MeanOver
 	}
 	return text

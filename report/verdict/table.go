@@ -43,6 +43,10 @@ func (v *Result) WriteCSV(w io.Writer) error {
 
 func (v *Result) write(w io.Writer, t *layout.Text) error {
 	v.overview(t)
+	if text := v.Traffic.String(); text != "" {
+		t.Line("traffic", text)
+		t.Space()
+	}
 	for _, variant := range v.Variants {
 		v.details(t, &variant)
 		variant.verdicts(t)

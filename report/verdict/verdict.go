@@ -31,7 +31,9 @@ type Result struct {
 	// Groups are, of several variants, those that cannot be told apart, for each metric that has intervals.
 	Groups []MetricGroups `json:"groups"`
 	// Pass says that no variant fails.
-	Pass     bool             `json:"pass"`
+	Pass bool `json:"pass"`
+	// Traffic says how much the arrivals of the baseline vary; nil for a closed loop and if it is unknown.
+	Traffic  *report.Traffic  `json:"traffic,omitempty"`
 	Warnings []report.Warning `json:"warnings"`
 	// Scenarios are those of the first runs, as resolved: the baseline's, then the variants'.
 	Scenarios []any `json:"-"`
@@ -201,7 +203,7 @@ func CompareBy(o Options, names []string, seeds []uint64, runs [][]*report.Summa
 	v := &Result{
 		Schema: Schema, Baseline: names[0], Seeds: seeds, Margin: margin, Variants: []Variant{},
 		Groups:   []MetricGroups{},
-		Warnings: []report.Warning{}, metrics: o.also(comparedOf(runs), runs),
+		Warnings: []report.Warning{}, metrics: o.also(comparedOf(runs), runs), Traffic: runs[0][0].Traffic,
 	}
 	for _, list := range runs {
 		v.Scenarios = append(v.Scenarios, list[0].Scenario)
