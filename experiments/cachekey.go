@@ -41,6 +41,11 @@ func CacheKey(u *scenario.Setup, about ...string) (string, error) {
 		return "", err
 	}
 	parts = append(parts, scenario)
+	bars, err := json.Marshal(u.Predictive()) // a file of own runs changes them
+	if err != nil {
+		return "", err
+	}
+	parts = append(parts, bars)
 	for _, p := range u.Pools {
 		parts = append(parts, p.Setup.MachineJSON)
 	}

@@ -1,4 +1,6 @@
 package experiments
 
+import "clifftop/experiments/scenario"
+
 // Version is the version of the program, which results carry.
-const Version = "0.1.0"
+const Version = scenario.Release

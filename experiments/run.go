@@ -248,6 +248,8 @@ func (r *Result) measure() {
 	s.Seed = u.Scenario.Run.Seed
 	s.Accuracy, s.EngineDefaults = u.Accuracy(), u.EngineDefaults()
 	s.Accuracy.Unsteady(s.Window.Stationary)
+	s.Predictive = u.Predictive()
+	s.Predictive.Overloaded(s.Window.Stationary)
 }
 
 // meter reports the progress of a run.

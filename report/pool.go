@@ -61,7 +61,8 @@ type pool struct {
 
 // unpooled are the paths whose values are not numbers to be pooled, or are pooled apart.
 var unpooled = [...]string{
-	"schema", "clifftop", "scenario", "seed", "partial", "window", "replications", "classes", "accuracy", "warnings",
+	"schema", "clifftop", "scenario", "seed", "partial", "window", "replications", "classes", "accuracy", "predictive",
+	"warnings",
 	"ci95", "ci95_method", "tail_samples", "slo_hours",
 	"goodput.slo", "goodput.met", "goodput.limits", "goodput.gated_output_tokens_per_s", "cost",
 }

@@ -54,6 +54,8 @@ type Summary struct {
 	SLOHours *SLOHours `json:"slo_hours,omitempty"`
 	// Accuracy says how far the numbers can be trusted; nil where no machine is modelled. It is set by the caller.
 	Accuracy *Accuracy `json:"accuracy"`
+	// Predictive has the error bars; nil if nothing like the run was measured. It is set by the caller.
+	Predictive *Predictive `json:"predictive,omitempty"`
 
 	Warnings []Warning `json:"warnings"`
 	// CI95 maps a path such as "latency_ms.ttft.p99" to the ends of its 95 % confidence interval; nil where nothing

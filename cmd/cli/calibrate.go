@@ -156,11 +156,16 @@ func (f *calibrateCommand) fitSteps(c *cobra.Command, args []string) (*calibrati
 
 // writeRecord writes the GPU's record. The record has the name of the file.
 func writeRecord(path string, r *calibration.Result) error {
-	dir, err := openDirectory("--record", filepath.Dir(path))
+	file := filepath.Base(path)
+	name := strings.TrimSuffix(file, filepath.Ext(file))
+	return writeFile("--record", path, func(w io.Writer) error { return r.WriteRecord(w, name) })
+}
+
+// writeFile writes a file that a flag names.
+func writeFile(flag, path string, fill func(io.Writer) error) error {
+	dir, err := openDirectory(flag, filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	file := filepath.Base(path)
-	name := strings.TrimSuffix(file, filepath.Ext(file))
-	return failed(dir.write(file, func(w io.Writer) error { return r.WriteRecord(w, name) }))
+	return failed(dir.write(filepath.Base(path), fill))
 }

@@ -65,6 +65,7 @@ catalog. The keys below plan: in the scenario set candidates and prices; the fla
 		RunE: p.run,
 	}
 	p.scenario.registerKeys(c, planKeys...)
+	p.scenario.registerAccuracy(c)
 	p.output.register(c, "table", "json", "csv", "markdown")
 	p.output.registerJobs(c)
 	p.output.registerOut(c, "write plan.json, plan.md, candidates.csv, report.html and pictures into `DIR`")

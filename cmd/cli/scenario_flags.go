@@ -82,6 +82,11 @@ func (f *scenarioFlags) registerSLO(c *cobra.Command, usage string) {
 	}, ""})
 }
 
+// registerAccuracy adds the flag of commands that print error bars.
+func (f *scenarioFlags) registerAccuracy(c *cobra.Command) {
+	f.add(c, "", keyFlag{"accuracy", "FILE", "record of own measured runs, from validate --write", key("accuracy"), ""})
+}
+
 // add adds one flag.
 func (f *scenarioFlags) add(c *cobra.Command, shorthand string, k keyFlag) {
 	c.Flags().VarP(&settingFlag{f, k}, k.name, shorthand, k.usage)

@@ -24,6 +24,7 @@ type validateCommand struct {
 	output   simulationFlags
 	ablate   bool
 	coverage bool
+	write    string // file of error bars, or of errors of own runs
 
 	schedules []string // files of records of real schedulers
 }
@@ -54,6 +55,7 @@ status is then 1.`,
   clifftop validate --reference measured.csv --out results
   clifftop validate --reference measured.csv --only s2r-exp18-s0 --format scenario
   clifftop validate scenario.yaml --reference vllm-result.json
+  clifftop validate --reference my-runs.csv --write my-accuracy.yaml
   clifftop validate --coverage --reference measured.csv measured-2.csv
   clifftop validate --schedules records.jsonl.gz`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -73,6 +75,8 @@ status is then 1.`,
 		"open-loop rows, or the rows of --only")
 	c.Flags().BoolVar(&v.coverage, "coverage", false, "print how often error bars made from other measured runs "+
 		"hold a run, by kind of runs; more files of measured runs may follow")
+	c.Flags().StringVar(&v.write, "write", "", "write the errors into `FILE`, for the flag --accuracy of run, sweep and "+
+		"plan; with --coverage, write the error bars of the catalog")
 	c.Flags().StringArrayVar(&v.schedules, "schedules", nil, "replay `FILE…` of recorded scheduler decisions; more "+
 		"files may follow")
 	return c
@@ -81,6 +85,9 @@ status is then 1.`,
 func (v *validateCommand) run(c *cobra.Command, args []string) error {
 	if len(v.schedules) > 0 {
 		return v.replay(c, append(v.schedules, args...))
+	}
+	if v.write != "" && (v.ablate || v.output.format == "scenario") {
+		return errors.New("--write needs errors of runs (want no --ablate and no --format scenario)")
 	}
 	v.measured.useEnvironment()
 	if v.measured.file == "" {
@@ -146,6 +153,16 @@ func (v *validateCommand) validate(c *cobra.Command, r *reference) error {
 		return failed(runErr)
 	}
 	printErr := v.output.print(c, result)
+	if v.write != "" && runErr == nil {
+		own, err := result.Own()
+		if err != nil {
+			return failed(err)
+		}
+		if err := writeFile("--write", v.write, own.Write); err != nil {
+			return err
+		}
+		v.output.say(c, "wrote %s: use it with --accuracy %s", v.write, v.write)
+	}
 	if dir != nil {
 		if err := writeValidation(c, dir, result); err != nil {
 			return failed(err)

@@ -50,6 +50,11 @@ func (v *validateCommand) runCoverage(c *cobra.Command, files []string) error {
 	if err != nil {
 		return failed(err)
 	}
+	if v.write != "" {
+		if err := writeFile("--write", v.write, r.WritePredictive); err != nil {
+			return err
+		}
+	}
 	if err := v.output.print(c, r); err != nil || dir == nil {
 		return failed(err)
 	}

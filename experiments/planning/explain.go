@@ -3,6 +3,7 @@ package planning
 import (
 	"math"
 
+	"clifftop/report"
 	"clifftop/report/layout"
 	"clifftop/report/plan"
 )
@@ -187,8 +188,7 @@ func (p resultBuilder) assume(plan *plan.Result, met []*candidate) {
 		100*p.spec.UnvalidatedError)
 	for i, c := range met {
 		if i == 0 && c.accuracy != nil {
-			say("error of %s: %s; errors are medians, so that half of the measured runs were off by more", c.name,
-				c.accuracy)
+			say("error of %s: %s", c.name, report.ErrorText(c.setup.Predictive(), c.accuracy))
 		}
 		if i == 0 && c.price != nil {
 			say("price of %s: %s per GPU and hour (%s)", c.setup.Deployment.GPU.Name, layout.Dollars(*c.price),

@@ -223,6 +223,7 @@ func (p resultBuilder) describe(c *candidate) plan.Candidate {
 	if u.Memory != nil {
 		r.KVTokens = u.Memory.UsableTokens
 	}
+	r.Predictive = u.Predictive()
 	if a := c.accuracy; a != nil {
 		r.Validated, r.Scope = measured(a), a.Scope
 	} else {

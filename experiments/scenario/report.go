@@ -29,6 +29,11 @@ func (u reportResolver) stages() []collect.StageSpan {
 // measures says what is measured.
 func (u reportResolver) measures() error {
 	s := u.Scenario
+	own, err := s.ownAccuracy()
+	if err != nil {
+		return err
+	}
+	u.own = own
 	r := &u.Report
 	r.Warmup = collect.Warmup{Auto: s.Run.Warmup.Auto, Duration: s.Run.Warmup.Length.Clock()}
 	r.Closed = u.Traffic.Closed && !slices.ContainsFunc(u.Traffic.clients, leavesWork)

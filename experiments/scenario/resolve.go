@@ -7,6 +7,7 @@ import (
 	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
+	"clifftop/model/catalog"
 	"clifftop/report"
 	"clifftop/report/collect"
 	"clifftop/sim"
@@ -41,6 +42,8 @@ type Setup struct {
 	table       tableFile       // the file that step times come from, if they do
 
 	Failures []sim.Failure // of a run
+
+	own *catalog.OwnAccuracy // of own measured runs; nil without
 
 	ruled         []string // defaults that follow from the engine's rules for the GPU
 	ruledSeats    bool     // max_num_seqs follows from the pool

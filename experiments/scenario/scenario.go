@@ -43,6 +43,8 @@ type Scenario struct {
 	Offload *Offload `json:"offload,omitempty"`
 	// Lifecycle sets how replicas start, fail, stop and scale; without it all replicas are always ready.
 	Lifecycle *Lifecycle `json:"lifecycle,omitempty"`
+	// Accuracy is a file of own measured runs, written by clifftop validate --write. They update the error bars.
+	Accuracy string `json:"accuracy,omitempty" empty:"allowed"`
 	// Plan sets what clifftop plan chooses from; null is all defaults.
 	Plan *Planning `json:"plan,omitempty"`
 

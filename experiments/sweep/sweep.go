@@ -174,7 +174,7 @@ func Describe(curve *curve.Curve, partial bool) error {
 	curve.Clifftop, curve.Partial = experiments.Version, partial
 	s, err := curve.Summary(0)
 	if s != nil {
-		curve.Accuracy = s.Accuracy
+		curve.Accuracy, curve.Predictive = s.Accuracy, s.Predictive
 	}
 	return err
 }

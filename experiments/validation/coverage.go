@@ -5,14 +5,27 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"clifftop/experiments"
+	"clifftop/model/catalog"
 )
 
 // CoverageSchema identifies the JSON form of a [Coverage].
 const CoverageSchema = "clifftop.coverage/1"
+
+// releaseNumber is the number in the name of a release.
+var releaseNumber = regexp.MustCompile(`\d+\.\d+(\.\d+)?((\.?post|rc)\d+)*`)
+
+// halfCells is the number of cells from which a kind has bars of its own for half of the runs, and a family has bars.
+const halfCells = 9
+
+// fewCells is the factor that widens the 90 % bars of a family with fewer than ownCells cells.
+const fewCells = 1.5
 
 // ownCells is the number of cells from which a kind of runs has 90 % bars of its own: with n exchangeable cells, the
 // smallest and the largest error hold a further one with probability (n-1)/(n+1).
@@ -23,14 +36,17 @@ const ownCells = 19
 type Coverage struct {
 	Schema   string `json:"schema"`
 	Clifftop string `json:"clifftop"`
-	// Rows is the number of measured runs that are judged. InSample is the number left out because constants of the
-	// catalog were fitted to runs of their model on their GPU.
+	// Rows is the number of measured runs that are judged. InSample is the number that is not judged because constants of
+	// the catalog were fitted to runs of their model on their GPU.
 	Rows     int `json:"rows"`
 	InSample int `json:"in_sample"`
 	// Metrics have the coverage of each metric, over all kinds.
 	Metrics []MetricCoverage `json:"metrics"`
 	// Kinds have the same by kind of runs.
 	Kinds []KindCoverage `json:"kinds"`
+
+	files []string                         // with the runs
+	cells map[string]map[string]*errorCell // by metric and name of the cell
 }
 
 // KindCoverage is the coverage of one kind of runs: engine, kind of load and kind of model.
@@ -62,7 +78,9 @@ var coverageMetrics = []string{"ttft_mean_ms", "ttft_p99_ms", "tpot_mean_ms", "t
 // errorCell is a cell with the errors of its runs, for one metric.
 type errorCell struct {
 	kind, family string
+	fitted       bool      // constants of the catalog were fitted to runs of the model on the GPU
 	logs         []float64 // ln(simulated/measured)
+	of           *Result   // one of its runs
 }
 
 // fittedModels are the models, and their GPUs, to whose runs constants of the catalog were fitted (docs/step-time.md).
@@ -93,7 +111,9 @@ func Cover(ctx context.Context, refs []*Reference, o Options) (*Coverage, error)
 	c := &Coverage{Schema: CoverageSchema, Clifftop: experiments.Version, Metrics: []MetricCoverage{},
 		Kinds: []KindCoverage{}}
 	byMetric := map[string]map[string]*errorCell{}
+	c.cells = byMetric
 	for _, ref := range refs {
+		c.files = append(c.files, filepath.Base(ref.Name))
 		cases := Plan(ref)
 		rows := map[string]*Row{}
 		for _, row := range ref.Rows {
@@ -109,6 +129,7 @@ func Cover(ctx context.Context, refs []*Reference, o Options) (*Coverage, error)
 			case row.Status != Scored || row.Overload:
 			case inSample(row.Model, row.GPU):
 				c.InSample++
+				row.addErrors(rows[row.RunID], byMetric)
 			default:
 				c.Rows++
 				row.addErrors(rows[row.RunID], byMetric)
@@ -129,12 +150,12 @@ func (r *Result) addErrors(row *Row, byMetric map[string]map[string]*errorCell) 
 	if row.EngineVersion != "" {
 		release = row.EngineVersion
 	}
+	if n := releaseNumber.FindString(release); n != "" { // vllm-0.18, 0.18.0 and images of it are one release
+		release = strings.TrimSuffix(n, ".0")
+	}
 	key := fmt.Sprintf("%s|%s|%s|%s|tp%d pp%d dp%d ep%d|%s|%s", r.Engine, r.Load, r.Model, r.GPU, r.TP, or(row.PP, 1),
 		or(row.DP, 1), or(row.EP, 1), row.WeightDtype, release)
-	kind := r.Engine + ", " + r.Load + " loop, dense"
-	if r.MoE {
-		kind = r.Engine + ", " + r.Load + " loop, mixture of experts"
-	}
+	kind := catalog.KindName(r.Engine, r.Load, r.MoE)
 	for _, metric := range coverageMetrics {
 		e := r.Error(metric)
 		if e == nil || *e <= -1 || metric == "output_tokens_per_s" && r.Load == "open" {
@@ -145,7 +166,7 @@ func (r *Result) addErrors(row *Row, byMetric map[string]map[string]*errorCell) 
 		}
 		cell := byMetric[metric][key]
 		if cell == nil {
-			cell = &errorCell{kind: kind, family: r.Engine}
+			cell = &errorCell{kind: kind, family: r.Engine, fitted: inSample(r.Model, r.GPU), of: r}
 			byMetric[metric][key] = cell
 		}
 		cell.logs = append(cell.logs, math.Log1p(*e))
@@ -163,12 +184,11 @@ func (c *Coverage) judge(byMetric map[string]map[string]*errorCell) {
 		}
 		return list
 	}
-	all := func(*errorCell) bool { return true }
 	for _, metric := range coverageMetrics {
-		if cells := cellsOf(metric); len(cells) > 1 {
-			m := covered(metric, cells, all)
-			m.Half, m.P90 = bars(cells, all)
-			m.Basis = "all"
+		cells := cellsOf(metric)
+		if count(cells, unseen) > 1 {
+			m := covered(metric, cells, unseen)
+			m.Half, m.P90, m.Basis = barsFor("", "", cells)
 			c.Metrics = append(c.Metrics, m)
 		}
 	}
@@ -176,16 +196,21 @@ func (c *Coverage) judge(byMetric map[string]map[string]*errorCell) {
 		k := KindCoverage{Kind: kind, Metrics: []MetricCoverage{}}
 		for _, metric := range coverageMetrics {
 			cells := cellsOf(metric)
-			of := func(e *errorCell) bool { return e.kind == kind }
-			if i := slices.IndexFunc(cells, of); i >= 0 && len(cells) > 1 {
+			of := func(e *errorCell) bool { return e.kind == kind && !e.fitted }
+			if i := slices.IndexFunc(cells, of); i >= 0 && count(cells, unseen) > 1 {
 				m := covered(metric, cells, of)
 				m.Half, m.P90, m.Basis = barsFor(cells[i].kind, cells[i].family, cells)
 				k.Metrics = append(k.Metrics, m)
 			}
 		}
-		c.Kinds = append(c.Kinds, k)
+		if len(k.Metrics) > 0 {
+			c.Kinds = append(c.Kinds, k)
+		}
 	}
 }
+
+// unseen reports whether no constant was fitted to runs of the cell.
+func unseen(e *errorCell) bool { return !e.fitted }
 
 // covered judges each cell that keep selects by the bars of the other cells.
 func covered(metric string, cells []*errorCell, keep func(*errorCell) bool) MetricCoverage {
@@ -216,28 +241,52 @@ func covered(metric string, cells []*errorCell, keep func(*errorCell) bool) Metr
 }
 
 // barsFor returns the bars of a kind: its own where it has enough cells; else those of its family, widened to hold the
-// errors of the kind's few cells; else those of all cells, widened alike.
+// errors of the kind's few cells; else those of all unseen cells, widened alike. With halfCells cells a kind has its own
+// bars for half of the runs. An empty kind has none.
 func barsFor(kind, family string, cells []*errorCell) (half, p90 [2]float64, basis string) {
-	own := func(e *errorCell) bool { return e.kind == kind }
-	near := func(e *errorCell) bool { return e.family == family }
-	all := func(*errorCell) bool { return true }
-	if count(cells, own) >= ownCells {
-		half, p90 = bars(cells, own)
+	own := usable(cells, func(e *errorCell) bool { return e.kind == kind })
+	near := usable(cells, func(e *errorCell) bool { return e.family == family })
+	switch {
+	case len(own) >= ownCells:
+		half, p90 = bars(own)
 		return half, p90, "kind"
-	}
-	if basis = "family"; count(cells, near) >= ownCells {
-		half, p90 = bars(cells, near)
-	} else {
-		basis = "all"
-		half, p90 = bars(cells, all)
-	}
-	for _, e := range cells {
-		if own(e) {
-			p90[0] = min(p90[0], math.Expm1(slices.Min(e.logs)))
-			p90[1] = max(p90[1], math.Expm1(slices.Max(e.logs)))
+	case len(near) >= halfCells:
+		basis = "family"
+		half, p90 = bars(near)
+		if len(near) < ownCells {
+			w := catalog.ErrorBars{Half: half, P90: p90}.Widened(fewCells)
+			p90 = w.P90
 		}
+	default:
+		basis = "all"
+		half, p90 = bars(usable(cells, unseen))
+	}
+	for _, e := range own {
+		p90[0] = min(p90[0], math.Expm1(slices.Min(e.logs)))
+		p90[1] = max(p90[1], math.Expm1(slices.Max(e.logs)))
+	}
+	if len(own) >= halfCells {
+		half, _ = bars(own)
 	}
 	return half, p90, basis
+}
+
+// usable returns the cells that keep selects: the unseen ones if there are ownCells of them; else all.
+func usable(cells []*errorCell, keep func(*errorCell) bool) []*errorCell {
+	var list, clean []*errorCell
+	for _, e := range cells {
+		if !keep(e) {
+			continue
+		}
+		list = append(list, e)
+		if !e.fitted {
+			clean = append(clean, e)
+		}
+	}
+	if len(clean) >= ownCells {
+		return clean
+	}
+	return list
 }
 
 func count(cells []*errorCell, keep func(*errorCell) bool) (n int) {
@@ -251,14 +300,11 @@ func count(cells []*errorCell, keep func(*errorCell) bool) (n int) {
 
 // bars returns the bars that hold half and 90 % of the errors of a further cell. Each cell has the weight 1, shared by
 // its runs, and the further cell counts on both sides (conformal prediction), so that few cells give wide bars.
-func bars(cells []*errorCell, keep func(*errorCell) bool) (half, p90 [2]float64) {
+func bars(cells []*errorCell) (half, p90 [2]float64) {
 	type weighted struct{ x, w float64 }
 	var list []weighted
 	n := 0.0
 	for _, e := range cells {
-		if !keep(e) {
-			continue
-		}
 		n++
 		for _, x := range e.logs {
 			list = append(list, weighted{x, 1 / float64(len(e.logs))})
@@ -317,8 +363,9 @@ func (c *Coverage) write(w io.Writer, markdown bool) error {
 		}
 	}
 	t.Table(grid, 2, 1)
-	t.Item("", fmt.Sprintf("%d runs are left out: constants of the catalog were fitted to runs of their model on their "+
-		"GPU.", c.InSample))
+	t.Item("", fmt.Sprintf("%d runs are not judged, because constants of the catalog were fitted to runs of their "+
+		"model on their GPU. Bars of a kind or family with fewer than %d other cells use them too.", c.InSample,
+		ownCells))
 	_, err := t.WriteTo(w)
 	return err
 }

@@ -33,6 +33,8 @@ type Curve struct {
 	Capacity *Capacity `json:"capacity"`
 	// Accuracy says how far the numbers can be trusted; nil where no machine is modelled. It is set by the caller.
 	Accuracy *report.Accuracy `json:"accuracy"`
+	// Predictive has the error bars; nil if nothing like the runs was measured. It is set by the caller.
+	Predictive *report.Predictive `json:"predictive,omitempty"`
 	// Thresholds are what the curve was judged by.
 	Thresholds Thresholds       `json:"thresholds"`
 	Warnings   []report.Warning `json:"warnings"` // reasons to read what the points show with care

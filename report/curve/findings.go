@@ -33,7 +33,7 @@ func (f *findings) reserve(c *Curve) {
 		f.add("partial", "the sweep was interrupted: loads are missing, and what follows may change with them")
 	}
 	if c.Accuracy != nil {
-		f.add("error", "%s", c.Accuracy)
+		f.add("error", "%s", report.ErrorText(c.Predictive, c.Accuracy))
 	}
 	for _, w := range c.Warnings {
 		f.add("warning", "%s", w.Text)

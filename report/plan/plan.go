@@ -123,6 +123,8 @@ type Candidate struct {
 	Error     float64 `json:"error"`
 	Validated bool    `json:"validated"`
 	Scope     string  `json:"error_scope"`
+	// Predictive has the error bars of a replica; nil if nothing like it was measured.
+	Predictive *report.Predictive `json:"predictive,omitempty"`
 	// Apart means that the candidate stands outside the ranking: no measured run stands behind it, but behind others.
 	Apart bool `json:"apart,omitempty"`
 

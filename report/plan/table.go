@@ -309,7 +309,12 @@ func (p *Result) bestLines(t *layout.Text) {
 		t.Line("uncertainty", fmt.Sprintf("%s to %s a month within the error of the step model and the width of the search",
 			layout.Dollars(b.USDPerMonthRange[0]), layout.Dollars(b.USDPerMonthRange[1])))
 	}
-	t.Line("error", b.errorText())
+	if b.Predictive != nil {
+		t.Line("error", b.Predictive.String())
+		t.Line("allowance", b.errorText())
+	} else {
+		t.Line("error", b.errorText())
+	}
 	for _, h := range b.Headroom {
 		text := "holds"
 		if h.Breaks != "" {

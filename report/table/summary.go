@@ -88,7 +88,7 @@ func sections(s *report.Summary, t *layout.Text, p report.Profile) {
 		t.Line("defaults", s.EngineDefaults)
 	}
 	if s.Accuracy != nil {
-		t.Line("error", s.Accuracy.String())
+		t.Line("error", report.ErrorText(s.Predictive, s.Accuracy))
 	}
 	for _, w := range s.Warnings {
 		if w.Code != "few_samples" { // the latencies say it
