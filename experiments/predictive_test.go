@@ -38,10 +38,10 @@ func TestPredictiveOfKinds(t *testing.T) {
 		keys    string
 		widened []string
 	}{
-		{"{gpu: gh200-96}", []string{"a gh200-96"}},
-		{"{gpu: gh200-96, deployment: {replicas: 2}}", []string{"a gh200-96", "several replicas"}},
+		{"{gpu: gh200-96}", []string{"gh200-96"}},
+		{"{gpu: gh200-96, deployment: {replicas: 2}}", []string{"gh200-96", "several replicas"}},
 		{"{gpu: gh200-96, deployment: {replicas: 2}, engine: {speculative: {method: mtp, num_speculative_tokens: 2, " +
-			"acceptance: 0.6}}}", []string{"a gh200-96", "drafts", "several replicas"}},
+			"acceptance: 0.6}}}", []string{"gh200-96", "drafts", "several replicas"}},
 	} {
 		p := predictive(t, c.keys)
 		if !slices.Equal(p.Widened, c.widened) || width(p) <= last {
@@ -61,10 +61,14 @@ func TestPredictiveOfKinds(t *testing.T) {
 // TestOwnRunsInResults wants own runs of the same kind, and no others, to move the bars of a run.
 func TestOwnRunsInResults(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "own.yaml")
-	text := "clifftop: " + experiments.Version + "\nkinds:\n- engine: vllm\n  load: open\n  runs: 3\n" +
+	text := "clifftop: " + experiments.Version + "\nkinds:\n- engine: vllm\n  load: open\n  gpus: [gh200-96]\n  runs: 3\n" +
 		"  errors: {tpot_mean: [0.5, 0.5, 0.5]}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	on := predictive(t, "{gpu: gh200-96, accuracy: "+file+"}")
+	if len(on.Widened) > 0 {
+		t.Errorf("own runs on the GPU, but widened because of %q", on.Widened)
 	}
 	keys := func(more string) string { return "{accuracy: " + file + ", run: {requests: 50}" + more + "}" }
 	p := predictive(t, keys(""))

@@ -46,7 +46,10 @@ func (p *Predictive) String() string {
 	}
 	scope := fmt.Sprintf("%s: %d measured cells, %d of them unseen", p.Kind, p.Cells, p.UnseenCells)
 	if len(p.Widened) > 0 {
-		scope += "; wider because no measured run has " + strings.Join(p.Widened, " or ")
+		scope += "; wider because these were not measured: " + strings.Join(p.Widened, "; ")
+	}
+	if p.TTFTMean == nil {
+		scope += "; none of TTFT and E2E, because the system is overloaded"
 	}
 	if p.OwnRuns > 0 {
 		scope += fmt.Sprintf("; validated by %s of yours", runsText(p.OwnRuns))

@@ -16,7 +16,7 @@ func TestPredictiveText(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p.OwnRuns, p.Widened = 3, []string{"drafts"}
-	if got := p.String(); !strings.Contains(got, "wider because no measured run has drafts; validated by 3 runs of yours") {
+	if got := p.String(); !strings.Contains(got, "wider because these were not measured: drafts; validated by 3 runs of yours") {
 		t.Errorf("%q", got)
 	}
 	steady, not := true, false
@@ -27,6 +27,9 @@ func TestPredictiveText(t *testing.T) {
 	}
 	if p.Overloaded(&not); p.TTFTMean != nil || p.TPOTMean == nil {
 		t.Error("an overloaded run has a bar of TTFT, or none of TPOT")
+	}
+	if got := p.String(); strings.Contains(got, "TTFT half") || !strings.Contains(got, "none of TTFT and E2E") {
+		t.Errorf("overloaded: %q", got)
 	}
 	(*Predictive)(nil).Overloaded(&not)
 }

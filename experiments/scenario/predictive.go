@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"slices"
+
 	"clifftop/model/catalog"
 	"clifftop/report"
 )
@@ -46,7 +48,7 @@ func (u *Setup) Predictive() *report.Predictive {
 	}
 	own, _ := u.own.Of(engine, load, moe)
 	p := &report.Predictive{Kind: k.Name(), Cells: k.Cells, UnseenCells: k.Unseen, OwnRuns: own.Runs,
-		Widened: u.unmeasured(k, engine, load, moe)}
+		Widened: u.unmeasured(k, own, catalog.KindName(engine, load, moe))}
 	if own.Runs > 0 {
 		p.Kind = catalog.KindName(engine, load, moe)
 	}
@@ -66,7 +68,7 @@ func (u *Setup) Predictive() *report.Predictive {
 }
 
 // unmeasured lists what the scenario has and no measured run of the kind.
-func (u *Setup) unmeasured(k *catalog.Predictive, engine, load string, moe bool) []string {
+func (u *Setup) unmeasured(k *catalog.Predictive, own catalog.OwnErrors, kind string) []string {
 	list := []string{}
 	add := func(has bool, what string) {
 		if has {
@@ -74,9 +76,8 @@ func (u *Setup) unmeasured(k *catalog.Predictive, engine, load string, moe bool)
 		}
 	}
 	s, d := u.Scenario, u.Deployment
-	add(k.Engine != engine, "policy "+engine)
-	add(k.Engine == engine && k.Load == "", catalog.KindName("this engine", load, moe))
-	add(!k.Measured(d.GPU.Name), "a "+d.GPU.Name)
+	add(k.Load == "" && own.Runs == 0, kind)
+	add(!k.Measured(d.GPU.Name) && !slices.Contains(own.GPUs, d.GPU.Name), d.GPU.Name)
 	add(s.Engine.Speculative != nil, "drafts")
 	add(d.PipelineParallel > 1, "pipeline stages")
 	add(s.Offload != nil, "offload")

@@ -122,6 +122,7 @@ func (c *Case) Judge(sum *report.Summary) {
 			w.Stationary = nil
 		}
 	}
+	sum.Predictive.Overloaded(w.Stationary)
 	c.warn(sum)
 }
 

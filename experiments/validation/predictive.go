@@ -116,6 +116,9 @@ func (r *Report) Own() (*catalog.OwnAccuracy, error) {
 			kinds[name] = k
 		}
 		k.Runs++
+		if !slices.Contains(k.GPUs, row.GPU) {
+			k.GPUs = append(k.GPUs, row.GPU)
+		}
 		for j, metric := range coverageMetrics {
 			if e := row.Error(metric); e != nil && *e > -1 && (metric != "output_tokens_per_s" || row.Load == "closed") {
 				key := catalog.PredictiveMetrics[j]
@@ -124,6 +127,7 @@ func (r *Report) Own() (*catalog.OwnAccuracy, error) {
 		}
 	}
 	for _, name := range sorted(kinds) {
+		slices.Sort(kinds[name].GPUs)
 		o.Kinds = append(o.Kinds, *kinds[name])
 	}
 	if len(o.Kinds) == 0 {

@@ -20,6 +20,7 @@ type OwnErrors struct {
 	Engine string               `yaml:"engine"`
 	Load   string               `yaml:"load"`
 	MoE    bool                 `yaml:"moe"`
+	GPUs   []string             `yaml:"gpus,flow"` // that the runs used
 	Runs   int                  `yaml:"runs"`
 	Errors map[string][]float64 `yaml:"errors"`
 }

@@ -90,17 +90,17 @@ func PredictiveOf(engine, load string, moe bool) (*Predictive, bool) {
 
 // Widened returns the bars with logarithms multiplied by a factor of at least 1. No bar gets narrower.
 func (b ErrorBars) Widened(factor float64) ErrorBars {
+	if factor == 1 {
+		return b
+	}
 	wide := func(bar [2]float64) [2]float64 {
 		return [2]float64{min(bar[0], math.Expm1(factor*math.Log1p(bar[0]))),
 			max(bar[1], math.Expm1(factor*math.Log1p(bar[1])))}
 	}
 	// A bar on one side of 0 also reaches 0.
 	half, p90 := wide(b.Half), wide(b.P90)
-	if factor > 1 {
-		half = [2]float64{min(half[0], 0), max(half[1], 0)}
-		p90 = [2]float64{min(p90[0], half[0]), max(p90[1], half[1])}
-	}
-	return ErrorBars{half, p90}
+	half = [2]float64{min(half[0], 0), max(half[1], 0)}
+	return ErrorBars{half, [2]float64{min(p90[0], half[0]), max(p90[1], half[1])}}
 }
 
 // OwnRuns is the number of own runs from which bars are of own runs alone.
