@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -393,5 +394,20 @@ func TestCatalog(t *testing.T) {
 	}
 	if _, err := experiments.Catalog("modls"); err == nil || !yamldoc.BadInput(err) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestMostUseOfKVInCutRun: the blocks of an iteration that the end of the run cuts count in the maximum as in the mean.
+func TestMostUseOfKVInCutRun(t *testing.T) {
+	for seed := range 5 {
+		s := mustRun(t, mustParse(t, fmt.Sprintf(`
+engine: {num_gpu_blocks_override: 100}
+step_time: {linear: {a_ms: 900, b_us: 0}}
+workload: {arrivals: {process: poisson, rate: 3}, input: 500, output: 20}
+run: {duration: 1300ms, seed: %d}
+`, seed)), experiments.RunOptions{}).Summary
+		if u := s.System.KVUsage; *u.Mean > *u.Max {
+			t.Errorf("seed %d: the mean use is %v and the maximum %v", seed, *u.Mean, *u.Max)
+		}
 	}
 }

@@ -197,6 +197,7 @@ func (c *Collector) iterationAcross(s *event.Span) {
 		done += uint64(part)
 		kv, vacant := share(s.BlockFemtos, done, whole), share(s.EmptyFemtos, done, whole)
 		b.hold(kv.Sub(blocks), vacant.Sub(empty))
+		b.maxBlocks = max(b.maxBlocks, int64(s.UsedBlocks)) // they are held before the iteration ends, too
 		blocks, empty = kv, vacant
 		here := losses
 		for i := range here {
