@@ -2,35 +2,60 @@ package experiments
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"io"
+	"os"
 	"runtime/debug"
+	"sync"
 
 	"clifftop/experiments/grid"
 	"clifftop/experiments/scenario"
 )
 
-// build is the version of the program with the state of its source, where the compiler noted that.
-func build() string {
-	text := Version
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return text
-	}
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			text += "+" + s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			text += "-modified"
+// build names the code of the program: its version and, where the compiler noted it, the revision of its source. Where
+// there is none, or the source was changed, as in go run and go test, it is a hash of the program, so that results of
+// another policy's code are not taken for those of this one.
+var build = sync.OnceValues(func() (string, error) {
+	text, clean := Version, false
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				text += "+" + s.Value
+			case "vcs.modified":
+				clean = s.Value == "false"
+			}
 		}
 	}
-	return text
-}
+	if clean {
+		return text, nil
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s:%.8x", text, h.Sum(nil)), nil
+})
 
 // CacheKey names the result of a run by what it depends on: the program, the scenario as resolved with its seed, the
 // records of the catalog or of files that it names, and what else sets it apart.
 func CacheKey(u *scenario.Setup, about ...string) (string, error) {
-	parts := [][]byte{[]byte(build())}
+	program, err := build()
+	if err != nil {
+		return "", fmt.Errorf("the program's own file cannot be read: %w", err)
+	}
+	parts := [][]byte{[]byte(program)}
 	for _, text := range about {
 		if text != "" {
 			parts = append(parts, []byte(text))

@@ -56,7 +56,11 @@ func PeakOf(u *scenario.Setup) *Peak {
 // beside the runs' results.
 func NewManifest(command string, request any) (*grid.Manifest, error) {
 	data, err := json.Marshal(request)
-	return &grid.Manifest{Schema: grid.Schema, Build: build(), Command: command, Request: data}, err
+	if err != nil {
+		return nil, err
+	}
+	program, err := build()
+	return &grid.Manifest{Schema: grid.Schema, Build: program, Command: command, Request: data}, err
 }
 
 // Manifest names the results of all runs, for which it resolves each of them. Its error tells all faults.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -371,5 +372,25 @@ func TestListedOnce(t *testing.T) {
 			!strings.Contains(err.Error(), "holds results of something else") {
 			t.Errorf("another scenario, shard %s: %v", p.Shard, err)
 		}
+	}
+}
+
+// Results are named by the program as well as by the scenario. A program without a clean revision, such as that of go run
+// with a policy of one's own, is named by its content.
+func TestCacheKeysNameTheProgram(t *testing.T) {
+	u, err := parse(t, "workload: {arrivals: {rate: 1}}\n").Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := experiments.CacheKey(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := experiments.CacheKey(u); err != nil || again != key {
+		t.Errorf("%s and %s, %v", key, again, err)
+	}
+	head, err := experiments.NewManifest("test", nil)
+	if err != nil || !regexp.MustCompile(`^[0-9.]+(\+[0-9a-f]+)?:[0-9a-f]{16}$`).MatchString(head.Build) {
+		t.Errorf("a test is the program %q, %v", head.Build, err)
 	}
 }

@@ -120,3 +120,30 @@ func TestReplicateInterrupted(t *testing.T) {
 		t.Errorf("error %v, summary %+v", err, s)
 	}
 }
+
+// A change of the resolved configuration holds in every replication.
+func TestReplicationsKeepTheConfig(t *testing.T) {
+	for _, deployment := range []string{"", "deployment: {replicas: 2}\n"} {
+		u, err := parse(t, "gpu: h100\nworkload: {arrivals: {rate: 20}}\nrun: {requests: 300}\n"+deployment).Resolve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.Config.MaxNumSeqs = 2
+		for _, p := range u.Pools {
+			p.Setup.Config.MaxNumSeqs = 2
+		}
+		for k := range 3 {
+			v, err := u.Reseeded(k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := experiments.RunSetup(context.Background(), v, experiments.RunOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if most := *r.Summary.Concurrency.Running.Max; most > float64(2*max(1, v.Scenario.Deployment.Replicas)) {
+				t.Errorf("replication %d runs %v requests at once", k, most)
+			}
+		}
+	}
+}

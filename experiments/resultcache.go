@@ -14,8 +14,8 @@ import (
 // ErrMissing is the end of a run that a [ResultCache] which makes none does not have.
 var ErrMissing = errors.New("the run is missing")
 
-// A Ledger keeps the results of runs that are chosen by what earlier ones gave: a search that comes the same way
-// again, in this process or in another, takes them from there. A nil Ledger keeps nothing.
+// A ResultCache keeps the results of runs that are chosen by what earlier ones gave: a search that comes the same way
+// again, in this process or in another, takes them from there. A nil one keeps nothing.
 type ResultCache struct {
 	find func(key string) (data []byte, ok bool, err error) // nil where nothing is taken from what is kept
 	keep func(key string, data []byte) error                // nil where nothing is made

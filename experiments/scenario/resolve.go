@@ -33,6 +33,7 @@ type Setup struct {
 	Warnings []report.Warning
 
 	from        *Scenario // what was resolved
+	resolved    engine.Config
 	policy      policy.Policy
 	Pools       []PoolSetup // one or more
 	Traffic     Traffic
@@ -72,6 +73,10 @@ func (s *Scenario) resolve(oneRank bool) (*Setup, error) {
 		return nil, err
 	case faults != nil:
 		return nil, faults
+	}
+	u.resolved = u.Config
+	for _, p := range u.Pools {
+		p.Setup.resolved = p.Setup.Config
 	}
 	return u, nil
 }

@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 
 	"clifftop/experiments/scenario/unit"
@@ -64,14 +65,33 @@ func (r *RunSpec) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	}
 }
 
-// Reseeded is the setup with other random numbers, those of a later seed.
+// Reseeded is the setup with other random numbers, those of a later seed. Changes of Config are kept.
 func (u *Setup) Reseeded(k int) (*Setup, error) {
 	if k == 0 {
 		return u, nil
 	}
 	s := *u.from
 	s.Run.Seed += uint64(k)
-	return s.resolve(u.oneRank)
+	v, err := s.resolve(u.oneRank)
+	if err != nil {
+		return nil, err
+	}
+	v.keepChanges(u)
+	for i := range v.Pools {
+		v.Pools[i].Setup.keepChanges(u.Pools[i].Setup)
+	}
+	return v, nil
+}
+
+// keepChanges takes those fields of the configuration of u that were changed since it was resolved. The others may
+// depend on the seed.
+func (v *Setup) keepChanges(u *Setup) {
+	from, now := reflect.ValueOf(&u.resolved).Elem(), reflect.ValueOf(&u.Config).Elem()
+	for i := range now.NumField() {
+		if !reflect.DeepEqual(now.Field(i).Interface(), from.Field(i).Interface()) {
+			reflect.ValueOf(&v.Config).Elem().Field(i).Set(now.Field(i))
+		}
+	}
 }
 
 // Hour is the setup with a run of one hour, or another length, after a lead-in of the same traffic that is not measured.
