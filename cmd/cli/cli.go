@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/input"
 	"clifftop/report/layout"
 )
 
@@ -42,6 +43,10 @@ func Main() {
 	// A second interrupt ends the program at once. Shells and timeout(1) send an interrupt to the process and to its
 	// group, so interrupts within interruptWindow count as one.
 	context.AfterFunc(ctx, func() { time.AfterFunc(interruptWindow, stop) })
+	input.Watch(ctx, func() {
+		io.WriteString(os.Stderr, "clifftop: interrupted\n")
+		os.Exit(exitInterrupted)
+	})
 	os.Exit(Run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"clifftop/internal/input"
 )
 
 // directory is a directory for result files. Each file is first written under a temporary name, so a file under its own
@@ -43,7 +45,7 @@ func cause(err error) string {
 
 // readFile reads the file that a flag names.
 func readFile(flag, name string) ([]byte, error) {
-	data, err := os.ReadFile(name)
+	data, err := input.ReadFile(name)
 	switch {
 	case errors.Is(err, syscall.EISDIR):
 		return nil, fmt.Errorf("%s: %s: this is a directory (want a file)", flag, name)

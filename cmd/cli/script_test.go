@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 
@@ -32,6 +33,8 @@ func TestMain(m *testing.M) {
 //	status N full PROGRAM ARG…       does so with a standard output that is full
 //	fits PROGRAM ARG…                runs a program whose output must fit into 80 columns
 //	interrupt REGEXP N PROGRAM ARG…  runs a program, interrupts it at the first line of standard error that matches,
+//	                                 and requires exit status N
+//	starve N PROGRAM ARG…            makes a named pipe, fifo, runs a program, interrupts it when it has opened the pipe,
 //	                                 and requires exit status N
 //
 // The condition [long] holds in the long tier of tests, see package testenv.
@@ -70,6 +73,17 @@ func TestScripts(t *testing.T) {
 				c := exec.Command(args[2], args[3:]...)
 				c.Dir, c.Stdout = ts.MkAbs("."), ts.Stdout()
 				ts.Check(checkStatus(interruptAt(regexp.MustCompile(args[0]), c, ts), args[1]))
+			},
+			"starve": func(ts *testscript.TestScript, _ bool, args []string) {
+				c := exec.Command(args[1], args[2:]...)
+				c.Dir, c.Stdout, c.Stderr = ts.MkAbs("."), ts.Stdout(), ts.Stderr()
+				ts.Check(syscall.Mkfifo(ts.MkAbs("fifo"), 0o600))
+				ts.Check(c.Start())
+				in, err := os.OpenFile(ts.MkAbs("fifo"), os.O_WRONLY, 0) // waits for the program to open it
+				ts.Check(err)
+				defer in.Close()
+				ts.Check(c.Process.Signal(syscall.SIGTERM))
+				ts.Check(checkStatus(c.Wait(), args[0]))
 			},
 		},
 	})

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/input"
 )
 
 // Origin remembers where a scenario came from.
@@ -35,7 +36,7 @@ func Load(path string, sets ...Setting) (*Scenario, error) {
 	switch path {
 	case "":
 	case "-":
-		data, err = io.ReadAll(io.LimitReader(os.Stdin, yamldoc.MaxBytes+1))
+		data, err = io.ReadAll(io.LimitReader(input.Stdin(), yamldoc.MaxBytes+1))
 		path = "standard input"
 	default:
 		data, err = readFile(path)
@@ -55,7 +56,7 @@ func readFile(path string) ([]byte, error) { return readUpTo(path, yamldoc.MaxBy
 
 // readUpTo reads a file of at most so many bytes and one more.
 func readUpTo(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := input.Open(path)
 	if err != nil {
 		return nil, err
 	}

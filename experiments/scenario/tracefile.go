@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 
+	"clifftop/internal/input"
 	"clifftop/workload/trace"
 )
 
@@ -50,7 +51,7 @@ func (t *TraceFile) open() (*trace.File, error) {
 		}
 		return trace.OpenServeGen(dir, t.Path, t.Options)
 	}
-	f, err := os.Open(t.Path)
+	f, err := input.Open(t.Path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s", t.Path, PlainFileError(err))
 	}
@@ -76,7 +77,7 @@ func (t *TraceFile) SHA256() string {
 	if info, err := os.Stat(t.Path); err != nil || !info.Mode().IsRegular() {
 		return ""
 	}
-	f, err := os.Open(t.Path)
+	f, err := input.Open(t.Path)
 	if err != nil {
 		return ""
 	}
@@ -97,7 +98,7 @@ func (t *TraceFile) Last() *trace.File {
 
 // reading is a file that is summed while it is read.
 type reading struct {
-	*os.File
+	*input.File
 	hash  hash.Hash // Default nil
 	trace *TraceFile
 }

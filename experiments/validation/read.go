@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -15,6 +14,7 @@ import (
 
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/input"
 )
 
 // Reference is a file of measured runs.
@@ -34,7 +34,7 @@ const maxCell = 1 << 16
 
 // Open reads the file of the given path.
 func Open(path string) (*Reference, error) {
-	f, err := os.Open(path)
+	f, err := input.Open(path)
 	if err != nil {
 		return nil, readFault(path, scenario.PlainFileError(err))
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"sort"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/input"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 )
@@ -33,7 +33,7 @@ const mostTokens = 1 << 29
 // readRequests reads a request-level file: CSV, gzipped where its name ends in .gz, with the columns
 // arrival_s, input_tokens and output_tokens, and optionally queued_s and has_error.
 func readRequests(path string) ([]recorded, error) {
-	f, err := os.Open(path)
+	f, err := input.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s", path, scenario.PlainFileError(err))
 	}
