@@ -155,6 +155,7 @@ type Tally struct {
 	Total       int // of the whole grid, where that is known
 
 	Searched, Candidates int  // of a plan: the part's, and all
+	Damaged              int  // results that were there, and were damaged
 	Complete             bool // all that others have to do was there, so that what depends on it was done
 }
 
@@ -166,6 +167,12 @@ func (t Tally) String() string {
 	}
 	if t.There > 0 {
 		text += fmt.Sprintf(", %d of them found there", t.There)
+	}
+	switch {
+	case t.Damaged == 1:
+		text += "; a damaged result was made again"
+	case t.Damaged > 1:
+		text += fmt.Sprintf("; %d damaged results were made again", t.Damaged)
 	}
 	return text
 }

@@ -109,6 +109,7 @@ func (f *shardFlags) runPart(c *cobra.Command, g divisible, output *simulationFl
 	bar := output.newProgress(c, "simulating")
 	part.Progress = bar.counts()
 	tally, err := g.Run(c.Context(), part)
+	tally.Damaged = store.Replaced()
 	bar.done()
 	if yamldoc.BadInput(err) {
 		return false, err

@@ -99,14 +99,14 @@ func TestStore(t *testing.T) {
 		t.Errorf("an empty store has x: %v, %v", ok, err)
 	}
 	for range 2 { // the second time the result exists
-		if err := s.Put("x", []byte("one")); err != nil {
+		if err := s.Put("x", []byte(`"one"`)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Put("x", []byte("two")); err == nil || !strings.Contains(err.Error(), "left as it is") {
+	if err := s.Put("x", []byte(`"two"`)); err == nil || !strings.Contains(err.Error(), "left as it is") {
 		t.Errorf("a different result is accepted: %v", err)
 	}
-	if got, ok, err := s.Get("x"); string(got) != "one" || !ok || err != nil || !s.Has("x") {
+	if got, ok, err := s.Get("x"); string(got) != `"one"` || !ok || err != nil || !s.Has("x") {
 		t.Errorf("x is %q, %v, %v", got, ok, err)
 	}
 	if files, err := os.ReadDir(s.Dir()); err != nil || len(files) != 1 {
@@ -120,6 +120,32 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// Files that were cut off are no results. They are replaced.
+func TestDamagedResults(t *testing.T) {
+	s, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, damaged := range []string{"", `{"a": [1, 2`, "\x00\x00\x00"} {
+		key := fmt.Sprint(i)
+		if err := os.WriteFile(s.path(key), []byte(damaged), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok, err := s.Get(key); ok || err != nil || s.Has(key) {
+			t.Errorf("%q is a result: %v, %v", damaged, ok, err)
+		}
+		if err := s.Put(key, []byte(`{"a": [1, 2]}`)); err != nil {
+			t.Error(err)
+		}
+		if got, ok, err := s.Get(key); string(got) != `{"a": [1, 2]}` || !ok || err != nil {
+			t.Errorf("%q, %v, %v", got, ok, err)
+		}
+	}
+	if s.Replaced() != 3 {
+		t.Errorf("%d files were replaced, want 3", s.Replaced())
+	}
+}
+
 // TestConcurrentPut lets several tasks write the same results at once. All succeed, and each result is complete.
 func TestConcurrentPut(t *testing.T) {
 	s, err := Open(t.TempDir())
@@ -130,7 +156,7 @@ func TestConcurrentPut(t *testing.T) {
 	for range 8 {
 		tasks.Go(func() {
 			for i := range 20 {
-				if err := s.Put(fmt.Sprint(i), fmt.Appendf(nil, "result %d", i)); err != nil {
+				if err := s.Put(fmt.Sprint(i), fmt.Appendf(nil, `"result %d"`, i)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -138,7 +164,7 @@ func TestConcurrentPut(t *testing.T) {
 	}
 	tasks.Wait()
 	for i := range 20 {
-		if got, _, _ := s.Get(fmt.Sprint(i)); string(got) != fmt.Sprintf("result %d", i) {
+		if got, _, _ := s.Get(fmt.Sprint(i)); string(got) != fmt.Sprintf(`"result %d"`, i) {
 			t.Errorf("result %d is %q", i, got)
 		}
 	}

@@ -4,18 +4,27 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 )
 
 // suffix is the file extension of results.
 const suffix = ".json"
 
-// A Store is a directory of results.
-type Store struct{ dir string }
+// A Store is a directory of results in JSON. A file that is not JSON, such as one that a full disk or a crash has cut off,
+// is no result: it is as if it were not there.
+type Store struct {
+	dir      string
+	replaced atomic.Int64
+}
+
+// Replaced returns how many damaged files [Store.Put] has replaced.
+func (s *Store) Replaced() int { return int(s.replaced.Load()) }
 
 // Open creates the directory if necessary, and checks that results can be written to it.
 func Open(dir string) (*Store, error) {
@@ -29,11 +38,11 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be written to: %w", dir, cause(err))
 	}
-	return &Store{dir}, nil
+	return &Store{dir: dir}, nil
 }
 
 // Read returns the store of an existing directory, for reading.
-func Read(dir string) *Store { return &Store{dir} }
+func Read(dir string) *Store { return &Store{dir: dir} }
 
 // Dir returns the directory.
 func (s *Store) Dir() string { return s.dir }
@@ -52,8 +61,8 @@ func (s *Store) path(key string) string { return filepath.Join(s.dir, key+suffix
 
 // Has reports whether there is a result with a key.
 func (s *Store) Has(key string) bool {
-	_, err := os.Stat(s.path(key))
-	return err == nil
+	_, ok, err := s.Get(key)
+	return ok && err == nil
 }
 
 // Get reads a result. It returns ok false if there is none.
@@ -65,11 +74,14 @@ func (s *Store) Get(key string) (data []byte, ok bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("reading %s: %w", s.path(key), cause(err))
 	}
+	if !json.Valid(data) {
+		return nil, false, nil
+	}
 	return data, true, nil
 }
 
-// Put stores a result. The file gets its name when it is complete. An existing result stays; it is an error if it
-// differs, because equal runs give equal bytes.
+// Put stores a result. The file gets its name when it is complete. A damaged file is replaced. An existing result stays;
+// it is an error if it differs, because equal runs give equal bytes.
 func (s *Store) Put(key string, data []byte) error {
 	path := s.path(key)
 	fail := func(err error) error { return fmt.Errorf("writing %s: %w", path, cause(err)) }
@@ -83,14 +95,15 @@ func (s *Store) Put(key string, data []byte) error {
 		return fail(err)
 	}
 	err = os.Link(f.Name(), path) // unlike a rename, a link does not replace a file
-	if errors.Is(err, fs.ErrExist) {
-		return s.same(path, data)
-	}
-	if err != nil { // the file system does not support links
-		if s.Has(key) {
+	if err != nil {
+		_, there := os.Stat(path)
+		if there == nil && s.Has(key) {
 			return s.same(path, data)
 		}
-		err = os.Rename(f.Name(), path)
+		// The file is damaged, or the file system does not support links.
+		if err = os.Rename(f.Name(), path); err == nil && there == nil {
+			s.replaced.Add(1)
+		}
 	}
 	if err != nil {
 		return fail(err)
