@@ -103,6 +103,24 @@ func TestClassesAreApart(t *testing.T) {
 	}
 }
 
+// TestRareClassChangesNoOther: a class that hardly ever sends leaves the conversations of the other where they are, those
+// that began before the run included.
+func TestRareClassChangesNoOther(t *testing.T) {
+	talk := threeClasses().Classes[1]
+	talk.Sessions.TurnGap = Delay{Mean: clock.Second, Distribution: "exponential"}
+	s := Spec{Arrivals: []Phase{{Process: "poisson", Rate: 5}}, Requests: 500, Classes: []ClassSpec{talk}}
+	alone := drain(mustNew(t, s, 7), 500, 0)
+	rare := talk
+	rare.Name, rare.Weight = "rare", 1e-9
+	s.Classes = []ClassSpec{rare, talk}
+	for i, r := range drain(mustNew(t, s, 7), 500, 0) {
+		a := alone[i]
+		if d := r.Arrival.Sub(a.Arrival).Seconds(); math.Abs(d) > 1e-6 || r.Turn != a.Turn || r.Class != 1 {
+			t.Fatalf("request %d: %+v beside a rare class, %+v without", i, r, a)
+		}
+	}
+}
+
 func TestClassFaults(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
 		`workload.classes.1.name: "single" is already the name of another class`: func(s *Spec) {

@@ -32,7 +32,7 @@ type class struct {
 	domain        uint64 // separates its texts from those of other classes
 	count         uint64 // arrivals so far in an open loop
 
-	lengths, groups, edits, thinking, pauses *RNG
+	lengths, groups, edits, thinking, pauses, past *RNG
 }
 
 func newClass(b bodies, t *conversationLaws, seed uint64) class {
@@ -42,6 +42,7 @@ func newClass(b bodies, t *conversationLaws, seed uint64) class {
 		k.lengths, k.groups = NewRNG(seed, purposeTurns), NewRNG(seed, purposeGroup)
 		k.edits, k.thinking, k.pauses = NewRNG(seed, purposeEdit), NewRNG(seed, purposeReasoning),
 			NewRNG(seed, purposePause)
+		k.past = NewRNG(seed, purposePast)
 	}
 	return k
 }

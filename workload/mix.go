@@ -28,7 +28,6 @@ type classMix struct {
 
 	between Delay // think time of a closed loop, between conversations or single requests
 	think   *RNG
-	stall   stallDetector
 }
 
 func newClassMix(s Spec, t *traffic, kinds []class, seed uint64) (*classMix, error) {
@@ -44,7 +43,7 @@ func newClassMix(s Spec, t *traffic, kinds []class, seed uint64) (*classMix, err
 		p := &t.parts[i]
 		sum += p.share
 		c.shares = append(c.shares, sum)
-		c.startSteadyState(int32(i), c.starts.processes[0].Rate()*p.share, p.survey.horizon, seed)
+		c.startSteadyState(int32(i), c.starts.processes[0].Rate()*p.share, p.survey.horizon)
 	}
 	c.err = c.starts.advance(c.id, c.requests)
 	return c, nil
@@ -72,14 +71,12 @@ const maxPast = 1 << 20
 // startSteadyState begins with the conversations that started within the horizon before the run and are still
 // active. Their starts are a Poisson process with the given rate, running backwards from 0. Outputs before the run
 // take no time.
-func (c *classMix) startSteadyState(of int32, rate float64, horizon clock.Duration, seed uint64) {
+func (c *classMix) startSteadyState(of int32, rate float64, horizon clock.Duration) {
 	k := &c.classes[of]
 	if k.conversations == nil || !k.conversations.steady || rate == 0 || math.IsInf(rate, 0) {
 		return
 	}
-	src := NewRNG(seed, purposePast)
-	src.Seek(uint64(of), 0)
-	gaps := rand.New(src)
+	gaps := rand.New(k.past)
 	back := clock.Duration(0)
 	for i := range uint64(maxPast) {
 		back += gap(gaps.ExpFloat64() / rate)
@@ -270,7 +267,7 @@ func (c *classMix) userDone(r *Request, end End) {
 		v.over = true
 		c.counts.GivenUp++
 	}
-	at := end.At
+	at := knownAt(r, end)
 	switch {
 	case v.over:
 		c.think.Seek(uint64(u), uint64(v.requests))
@@ -279,9 +276,6 @@ func (c *classMix) userDone(r *Request, end End) {
 		at = max(at, v.at.Add(k.wait(v, v.turn)))
 	default:
 		at = at.Add(k.wait(v, v.turn))
-	}
-	if c.stall.note(&c.limits, r.Arrival, at); c.stall.err != nil {
-		c.err = c.stall.err
 	}
 	c.plan(u, at)
 }

@@ -311,3 +311,29 @@ func TestSessionsStayAsTheyAre(t *testing.T) {
 		t.Errorf("%d turns compared", compared)
 	}
 }
+
+// TestRefusedUsersAskAgain: a user whose server is away learns it no sooner than a connection takes, and goes on. Without
+// that, refusals that take no time stop the clock.
+func TestRefusedUsersAskAgain(t *testing.T) {
+	closed := Spec{
+		Arrivals: []Phase{{Process: "closed", Users: 2}}, Duration: clock.Second,
+		Input:  LengthsSpec{Distribution: "fixed", Value: 10},
+		Output: LengthsSpec{Distribution: "fixed", Value: 10},
+	}
+	sessions := talks()
+	sessions.Arrivals, sessions.Duration = closed.Arrivals, clock.Second
+	for name, s := range map[string]Spec{"requests": closed, "conversations": sessions} {
+		src := mustNew(t, s, 1)
+		sent := 0
+		for _, ok := src.Peek(); ok; _, ok = src.Peek() {
+			r := src.Next()
+			if sent++; sent > 10_000 {
+				t.Fatalf("%s: the clock stands still at %v", name, r.Arrival)
+			}
+			src.Done(&r, End{How: Disconnected, At: r.Arrival, First: clock.Never})
+		}
+		if src.Err() != nil || sent != 2000 {
+			t.Errorf("%s: 2 users sent %d requests in 1 s, %v; want one each in 1 ms", name, sent, src.Err())
+		}
+	}
+}

@@ -20,8 +20,9 @@ func newGenerate() *cobra.Command {
 		Use:   "generate [SCENARIO] --to FILE",
 		Short: "Write the traffic of a scenario as a trace",
 		Long: `Write the requests of a scenario as a trace in Clifftop's own format, compressed if the file name
-ends in .gz. A run with the same seed sends the same requests. A closed loop cannot be written: its arrivals
-depend on the system.`,
+ends in .gz. A run with the same seed sends the same requests. Where turns wait for outputs, set run.duration
+for that: which requests are the first 1,000 depends on the system then. A closed loop cannot be written: its
+arrivals depend on the system.`,
 		Example: `  clifftop trace generate --to chat.csv.gz --rate 8 --requests 100000
   clifftop trace generate scenario.yaml --to -`,
 		Args: atMostOne("scenario"),
@@ -37,7 +38,11 @@ func (g *generateCommand) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	g.output.warn(c, warningTexts(setup.Warnings))
+	warnings := warningTexts(setup.Warnings)
+	if text := traces.Differs(setup); text != "" {
+		warnings = append(warnings, text)
+	}
+	g.output.warn(c, warnings)
 	return g.output.write(c, func(w io.Writer, zip bool) (int64, error) {
 		return traces.Generate(c.Context(), setup, w, zip)
 	})

@@ -71,7 +71,18 @@ func Generate(ctx context.Context, u *scenario.Setup, w io.Writer, zip bool) (ro
 	return rows, o.Close()
 }
 
-// Origin names what the traffic comes from.
+// Differs says why a run of the scenario sends other requests than the trace that [Generate] writes; it is empty if the
+// requests are the same. Turns that wait for outputs are sent when the system answers, so a number of requests ends a run
+// in the middle of conversations, while the trace has whole ones.
+func Differs(u *scenario.Setup) string {
+	if spec := &u.Traffic.Spec; u.Traffic.Recording != nil || spec.Requests == 0 || !spec.WaitsForOutputs() {
+		return ""
+	}
+	return "the trace has whole conversations, and a run of this scenario ends in the middle of some, so their requests " +
+		"differ (for the same requests, set run.duration instead of run.requests, here and in the replay)"
+}
+
+// originOf names what the traffic comes from.
 func originOf(u *scenario.Setup) string {
 	w := u.Scenario.Workload
 	switch {

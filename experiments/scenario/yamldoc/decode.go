@@ -181,6 +181,9 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 			continue
 		}
 		seen[f.Name] = f.At
+		if ofResults(v.Type(), f.Name) {
+			continue // so that the scenario of a result can be run again; it is computed anew
+		}
 		i := slices.Index(names, f.Name)
 		if i < 0 || !slices.Contains(allowed, f.Name) {
 			problem := "unknown key"
@@ -195,7 +198,7 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 			free := slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return n.Get(s) != nil })
 			hint := DidYouMean(f.Name, free)
 			if hint == "" && i < 0 && len(free) > 0 {
-				hint = keysHint(free)
+				hint = keysHint(free, len(free) < len(allowed))
 			}
 			d.Fault(f.At, full, problem, hint)
 			continue
@@ -221,11 +224,14 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 	}
 }
 
-// keysHint names the keys of a map, or the first of many.
-func keysHint(keys []string) string {
+// keysHint names the keys of a map, or the first of many. With given, the map has others already.
+func keysHint(keys []string, given bool) string {
 	text, others := firstOf(keys, 120)
-	if others > 0 {
-		return fmt.Sprintf("some of the keys here are %s", text)
+	switch {
+	case others > 0:
+		return "some of the keys here are " + text
+	case given:
+		return "the other keys here are " + text
 	}
 	return "the keys here are " + text
 }

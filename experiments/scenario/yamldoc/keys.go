@@ -83,11 +83,26 @@ func KeysWith(pointer any) (keys VariantKeys) {
 
 // Key is the key of a struct field, or empty when it has none.
 func Key(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	name := jsonName(f)
 	if name == "-" || f.Tag.Get("resolved") != "" {
 		return "" // of results only
 	}
 	return name
+}
+
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+// ofResults reports whether a struct has a field of this name that stands in results only.
+func ofResults(t reflect.Type, name string) bool {
+	for _, f := range fieldsOf(t) {
+		if f.Tag.Get("resolved") != "" && jsonName(f) == name {
+			return true
+		}
+	}
+	return false
 }
 
 // FieldOf is a pointer to the field of the struct that the pointer points to, under a key, and the field's tag.
