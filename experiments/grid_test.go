@@ -389,6 +389,10 @@ func TestCacheKeysNameTheProgram(t *testing.T) {
 	if again, err := experiments.CacheKey(u); err != nil || again != key {
 		t.Errorf("%s and %s, %v", key, again, err)
 	}
+	u.Config.MaxNumSeqs--
+	if _, err := experiments.CacheKey(u); err == nil || !strings.Contains(err.Error(), "Config.MaxNumSeqs was changed") {
+		t.Errorf("a setup that a program changed: %v", err)
+	}
 	head, err := experiments.NewManifest("test", nil)
 	if err != nil || !regexp.MustCompile(`^[0-9.]+(\+[0-9a-f]+)?:[0-9a-f]{16}$`).MatchString(head.Build) {
 		t.Errorf("a test is the program %q, %v", head.Build, err)

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"clifftop/report/layout"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/workload"
 )
 
@@ -86,10 +88,33 @@ func (u *Setup) Reseeded(k int) (*Setup, error) {
 // keepChanges takes those fields of the configuration of u that were changed since it was resolved. The others may
 // depend on the seed.
 func (v *Setup) keepChanges(u *Setup) {
+	for i, now := range u.changes() {
+		reflect.ValueOf(&v.Config).Elem().Field(i).Set(now)
+	}
+}
+
+// Changed are the fields of the configuration, or of those of pools, that a program changed after the scenario was
+// resolved. What the scenario says does not name such a run.
+func (u *Setup) Changed() (fields []string) {
+	for i := range u.changes() {
+		fields = append(fields, reflect.TypeFor[engine.Config]().Field(i).Name)
+	}
+	for _, p := range u.Pools {
+		if p.Setup != u {
+			fields = append(fields, p.Setup.Changed()...)
+		}
+	}
+	return fields
+}
+
+// changes are the fields of the configuration that were changed since it was resolved, by their number.
+func (u *Setup) changes() iter.Seq2[int, reflect.Value] {
 	from, now := reflect.ValueOf(&u.resolved).Elem(), reflect.ValueOf(&u.Config).Elem()
-	for i := range now.NumField() {
-		if !reflect.DeepEqual(now.Field(i).Interface(), from.Field(i).Interface()) {
-			reflect.ValueOf(&v.Config).Elem().Field(i).Set(now.Field(i))
+	return func(yield func(int, reflect.Value) bool) {
+		for i := range now.NumField() {
+			if !reflect.DeepEqual(now.Field(i).Interface(), from.Field(i).Interface()) && !yield(i, now.Field(i)) {
+				return
+			}
 		}
 	}
 }

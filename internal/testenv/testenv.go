@@ -3,7 +3,7 @@
 // Tests come in two tiers. The short tier is what go test ./... runs. The long tier, with CLIFFTOP_LONG=1, runs every
 // study, seed and random case in full. [Choose] takes a size for each tier; [NeedsLong] leaves a test to the long one.
 // In the short tier a package that imports this one checks each property with [ShortChecks] random cases instead of
-// 100, unless -rapid.checks says otherwise.
+// 100, unless -rapid.checks says otherwise. CLIFFTOP_SEED is the seed of these cases; 0, the default, draws one.
 //
 // Some tests need data that is not part of the module: CLIFFTOP_TRACES names a folder of recorded traces, and
 // CLIFFTOP_REFERENCE a folder of measurements on real GPUs. Without the variable such a test is skipped, except where
@@ -18,7 +18,7 @@ import (
 	"strconv"
 	"testing"
 
-	_ "pgregory.net/rapid" // it defines -rapid.checks, whose default changes here
+	_ "pgregory.net/rapid" // it defines -rapid.checks and -rapid.seed, whose defaults change here
 )
 
 // ShortChecks is the number of random cases of a property in the short tier.
@@ -26,10 +26,17 @@ const ShortChecks = 20
 
 func init() {
 	if !Long() {
-		// The command line is read later and overrides this value.
-		if err := flag.Set("rapid.checks", strconv.Itoa(ShortChecks)); err != nil {
-			panic(err)
-		}
+		set("rapid.checks", strconv.Itoa(ShortChecks))
+	}
+	if seed := os.Getenv("CLIFFTOP_SEED"); seed != "" {
+		set("rapid.seed", seed)
+	}
+}
+
+// set changes the default of a flag. The command line is read later and overrides it.
+func set(name, value string) {
+	if err := flag.Set(name, value); err != nil {
+		panic(err)
 	}
 }
 

@@ -98,6 +98,13 @@ func TestChecks(t *testing.T) {
 	}
 }
 
+func TestSeed(t *testing.T) {
+	want := os.Getenv("CLIFFTOP_SEED")
+	if f := flag.Lookup("rapid.seed"); want != "" && f.Value.String() != want && !given("rapid.seed") {
+		t.Errorf("the seed of random cases is %s, want %s", f.Value, want)
+	}
+}
+
 // given reports whether the command line sets a flag.
 func given(name string) bool {
 	for _, arg := range os.Args {
