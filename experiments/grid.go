@@ -24,8 +24,9 @@ type Grid struct {
 	// Group, unless it is nil, is the number of the group of run i. A task makes the runs of a group together, over one
 	// window of measurement; see [RunShared].
 	Group func(i int) int
-	// Judge, unless it is nil, completes the result of a run before it is stored.
-	Judge func(ctx context.Context, u *scenario.Setup, s *report.Summary) error
+	// Judge, unless it is nil, completes the result of a run before it is stored. If it returns a setup, that of a longer
+	// run, the result of this one takes its place.
+	Judge func(ctx context.Context, u *scenario.Setup, s *report.Summary) (longer *scenario.Setup, err error)
 
 	head   *grid.Manifest // without the runs
 	labels []string       // of the runs
@@ -306,14 +307,18 @@ func (g *Grid) run(ctx context.Context, i int, check bool) (*report.Summary, err
 	if err != nil {
 		return nil, err
 	}
-	var s *report.Summary
-	if g.Single {
-		s, err = summary(RunSetup(ctx, u, RunOptions{Check: check}))
-	} else {
-		s, err = ReplicateSetup(ctx, u, ReplicateOptions{Jobs: 1, Check: check})
+	for {
+		var s *report.Summary
+		if g.Single {
+			s, err = summary(RunSetup(ctx, u, RunOptions{Check: check}))
+		} else {
+			s, err = ReplicateSetup(ctx, u, ReplicateOptions{Jobs: 1, Check: check})
+		}
+		if err != nil || g.Judge == nil {
+			return s, err
+		}
+		if u, err = g.Judge(ctx, u, s); err != nil || u == nil {
+			return s, err
+		}
 	}
-	if err == nil && g.Judge != nil {
-		err = g.Judge(ctx, u, s)
-	}
-	return s, err
 }

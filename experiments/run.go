@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,15 +106,20 @@ func Run(ctx context.Context, s *scenario.Scenario, o RunOptions) (*Result, erro
 // RunJudged is [Run] with the saturation of the system: a run whose length the scenario leaves open is as long as it
 // needs to settle, within a budget, and the result says whether it shows a steady state.
 func RunJudged(ctx context.Context, s *scenario.Scenario, o RunOptions) (*Result, error) {
-	u, steadiness, err := steady.Resolve(ctx, s)
+	run, err := steady.Resolve(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	r, err := RunSetup(ctx, u, o)
-	if r != nil {
-		steadiness.Judge(r.Summary)
+	for {
+		r, err := RunSetup(ctx, run.Setup, o)
+		if r == nil {
+			return nil, err
+		}
+		again, longerErr := run.Judge(r.Summary)
+		if err = cmp.Or(err, longerErr); err != nil || !again {
+			return r, err
+		}
 	}
-	return r, err
 }
 
 // RunSetup runs the scenario; see [Run].

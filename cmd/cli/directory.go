@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"clifftop/internal/input"
+	"clifftop/report/layout"
 )
 
 // directory is a directory for result files. Each file is first written under a temporary name, so a file under its own
@@ -141,7 +142,7 @@ func (f *file) abandon() {
 
 // printJSON writes a value as indented JSON.
 func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(layout.PlainWriter(w))
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)

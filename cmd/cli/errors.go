@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/report/layout"
 )
 
 // failure is an error of a run. All other errors are errors of usage or input.
@@ -111,19 +112,21 @@ func atMostOne(argument string) cobra.PositionalArgs {
 const maxFaults = 20
 
 // printError prints an error and its hints to standard error. README.md has the rules for its form.
-func printError(w io.Writer, err error) {
+func printError(to io.Writer, err error) {
+	var w strings.Builder
+	defer func() { io.WriteString(to, layout.Lines(w.String())) }() // it may quote what files contain
 	var faults yamldoc.Faults
 	var fault *yamldoc.Fault
 	switch {
 	case errors.As(err, &faults):
-		printFaults(w, faults)
+		printFaults(&w, faults)
 	case errors.As(err, &fault):
-		printFaults(w, yamldoc.Faults{fault})
+		printFaults(&w, yamldoc.Faults{fault})
 	default:
 		text, rest, _ := strings.Cut(err.Error(), "\n")
-		fmt.Fprintf(w, "clifftop: %s\n", text)
+		fmt.Fprintf(&w, "clifftop: %s\n", text)
 		if hint := hintAfter(text, rest); hint != "" {
-			fmt.Fprintf(w, "hint: %s\n", hint)
+			fmt.Fprintf(&w, "hint: %s\n", hint)
 		}
 	}
 }

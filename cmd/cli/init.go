@@ -11,6 +11,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
+	"clifftop/report/layout"
 )
 
 // exampleName is the file name of the example scenario, which its comments use in commands.
@@ -54,7 +55,7 @@ func (i *initCommand) run(c *cobra.Command, args []string) error {
 	if err := writeNew(path, data, i.force); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote %s\n", path)
+	fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote %s\n", layout.Plain(path))
 	return nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"clifftop/report/layout"
 )
 
 // outputFlags are the flags that control what a command prints and writes.
@@ -47,7 +49,7 @@ func (f *outputFlags) warn(c *cobra.Command, texts []string) {
 	var seen []string
 	for _, text := range texts {
 		if !slices.Contains(seen, text) {
-			fmt.Fprintf(c.ErrOrStderr(), "clifftop: warning: %s\n", text)
+			fmt.Fprintf(c.ErrOrStderr(), "clifftop: warning: %s\n", layout.Plain(text))
 			seen = append(seen, text)
 		}
 	}
@@ -56,7 +58,7 @@ func (f *outputFlags) warn(c *cobra.Command, texts []string) {
 // say prints a message to standard error, such as the names of files that were written.
 func (f *outputFlags) say(c *cobra.Command, format string, args ...any) {
 	if !f.quiet {
-		fmt.Fprintf(c.ErrOrStderr(), "clifftop: "+format+"\n", args...)
+		fmt.Fprintln(c.ErrOrStderr(), layout.Plain("clifftop: "+fmt.Sprintf(format, args...)))
 	}
 }
 

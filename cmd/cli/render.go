@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"regexp"
+
+	"clifftop/report/layout"
 )
 
 // terminalWidth is the width of text charts in columns.
@@ -36,13 +38,16 @@ func printResult(w io.Writer, r tabular, format string) error {
 }
 
 // printOnce fills a buffer and writes it at once, so that a reader never gets half a result of a failed command. A
-// table is coloured if the writer shows colours.
+// table has no control characters but those of this program: it is coloured if the writer shows colours.
 func printOnce(w io.Writer, fill func(io.Writer) error) error {
 	var b buffer
 	if err := fill(&b); err != nil {
 		return err
 	}
 	text := b.Bytes()
+	if b.table {
+		text = []byte(layout.Lines(b.String()))
+	}
 	if b.table && showsColours(w) {
 		text = colour(text)
 	}

@@ -84,7 +84,7 @@ func (r *runCommand) profile() report.Profile {
 
 // once makes a single run, and prints and writes the result. The result of an interrupted run is partial.
 func (r *runCommand) once(c *cobra.Command, s *scenario.Scenario) error {
-	setup, steadiness, err := steady.Resolve(c.Context(), s)
+	run, err := steady.Resolve(c.Context(), s)
 	if err != nil {
 		return err
 	}
@@ -92,10 +92,21 @@ func (r *runCommand) once(c *cobra.Command, s *scenario.Scenario) error {
 	if err != nil {
 		return err
 	}
+	for {
+		again, err := r.attempt(c, dir, run)
+		if err != nil || !again {
+			return err
+		}
+	}
+}
+
+// attempt makes a run. If a longer one is needed to show a steady state it leaves no files, and returns true.
+func (r *runCommand) attempt(c *cobra.Command, dir *directory, run *steady.Run) (again bool, err error) {
+	setup := run.Setup
 	options := experiments.RunOptions{Check: r.output.check, Detail: dir != nil}
 	saved, err := newSaving(dir, setup, r.save, &options)
 	if err != nil {
-		return failed(err)
+		return false, failed(err)
 	}
 	defer saved.abandon()
 	bar := r.output.newProgress(c, "simulating")
@@ -105,9 +116,18 @@ func (r *runCommand) once(c *cobra.Command, s *scenario.Scenario) error {
 	res, runErr := experiments.RunSetup(c.Context(), setup, options)
 	bar.done()
 	if res == nil {
-		return failed(runErr)
+		return false, failed(runErr)
 	}
-	steadiness.Judge(res.Summary)
+	again, err = run.Judge(res.Summary)
+	if err != nil || again && runErr == nil {
+		return again, err
+	}
+	return false, r.deliver(c, dir, setup, saved, res, runErr)
+}
+
+// deliver prints and writes the result of a run, which may have ended with an error.
+func (r *runCommand) deliver(c *cobra.Command, dir *directory, setup *scenario.Setup, saved *saving,
+	res *experiments.Result, runErr error) error {
 	cancelled := errors.Is(runErr, context.Canceled)
 	printErr := r.printRun(c, res) // before files are written: a full disk must not hide the result
 	writeErr := writeRun(dir, setup, res)
@@ -152,7 +172,7 @@ func (r *runCommand) replicate(c *cobra.Command, s *scenario.Scenario) error {
 		return errors.New("run.replications, run.precision: --save and --format vllm-bench need a single run " +
 			"(want neither with replications)")
 	}
-	setup, steadiness, err := steady.Resolve(c.Context(), s)
+	run, err := steady.Resolve(c.Context(), s)
 	if err != nil {
 		return err
 	}
@@ -160,26 +180,39 @@ func (r *runCommand) replicate(c *cobra.Command, s *scenario.Scenario) error {
 	if err != nil {
 		return err
 	}
-	options := experiments.ReplicateOptions{Check: r.output.check, Jobs: r.output.jobs, Detail: dir != nil}
-	bar := r.output.newProgress(c, "replicating")
-	options.Progress = bar.counts()
-	pooled, runErr := experiments.ReplicateSetup(c.Context(), setup, options)
-	bar.done()
+	pooled, runErr := r.pool(c, dir, run)
 	if pooled == nil {
 		return failed(runErr)
 	}
-	steadiness.Judge(pooled)
 	err = r.print(c, pooled, nil)
 	if dir != nil && err == nil {
 		err = dir.writeJSON("summary.json", pooled)
 	}
 	if err == nil {
-		err = r.writePage(c, dir, setup, pooled)
+		err = r.writePage(c, dir, run.Setup, pooled)
 	}
 	if errors.Is(runErr, context.Canceled) && err == nil {
 		return runErr
 	}
 	return failed(cmp.Or(err, runErr))
+}
+
+// pool makes the replications, again with longer runs if these are needed to show a steady state.
+func (r *runCommand) pool(c *cobra.Command, dir *directory, run *steady.Run) (*report.Summary, error) {
+	for {
+		options := experiments.ReplicateOptions{Check: r.output.check, Jobs: r.output.jobs, Detail: dir != nil}
+		bar := r.output.newProgress(c, "replicating")
+		options.Progress = bar.counts()
+		pooled, err := experiments.ReplicateSetup(c.Context(), run.Setup, options)
+		bar.done()
+		if pooled == nil {
+			return nil, err
+		}
+		again, judgeErr := run.Judge(pooled)
+		if err = cmp.Or(err, judgeErr); err != nil || !again {
+			return pooled, err
+		}
+	}
 }
 
 // writePage writes a summary as a web page. The directory may be nil.

@@ -1,7 +1,6 @@
 package calibration
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/validation"
 	"clifftop/model/catalog"
+	"clifftop/report/layout"
 )
 
 // Schema identifies the JSON form of a [Result].
@@ -169,7 +169,7 @@ func (r *Result) WriteTable(w io.Writer) error {
 
 // WriteCSV writes the error of each measured number.
 func (r *Result) WriteCSV(w io.Writer) error {
-	c := csv.NewWriter(w)
+	c := layout.NewCSVWriter(w)
 	rows := [][]string{{"run", "metric", "before", "after", "left_out"}}
 	for _, n := range r.Numbers {
 		row := []string{n.Run, n.Metric}

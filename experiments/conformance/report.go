@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -160,7 +159,7 @@ func (r *Report) WriteProfiles(w io.Writer) error {
 
 // WriteCSV writes the table of profiles as CSV.
 func (r *Report) WriteCSV(w io.Writer) error {
-	out := csv.NewWriter(w)
+	out := layout.NewCSVWriter(w)
 	out.Write([]string{"format", "profile", "agree", "total", "not_expressible", "iterations"})
 	for i := range r.Profiles {
 		p := &r.Profiles[i]

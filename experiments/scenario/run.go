@@ -74,6 +74,18 @@ func (u *Setup) Reseeded(k int) (*Setup, error) {
 	}
 	s := *u.from
 	s.Run.Seed += uint64(k)
+	return u.again(&s)
+}
+
+// Lasting is the setup with a run of this many requests. Changes of Config are kept.
+func (u *Setup) Lasting(requests int) (*Setup, error) {
+	s := *u.from
+	s.Run.Requests = &requests
+	return u.again(&s)
+}
+
+// again resolves a scenario that differs in its run.
+func (u *Setup) again(s *Scenario) (*Setup, error) {
 	v, err := s.resolve(u.oneRank)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario"
 	"clifftop/report"
 	"clifftop/report/layout"
@@ -17,6 +18,11 @@ const (
 	// relaxations is the number of relaxation times that its windows last together, and eachRelaxations that of each
 	// replication. 30 give a relative error of about 18 %, so that the precision is tested as well.
 	relaxations, eachRelaxations = 30, 10
+	// queueRelaxations is the number if a request's time to its first token is all queueing; it goes with the square of
+	// queueing's share. The mean of a reflected Brownian motion over t relaxation times has a relative variance of 1/t
+	// (W. Whitt, Management Science 35, 1989), so that 1,000 make the interval ±6 %. The estimated interval alone does not
+	// do: it is short too often, and runs that stop when it is short are settled for that reason.
+	queueRelaxations = 1000
 	// precision is the largest relative half width of the intervals of its means.
 	precision = .10
 )
@@ -101,7 +107,8 @@ func (s *Saturation) Relaxation(rate float64, d workload.Dispersion) float64 {
 // needs, and the saturation rates, and adds warnings.
 //
 // A run at or above the lower end of the interval of the high rate is overloaded, however it looks. Below it the run is
-// settled if its window lasts 30 relaxation times and the means are known to 10 %. A closed loop is settled after 30
+// settled if its window lasts 30 relaxation times, up to 1,000 where requests mostly wait in the queue, and the means are
+// known to 10 %. A closed loop is settled after 30
 // cycles of its users. Runs of phases, of recorded traffic, and with a lifecycle are finite.
 func (c *Case) Judge(sum *report.Summary) {
 	w := &sum.Window
@@ -130,11 +137,30 @@ func (c *Case) Judge(sum *report.Summary) {
 func (c *Case) needs(sum *report.Summary) *float64 {
 	switch x := sum.Throughput.RequestsPerS; {
 	case c.RelaxationS != nil:
-		return stats.Finite(relaxations * *c.RelaxationS)
+		share := congestion(sum)
+		return stats.Finite(max(relaxations, queueRelaxations*share*share) * *c.RelaxationS)
 	case c.Users > 0 && x != nil && *x > 0:
 		return stats.Finite(relaxations * float64(c.Users) / *x)
 	}
 	return nil
+}
+
+// congestion is the share of the mean TTFT that requests wait because others have what they need. The wait for the end of
+// an iteration is not among it: it is short and forgotten at once.
+func congestion(sum *report.Summary) float64 {
+	queue, ttft := sum.Latency.Queue.Mean, sum.Latency.TTFT.Mean
+	if queue == nil || ttft == nil || *ttft <= 0 {
+		return 0
+	}
+	share := min(*queue / *ttft, 1)
+	g, waiting := &sum.System.GapByCause, 0.0
+	for _, part := range []*float64{g.KV, g.TokenBudget, g.Seats, g.Policy, g.Idle, g.Boundary} {
+		waiting += optional.Value(part)
+	}
+	if waiting > 0 {
+		share *= 1 - optional.Value(g.Boundary)/waiting
+	}
+	return share
 }
 
 // overloaded reports whether the load is at or above saturation.
@@ -150,17 +176,25 @@ func (c *Case) state(sum *report.Summary) string {
 	case w.NeedsS == nil, w.Unsettled(), sum.Partial:
 		return report.Finite
 	}
-	each := w.EndS - w.StartS
-	total := each
-	if r := sum.Replications; r != nil {
-		total *= float64(r.Runs)
+	each, total := lengths(sum)
+	least := *w.NeedsS * eachRelaxations / relaxations
+	if c.RelaxationS != nil {
+		least = *c.RelaxationS * eachRelaxations
 	}
 	path, half := sum.Widest(means)
-	if total < *w.NeedsS || each < *w.NeedsS*eachRelaxations/relaxations || path == "" || half > precision ||
-		!sum.HasIntervals(means) {
+	if total < *w.NeedsS || each < least || path == "" || half > precision || !sum.HasIntervals(means) {
 		return report.Finite
 	}
 	return report.Settled
+}
+
+// lengths are how long the window of each replication lasts, and all together, in seconds.
+func lengths(sum *report.Summary) (each, total float64) {
+	each = sum.Window.EndS - sum.Window.StartS
+	if r := sum.Replications; r != nil {
+		return each, each * float64(r.Runs)
+	}
+	return each, each
 }
 
 // warn says what the state means.

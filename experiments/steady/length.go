@@ -3,7 +3,6 @@ package steady
 import (
 	"context"
 	"math"
-	"strconv"
 
 	"clifftop/experiments/scenario"
 	"clifftop/report"
@@ -23,27 +22,48 @@ const (
 	warmupShare = .1
 )
 
+// Run is a run that is ready, of a system whose saturation is known.
+type Run struct {
+	Setup *scenario.Setup
+	// Case is what results are judged by.
+	Case   Case
+	system *Saturation
+	open   bool // the scenario leaves its length open
+}
+
 // Resolve resolves a scenario, finds the saturation of its system, and sets the length of a run that the scenario leaves
-// open. It returns what its runs are judged by.
-func Resolve(ctx context.Context, s *scenario.Scenario) (*scenario.Setup, Case, error) {
+// open.
+func Resolve(ctx context.Context, s *scenario.Scenario) (*Run, error) {
 	u, err := s.Resolve()
 	if err != nil {
-		return nil, Case{}, err
+		return nil, err
 	}
 	system, err := Of(ctx, u)
 	if err != nil {
-		return nil, Case{}, err
+		return nil, err
 	}
-	if s.Endless() {
-		n := strconv.Itoa(system.Requests(u))
-		if s, err = s.With(scenario.Setting{Key: "run.requests", Value: n, Flag: "run.requests"}); err != nil {
-			return nil, Case{}, err
-		}
-		if u, err = s.Resolve(); err != nil {
-			return nil, Case{}, err
+	r := &Run{Setup: u, system: system, open: s.Endless()}
+	if r.open {
+		if r.Setup, err = u.Lasting(system.Requests(u)); err != nil {
+			return nil, err
 		}
 	}
-	return u, system.Case(u), nil
+	r.Case = system.Case(r.Setup)
+	return r, nil
+}
+
+// Judge says in a result whether the run shows a steady state. If the scenario leaves the length open, and a longer run is
+// likely to show one, it makes the run longer and returns true: the run should be made again.
+func (r *Run) Judge(sum *report.Summary) (again bool, err error) {
+	r.Case.Judge(sum)
+	if !r.open {
+		return false, nil
+	}
+	longer, err := r.system.Longer(r.Setup, sum)
+	if longer != nil {
+		r.Setup = longer
+	}
+	return longer != nil, err
 }
 
 // Requests is the number of requests of a run that leaves its length open: as many as it needs to settle, at least
@@ -69,21 +89,25 @@ func (s *Saturation) Requests(u *scenario.Setup) int {
 	return clampRequests(needed, most)
 }
 
-// Longer is the number of requests with which a run that is long enough, but not precise enough, is likely to settle; 0 if
-// the run is settled or the number is above the budget. The run's requests are those that [Saturation.Requests] chose.
-func (s *Saturation) Longer(u *scenario.Setup, sum *report.Summary) int {
+// Longer is the setup with so many requests that the run, which is too short or not precise enough, is likely to settle.
+// It is nil if the run is settled, or if the number is above the budget. The run's requests are those that
+// [Saturation.Requests] or Longer chose.
+func (s *Saturation) Longer(u *scenario.Setup, sum *report.Summary) (*scenario.Setup, error) {
 	const margin = 1.3 // because the interval is itself an estimate
 	w := &sum.Window
-	_, half := sum.Widest(means)
-	if w.State != report.Finite || s.Rates == nil || w.NeedsS == nil || !sum.HasIntervals(means) || half <= precision ||
-		w.EndS-w.StartS < *w.NeedsS {
-		return 0
+	if w.State != report.Finite || s.Rates == nil || w.NeedsS == nil || sum.Partial {
+		return nil, nil
 	}
-	n := margin * float64(u.Traffic.Requests) * (half / precision) * (half / precision)
-	if n > s.most() {
-		return 0
+	now, n := float64(u.Traffic.Requests), 0.0
+	if _, length := lengths(sum); length < *w.NeedsS {
+		n = 1.05 * now * *w.NeedsS / max(length, *w.NeedsS/100) // the warm-up is cut
+	} else if _, half := sum.Widest(means); sum.HasIntervals(means) && half > precision {
+		n = max(n, margin*now*(half/precision)*(half/precision))
 	}
-	return int(math.Ceil(n))
+	if n <= now || n > s.most() {
+		return nil, nil
+	}
+	return u.Lasting(int(math.Ceil(n)))
 }
 
 // most is the largest number of requests within the budget.

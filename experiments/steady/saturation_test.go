@@ -105,8 +105,8 @@ func TestStates(t *testing.T) {
 		requests int
 		want     string
 	}{
-		{.5, 20_000, report.Settled},      // 30 relaxation times are 560 services
-		{.9, 5_000, report.Finite},        // 30 relaxation times are 12,000 services
+		{.5, 20_000, report.Settled},      // 1,000 relaxation times are 17,000 services
+		{.9, 5_000, report.Finite},        // 1,000 relaxation times are 400,000 services
 		{.9999, 2_000, report.Overloaded}, // in the interval of saturation
 		{1.2, 2_000, report.Overloaded},
 	} {

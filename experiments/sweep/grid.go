@@ -6,6 +6,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/report"
 	"clifftop/report/curve"
 )
 
@@ -74,7 +75,12 @@ func (o Options) Grid(ctx context.Context, s *scenario.Scenario, caption string,
 	}
 	setup := func(i int) (*scenario.Setup, error) { return p.resolve(s, o, p.values[i], request.Values[i]) }
 	g := experiments.NewGrid(head, labels, setup)
-	g.Judge = p.judge
+	g.Judge = func(ctx context.Context, u *scenario.Setup, r *report.Summary) (*scenario.Setup, error) {
+		if err := p.judge(ctx, u, r); err != nil {
+			return nil, err
+		}
+		return p.longer(s, u, r)
+	}
 	if q := request.Capacity; q != nil {
 		g.After = func(ctx context.Context, l *experiments.ResultCache, jobs int, check bool) error {
 			_, err := q.Find(ctx, o.Over, l, jobs, check)

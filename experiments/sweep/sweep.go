@@ -204,7 +204,7 @@ func (p *plan) round(ctx context.Context, s *scenario.Scenario, o Options, from,
 		runErr = cmp.Or(runErr, err)
 	}
 	if runErr == nil {
-		runErr = p.lengthen(ctx, s, o, from, setups, results)
+		runErr = p.lengthen(ctx, s, o, setups, results)
 	}
 	for i, r := range results {
 		if r != nil {
@@ -390,32 +390,22 @@ func (p *plan) resolve(s *scenario.Scenario, o Options, v string, x float64) (*s
 	return at.Resolve()
 }
 
-// lengthen repeats the runs that are likely to settle if they are longer. It applies to loads that the sweep chose.
-func (p *plan) lengthen(ctx context.Context, s *scenario.Scenario, o Options, from int, setups []*scenario.Setup,
+// lengthen repeats the runs that are likely to settle if they are longer, until none is left.
+func (p *plan) lengthen(ctx context.Context, s *scenario.Scenario, o Options, setups []*scenario.Setup,
 	results []*report.Summary) error {
-	if p.system == nil || len(o.Values) > 0 || !s.Endless() {
-		return nil
-	}
 	var longer []*scenario.Setup
 	var of []int
 	for i, r := range results {
-		n := 0
-		if r != nil {
-			n = p.system.Longer(setups[i], r)
-		}
-		if n == 0 {
-			continue
-		}
-		at, err := s.With(scenario.Setting{Key: o.Over, Value: p.values[from+i], Flag: "--over " + o.Over},
-			scenario.Setting{Key: "run.requests", Value: strconv.Itoa(n), Flag: "sweep"})
+		u, err := p.longer(s, setups[i], r)
 		if err != nil {
 			return err
 		}
-		u, err := at.Resolve()
-		if err != nil {
-			return err
+		if u != nil {
+			longer, of = append(longer, u), append(of, i)
 		}
-		longer, of = append(longer, u), append(of, i)
+	}
+	if longer == nil {
+		return nil
 	}
 	again, err := experiments.ReplicateAll(ctx, longer, experiments.Replication{Runs: max(1, s.Run.Replications)},
 		experiments.ReplicateOptions{Jobs: o.Jobs, Check: o.Check, Detail: o.Detail && len(p.values) <= mostDetailed})
@@ -426,9 +416,20 @@ func (p *plan) lengthen(ctx context.Context, s *scenario.Scenario, o Options, fr
 		if err := p.judge(ctx, longer[k], r); err != nil {
 			return err
 		}
-		results[of[k]] = r
+		results[of[k]], setups[of[k]] = r, longer[k]
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return p.lengthen(ctx, s, o, setups, results)
+}
+
+// longer is a longer run that takes the place of one that the sweep gave its length; nil if there is none.
+func (p *plan) longer(s *scenario.Scenario, u *scenario.Setup, r *report.Summary) (*scenario.Setup, error) {
+	if p.system == nil || r == nil || !s.Endless() {
+		return nil, nil
+	}
+	return p.system.Longer(u, r)
 }
 
 // judgeAll judges the results that are there. An interrupt leaves some of them without a verdict.

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"clifftop/report/layout"
 )
 
 const (
@@ -95,7 +97,7 @@ func writeList(w io.Writer, indent string, n int, item func(i int) (any, error))
 
 // writeIndented writes a value as JSON, as it is: without escapes for HTML.
 func writeIndented(w io.Writer, v any, prefix string) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(layout.PlainWriter(w))
 	e.SetEscapeHTML(false)
 	e.SetIndent(prefix, indentation)
 	return e.Encode(v)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"clifftop/report/layout"
 )
 
 // panel is a chart of the dashboard.
@@ -147,7 +149,7 @@ func (m *Metrics) WriteDashboard(w io.Writer, title string) error {
 			variable("deployment", `label_values(kube_deployment_status_replicas{namespace=~"$namespace"}, deployment)`,
 				true))
 	}
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(layout.PlainWriter(w))
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(object{

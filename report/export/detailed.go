@@ -121,7 +121,7 @@ func (d *Detailed) Write(w io.Writer, summary map[string]any) error {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 		j.key(key)
-		j.b = append(j.b, data...)
+		j.b = append(j.b, layout.Lines(string(data))...)
 	}
 	if d.cut > 0 {
 		j.key("clifftop_note")

@@ -66,7 +66,7 @@ func (e *events) text(name, v string) {
 	if err != nil && e.err == nil {
 		e.err = err
 	}
-	e.buf = append(e.buf, quoted...)
+	e.buf = append(e.buf, layout.Lines(string(quoted))...)
 }
 
 // at appends the instant of an event.
@@ -128,7 +128,7 @@ func (e *events) close(other any) error {
 		return fmt.Errorf("the description of a timeline: %w", err)
 	}
 	e.buf = append(e.buf, "\n],\"displayTimeUnit\":\"ms\",\"otherData\":"...)
-	e.buf = append(append(e.buf, data...), '}', '\n')
+	e.buf = append(append(e.buf, layout.Lines(string(data))...), '}', '\n')
 	e.flush()
 	return e.err
 }

@@ -93,8 +93,9 @@ func (m *Metrics) each(f func(e *engine, labels string)) {
 	}
 }
 
-// quote makes a label's value of a text.
+// quote makes a label's value of a text. It must be valid UTF-8.
 func quote(v string) string {
+	v = strings.ToValidUTF8(v, "\uFFFD")
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(v) + `"`
 }
 

@@ -4,18 +4,12 @@ import (
 	"encoding/csv"
 	"io"
 	"strings"
-	"unicode"
 )
 
-// CSVText makes a text from outside safe as a cell of a table: control characters become spaces, and a text that a
-// spreadsheet would take for a formula begins with an apostrophe.
+// CSVText makes a text from outside safe as a cell of a table: it is [Plain], and a text that a spreadsheet would take
+// for a formula begins with an apostrophe.
 func CSVText(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
+	text = Plain(text)
 	if text != "" && strings.IndexByte("=+-@", text[0]) >= 0 && !isNumber(text) {
 		text = "'" + text
 	}

@@ -11,8 +11,8 @@ import (
 func TestCSVText(t *testing.T) {
 	for text, want := range map[string]string{
 		"chat": "chat", "": "", "-3.5e+2": "-3.5e+2", "+1": "+1", "-": "'-", "=1+1": "'=1+1", "@x": "'@x",
-		"+cmd|' /C calc'!A0": "'+cmd|' /C calc'!A0", "-2+3+cmd": "'-2+3+cmd", "a\x1b[31mb\tc\r\nd": "a [31mb c  d",
-		"\t=1": " =1", "\u009b31m": " 31m",
+		"+cmd|' /C calc'!A0": "'+cmd|' /C calc'!A0", "-2+3+cmd": "'-2+3+cmd", "a\x1b[31mb\tc\r\nd": `a\x1b[31mb\tc\r\nd`,
+		"\t=1": `\t=1`, "\u009b31m": `\u009b31m`,
 	} {
 		if got := CSVText(text); got != want {
 			t.Errorf("%q: %q (want %q)", text, got, want)

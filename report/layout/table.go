@@ -9,6 +9,7 @@ import (
 // that the rows fill a line. A row may have fewer cells than others. A name that leaves too little room has a line of
 // its own.
 func (t *Text) Grid(rows [][]string, width int) {
+	rows = t.shown(rows)
 	if t.Markdown {
 		t.table(rows, 1)
 		t.Blank()
@@ -36,11 +37,24 @@ func (t *Text) Grid(rows [][]string, width int) {
 	}
 }
 
+// shown are the cells as they stand in the text.
+func (t *Text) shown(rows [][]string) [][]string {
+	list := make([][]string, len(rows))
+	for i, row := range rows {
+		list[i] = make([]string, len(row))
+		for k, cell := range row {
+			list[i][k] = t.Shown(cell)
+		}
+	}
+	return list
+}
+
 // Table writes rows of cells below a head, each column as wide as it needs to be: the first ones on the left, the
 // others, which are numbers, on the right, with so many spaces between. Of a table that is wider than a line the head
 // is wrapped, and then its texts; if that and less space between do not do, each row takes two lines, its first columns
 // above the others.
 func (t *Text) Table(rows [][]string, left, space int) {
+	rows = t.shown(rows)
 	if t.Markdown {
 		t.table(rows, left)
 		return

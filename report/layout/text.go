@@ -36,7 +36,15 @@ func (t *Text) WriteTo(w io.Writer) (int64, error) {
 // Len is the length of the text in bytes.
 func (t *Text) Len() int { return t.b.Len() }
 
-// Printf writes text as it is.
+// Shown is a text as it stands in this one, whatever it contains: [Plain], or escaped for Markdown.
+func (t *Text) Shown(text string) string {
+	if t.Markdown {
+		return EscapeMarkdown(text)
+	}
+	return Plain(text)
+}
+
+// Printf writes text as it is. What comes from outside goes through [Text.Shown] before.
 func (t *Text) Printf(format string, args ...any) { fmt.Fprintf(&t.b, format, args...) }
 
 // Blank writes an empty line.
@@ -54,7 +62,7 @@ func (t *Text) Heading(format string, args ...any) {
 	if t.Len() > 0 {
 		t.Blank()
 	}
-	text := fmt.Sprintf(format, args...)
+	text := t.Shown(fmt.Sprintf(format, args...))
 	if t.Markdown {
 		t.Printf("### %s\n\n", text)
 		return
@@ -65,7 +73,7 @@ func (t *Text) Heading(format string, args ...any) {
 // Paragraph writes a text, wrapped.
 func (t *Text) Paragraph(text string) {
 	if t.Markdown {
-		t.Printf("%s\n\n", strings.Join(strings.Fields(text), " "))
+		t.Printf("%s\n\n", t.Shown(strings.Join(strings.Fields(text), " ")))
 		return
 	}
 	t.wrap(text, 0, 0)
@@ -74,9 +82,10 @@ func (t *Text) Paragraph(text string) {
 // Line writes a text under a label, wrapped.
 func (t *Text) Line(label, text string) {
 	if t.Markdown {
-		t.Printf("* **%s**: %s\n", label, text)
+		t.Printf("* **%s**: %s\n", t.Shown(label), t.Shown(text))
 		return
 	}
+	label = Plain(label)
 	column := max(labelWidth, utf8.RuneCountInString(label)+2)
 	t.b.WriteString(pad(label, column))
 	t.wrap(text, column, labelWidth)
@@ -85,7 +94,7 @@ func (t *Text) Line(label, text string) {
 // Item writes a text beside a count, wrapped.
 func (t *Text) Item(count, text string) {
 	if t.Markdown {
-		t.Printf("* %s %s\n", count, text)
+		t.Printf("* %s %s\n", count, t.Shown(text))
 		return
 	}
 	const indent = 6
@@ -95,8 +104,13 @@ func (t *Text) Item(count, text string) {
 
 // Command writes a command of a shell below an item.
 func (t *Text) Command(command string) {
+	command = Plain(command)
 	if t.Markdown {
-		t.Printf("  `%s`\n", command)
+		fence := "`"
+		if strings.Contains(command, "`") {
+			fence = "``"
+		}
+		t.Printf("  %s%s%[1]s\n", fence, command)
 		return
 	}
 	t.b.WriteString(Shell(command, 6, t.width()))
@@ -149,6 +163,7 @@ func (t *Text) wrap(text string, column, indent int) {
 	width := t.width()
 	used := column
 	for i, word := range words(text) {
+		word = Plain(word)
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:

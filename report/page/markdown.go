@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"io"
 	"strings"
+
+	"clifftop/report/layout"
 )
 
 // tables is what a result writes as Markdown, as HTML with headings from the given level on.
@@ -45,23 +47,22 @@ func (m *markdown) line(line string) {
 		m.end()
 		m.heading = strings.TrimLeft(line, "# ")
 		if strings.HasPrefix(line, "##") { // the page has a title
-			fmt.Fprintf(&m.b, "<h%d>%s</h%[1]d>\n", m.level, html.EscapeString(m.heading))
+			fmt.Fprintf(&m.b, "<h%d>%s</h%[1]d>\n", m.level, escape(m.heading))
 		}
 	case strings.HasPrefix(line, "|"):
 		m.begin("table")
-		m.rows = append(m.rows, strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "| "), " |"), " | "))
+		m.rows = append(m.rows, layout.MarkdownCells(line))
 	case isItem && named && strings.HasPrefix(item, "**"):
 		m.begin("dl")
-		fmt.Fprintf(&m.b, "<div><dt%s>%s</dt><dd>%s</dd></div>\n", class(name), html.EscapeString(name),
-			html.EscapeString(rest))
+		fmt.Fprintf(&m.b, "<div><dt%s>%s</dt><dd>%s</dd></div>\n", class(name), escape(name), escape(rest))
 	case isItem:
 		m.begin("ul")
-		fmt.Fprintf(&m.b, "<li>%s</li>\n", html.EscapeString(item))
+		fmt.Fprintf(&m.b, "<li>%s</li>\n", escape(item))
 	case line == "":
 		m.end()
 	default:
 		m.end()
-		fmt.Fprintf(&m.b, "<p>%s</p>\n", html.EscapeString(line))
+		fmt.Fprintf(&m.b, "<p>%s</p>\n", escape(line))
 		m.heading = line
 	}
 }
@@ -92,14 +93,14 @@ func (m *markdown) end() {
 func (m *markdown) table() {
 	left := strings.Count(m.rows[min(1, len(m.rows)-1)][0], "---|")
 	fmt.Fprintf(&m.b, "<div class=\"table\" role=\"region\" tabindex=\"0\" aria-label=\"%s\"><table>\n",
-		html.EscapeString(m.heading))
+		escape(m.heading))
 	for i, row := range m.rows {
 		if i == 1 {
 			continue
 		}
 		m.b.WriteString("<tr>")
 		for k, cell := range row {
-			text := html.EscapeString(strings.TrimSpace(cell))
+			text := escape(strings.TrimSpace(cell))
 			switch {
 			case text == "":
 				m.b.WriteString("<td></td>")
@@ -119,6 +120,9 @@ func (m *markdown) table() {
 	m.rows = nil
 }
 
+// escape is a text of Markdown in HTML.
+func escape(text string) string { return html.EscapeString(layout.UnescapeMarkdown(text)) }
+
 // class marks verdicts.
 func class(text string) string {
 	switch {
@@ -137,7 +141,8 @@ func pairs(list [][2]string) template.HTML {
 	var b strings.Builder
 	b.WriteString("<dl>\n")
 	for _, p := range list {
-		fmt.Fprintf(&b, "<div><dt>%s</dt><dd>%s</dd></div>\n", html.EscapeString(p[0]), html.EscapeString(p[1]))
+		fmt.Fprintf(&b, "<div><dt>%s</dt><dd>%s</dd></div>\n", html.EscapeString(layout.Plain(p[0])),
+			html.EscapeString(layout.Plain(p[1])))
 	}
 	b.WriteString("</dl>\n")
 	return template.HTML(b.String())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"clifftop/report/layout"
 	"clifftop/report/page/assets"
 	"clifftop/report/plot"
 )
@@ -115,11 +116,11 @@ func (p *Page) Write(w io.Writer) error {
 		}
 		v.Texts = append(v.Texts, t)
 	}
-	layout, err := template.New("page").Parse(layoutText)
+	page, err := template.New("page").Parse(layoutText)
 	if err != nil {
 		return fmt.Errorf("writing report.html: %w", err)
 	}
-	if err := layout.Execute(w, v); err != nil {
+	if err := page.Execute(layout.PlainWriter(w), v); err != nil {
 		return fmt.Errorf("writing report.html: %w", err)
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 
 	"clifftop/report"
 	"clifftop/report/curve"
+	"clifftop/report/layout"
+	"clifftop/report/page/assets"
 	"clifftop/report/plot"
 	"clifftop/report/stats"
 	"clifftop/report/verdict"
@@ -245,5 +247,15 @@ func TestMarkdown(t *testing.T) {
 `
 	if got := fromMarkdown(text, 3); string(got) != want {
 		t.Errorf("got\n%s", got)
+	}
+}
+
+// TestAssetsHaveNoHiddenCharacters: the page is written without such characters, and a script or a style sheet that had
+// one would no longer fit its hash.
+func TestAssetsHaveNoHiddenCharacters(t *testing.T) {
+	for name, text := range map[string]string{"style": assets.Styles() + styles, "script": assets.Scripts() + script} {
+		if layout.Lines(text) != text {
+			t.Errorf("the %s has characters without a shape", name)
+		}
 	}
 }

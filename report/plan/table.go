@@ -512,7 +512,7 @@ func (p *Result) refusedLines(t *layout.Text) {
 // bullet writes an item of a list.
 func bullet(t *layout.Text, text string) {
 	if t.Markdown {
-		t.Printf("* %s\n", text)
+		t.Printf("* %s\n", t.Shown(text))
 		return
 	}
 	t.Item("•", text)

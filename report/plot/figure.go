@@ -11,6 +11,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"clifftop/report/layout"
 )
 
 // Figure is a picture: a title that says what it shows, panels, and notes.
@@ -89,7 +91,7 @@ func (f *Figure) WriteSVG(w io.Writer) error {
 	if _, err := c.WriteTo(&b); err != nil {
 		return fmt.Errorf("writing a picture: %w", err)
 	}
-	title := html.EscapeString(strings.ReplaceAll(f.Title, "\n", " "))
+	title := html.EscapeString(layout.Plain(strings.ReplaceAll(f.Title, "\n", " ")))
 	svg := strings.NewReplacer(
 		"font-family:Liberation Sans;", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;",
 		"fill:#FEFEFD", fmt.Sprintf("fill:#FFFFFF;stroke:#FFFFFF;stroke-width:%g;stroke-linejoin:round", 2*haloWidth),

@@ -13,6 +13,8 @@ import (
 	"golang.org/x/image/font/opentype"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
+
+	"clifftop/report/layout"
 )
 
 type colour = color.NRGBA
@@ -81,7 +83,7 @@ const (
 
 func (f script) width(text string) vg.Length {
 	face, w := f.face(), vg.Length(0)
-	for line := range strings.SplitSeq(text, "\n") {
+	for line := range strings.SplitSeq(layout.Lines(text), "\n") {
 		w = max(w, face.Width(line))
 	}
 	return w
@@ -176,7 +178,7 @@ func (s drawing) line(c color.Color, width vg.Length, dash []vg.Length, points .
 
 // text sets text in the box whose lower left corner is at. Its lines are aligned left (0) to right (1).
 func (s drawing) text(f script, at vg.Point, align float64, text string, haloed bool) {
-	lines := strings.Split(text, "\n")
+	lines := strings.Split(layout.Lines(text), "\n") // control characters are no characters of XML
 	face, width := f.face(), f.width(text)
 	y := at.Y + f.size*vg.Length(descent+leading*float64(len(lines)-1))
 	for _, line := range lines {

@@ -110,7 +110,7 @@ func (v *Result) details(t *layout.Text, variant *Variant) {
 	if n := len(v.Seeds); n > 1 {
 		runs = fmt.Sprintf("%d runs each, paired", n)
 	}
-	t.Printf("\n%s against %s, %s\n", variant.Name, v.Baseline, runs)
+	t.Printf("\n%s\n", t.Shown(fmt.Sprintf("%s against %s, %s", variant.Name, v.Baseline, runs)))
 	if t.Markdown {
 		t.Blank()
 	}
