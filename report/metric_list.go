@@ -16,7 +16,7 @@ import (
 func Metrics() []Metric {
 	all := slices.Concat(requestMetrics(), tokenMetrics(), throughputMetrics(), latencyMetrics(), goodputMetrics(),
 		concurrencyMetrics(), systemMetrics(), gpuTimeMetrics(), tierMetrics(), replicaMetrics(), costMetrics(),
-		computedMetrics())
+		hourMetrics(), computedMetrics())
 	for i := range all {
 		if all[i].Of == nil {
 			all[i].Of = accessor(all[i].Path)
@@ -496,6 +496,29 @@ func costMetrics() []Metric {
 		{Path: "saturation.high_requests_per_s", Title: "rate with which an empty system keeps up", Unit: "requests/s",
 			Better: Higher, Pool: Recomputed},
 	}
+}
+
+// hourMetrics compare the hours of a run.
+func hourMetrics() []Metric {
+	list := []Metric{
+		{Path: "hours.of", Title: "hours of the run, or runs of an hour or longer, that are compared", Pool: Recomputed},
+		{Path: "hours.length_s", Title: "length of each of the hours that are compared", Unit: "s", Pool: Recomputed},
+	}
+	for _, of := range []struct{ path, title, unit string }{
+		{"ttft_mean_ms", "mean TTFT of an hour", "ms"}, {"tpot_mean_ms", "mean TPOT of an hour", "ms"},
+		{"e2e_mean_ms", "mean E2E of an hour", "ms"},
+		{"output_tokens_per_s", "output tokens of an hour", "tokens/s"},
+	} {
+		better := Lower
+		if of.unit == "tokens/s" {
+			better = Higher
+		}
+		for _, statistic := range []string{"median", "least", "most", "p10", "p90"} {
+			list = append(list, Metric{Path: "hours." + of.path + "." + statistic, Title: of.title + ", " + statistic,
+				Unit: of.unit, Better: better, Pool: Recomputed})
+		}
+	}
+	return list
 }
 
 // computedMetrics are not fields of a summary.

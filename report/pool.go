@@ -36,7 +36,7 @@ func Pool(runs []*Summary) *Summary {
 	p.fields("", of, reflect.ValueOf(&s).Elem())
 	p.cost()
 	p.objective()
-	s.SLOHours = poolSLOHours(runs)
+	s.SLOHours, s.Hours = poolSLOHours(runs), poolHours(runs)
 	s.Replications = &Replications{Runs: len(runs), Stopped: StoppedByCount}
 	for _, r := range runs {
 		s.Replications.Seeds = append(s.Replications.Seeds, r.Seed)
@@ -63,7 +63,7 @@ type pool struct {
 var unpooled = [...]string{
 	"schema", "clifftop", "scenario", "seed", "partial", "window", "replications", "classes", "accuracy", "predictive",
 	"warnings",
-	"ci95", "ci95_method", "tail_samples", "slo_hours",
+	"ci95", "ci95_method", "tail_samples", "slo_hours", "hours",
 	"goodput.slo", "goodput.met", "goodput.limits", "goodput.gated_output_tokens_per_s", "cost",
 }
 

@@ -52,6 +52,8 @@ type Summary struct {
 	// SLOHours counts the whole hours of the window, or its minutes if it is shorter than two hours, that meet the SLO; nil
 	// without an SLO, and for less than two of them.
 	SLOHours *SLOHours `json:"slo_hours,omitempty"`
+	// Hours compares the hours of the window, or pooled runs of an hour or longer; nil for less than two.
+	Hours *Hours `json:"hours,omitempty"`
 	// Accuracy says how far the numbers can be trusted; nil where no machine is modelled. It is set by the caller.
 	Accuracy *Accuracy `json:"accuracy"`
 	// Predictive has the error bars; nil if nothing like the run was measured. It is set by the caller.

@@ -3,7 +3,9 @@ package steady
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"strings"
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario"
@@ -128,9 +130,22 @@ func (c *Case) Judge(sum *report.Summary) {
 		if w.Stationary != nil && *w.Stationary {
 			w.Stationary = nil
 		}
+		c.withhold(sum)
 	}
 	sum.Predictive.Overloaded(w.Stationary)
 	c.warn(sum)
+}
+
+// withhold takes the intervals of mean latencies from replications of an hour or longer that do not settle. A few bad hours
+// make most of such a mean, and ten hours seldom have one: half of the intervals hold it where 95 % should. The median hour
+// has an interval instead.
+func (c *Case) withhold(sum *report.Summary) {
+	if sum.Hours == nil || sum.Replications == nil || c.RelaxationS == nil {
+		return
+	}
+	maps.DeleteFunc(sum.CI95, func(path string, _ [2]float64) bool { return strings.HasPrefix(path, "latency_ms.") })
+	sum.AddWarning("hours_differ", "the runs are too short to settle, so that mean latencies have no interval: a few bad hours "+
+		"make most of such a mean. The median hour has one")
 }
 
 // needs is the time in seconds that windows must last together to show a steady state.

@@ -59,7 +59,7 @@ func (c summariser) summary() *report.Summary {
 	}
 	s.Stages = c.stageResults()
 	s.Classes = c.classResults(&w)
-	s.SLOHours = c.hoursMet(&w)
+	s.SLOHours, s.Hours = c.hoursMet(&w), c.hours(&w)
 	s.Traffic = c.minutes.traffic()
 	if c.classes.ownSLOs(&c.opts) {
 		s.JudgeByClasses()

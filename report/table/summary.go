@@ -56,6 +56,9 @@ func sections(s *report.Summary, t *layout.Text, p report.Profile) {
 	if g := s.Goodput; g.SLO != nil || g.Attainment != nil {
 		t.Line("goodput", goodputText(s))
 	}
+	if h := s.Hours; h != nil && s.Window.State != report.Settled {
+		t.Line("hours", h.String())
+	}
 	if h := s.SLOHours; h != nil {
 		t.Line("SLO hours", h.String()+" meet the SLO")
 	}

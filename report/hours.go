@@ -1,0 +1,103 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"clifftop/report/layout"
+	"clifftop/report/stats"
+)
+
+// Hours says how much the hours of a run differ, or the runs that were pooled, if each lasts about an hour or longer. Near
+// saturation a few bad hours make most of a mean, so that it says little about any hour.
+type Hours struct {
+	Of      int     `json:"of"`
+	LengthS float64 `json:"length_s"` // of each, in seconds
+	// The means of the hours.
+	TTFT         HourSpread `json:"ttft_mean_ms"`
+	TPOT         HourSpread `json:"tpot_mean_ms"`
+	E2E          HourSpread `json:"e2e_mean_ms"`
+	OutputTokens HourSpread `json:"output_tokens_per_s"`
+}
+
+// HourSpread describes the hours' values of one number.
+type HourSpread struct {
+	Median *float64 `json:"median"`
+	Least  *float64 `json:"least"`
+	Most   *float64 `json:"most"`
+	// P10 and P90 are nil for less than ten hours.
+	P10 *float64 `json:"p10"`
+	P90 *float64 `json:"p90"`
+	// MedianCI95 is the 95 % confidence interval of the median of all such hours, from order statistics, whatever their
+	// distribution; nil for less than six hours, and for the hours of one run, which depend on each other.
+	MedianCI95 *[2]float64 `json:"median_ci95"`
+}
+
+// leastHours is the number of hours from which on percentiles are known.
+const leastHours = 10
+
+// SpreadOfHours describes the values of hours. Independent ones give an interval.
+func SpreadOfHours(values []float64, independent bool) HourSpread {
+	for _, x := range values {
+		if math.IsNaN(x) {
+			return HourSpread{}
+		}
+	}
+	at := stats.Percentiles(values, len(values), 0, .1, .5, .9, 1)
+	h := HourSpread{Least: &at[0], Median: &at[2], Most: &at[4]}
+	if len(values) >= leastHours {
+		h.P10, h.P90 = &at[1], &at[3]
+	}
+	if _, low, high := stats.QuantileOrder(slices.Sorted(slices.Values(values)), .5, stats.Confidence); independent &&
+		!math.IsInf(low, 0) && !math.IsInf(high, 0) {
+		h.MedianCI95 = &[2]float64{low, high}
+	}
+	return h
+}
+
+// poolHours takes each run as an hour; nil where runs are shorter, or differ in length.
+func poolHours(runs []*Summary) *Hours {
+	const shortest = 3000 // seconds, because the warm-up is cut
+	length := runs[0].Window.EndS - runs[0].Window.StartS
+	values := func(path string) []float64 {
+		var list []float64
+		for _, r := range runs {
+			x := math.NaN()
+			if v := MetricAt(path).Of(r); v != nil {
+				x = *v
+			}
+			list = append(list, x)
+		}
+		return list
+	}
+	for _, r := range runs {
+		if own := r.Window.EndS - r.Window.StartS; own < shortest || math.Abs(own/length-1) > .02 {
+			return nil
+		}
+	}
+	spread := func(path string) HourSpread { return SpreadOfHours(values(path), true) }
+	return &Hours{Of: len(runs), LengthS: length, TTFT: spread("latency_ms.ttft.mean"),
+		TPOT: spread("latency_ms.tpot.mean"), E2E: spread("latency_ms.e2e.mean"),
+		OutputTokens: spread("throughput.output_tokens_per_s")}
+}
+
+// String is the spread of the mean TTFT in words.
+func (h *Hours) String() string {
+	name := "hours"
+	if math.Abs(h.LengthS/3600-1) > .1 {
+		name = "parts of " + layout.Seconds(h.LengthS)
+	}
+	t := &h.TTFT
+	if t.Median == nil {
+		return fmt.Sprintf("%d %s", h.Of, name)
+	}
+	text := fmt.Sprintf("%d %s: mean TTFT of the median one %s ms", h.Of, name, layout.Digits(*t.Median))
+	if ci := t.MedianCI95; ci != nil {
+		text += fmt.Sprintf(" (%s to %s)", layout.Digits(ci[0]), layout.Digits(ci[1]))
+	}
+	if t.P10 != nil {
+		text += fmt.Sprintf(", of 10 to 90 %% of them %s to %s", layout.Digits(*t.P10), layout.Digits(*t.P90))
+	}
+	return text + fmt.Sprintf(", of all %s to %s", layout.Digits(*t.Least), layout.Digits(*t.Most))
+}
