@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"context"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 
@@ -9,6 +10,7 @@ import (
 
 	"clifftop/experiments/scenario"
 	"clifftop/report"
+	"clifftop/report/collect"
 )
 
 // Parallel does n things, jobs at a time, or one for each processor if jobs is 0. The first error ends it and cancels
@@ -113,4 +115,29 @@ func RunShared(ctx context.Context, setups []*scenario.Setup, group func(i int) 
 		return nil
 	})
 	return results, err
+}
+
+// Resamples is the number of resamples of [RunResampled].
+const Resamples = 200
+
+// RunResampled runs setups of the same recorded traffic once each, over one window of measurement, and says with the
+// moving-block bootstrap what they might have measured on other traffic like it; see [collect.Resample].
+func RunResampled(ctx context.Context, setups []*scenario.Setup, o BatchOptions) (results []*report.Summary,
+	by collect.Resampling, again [][]*report.Summary, err error) {
+	made := make([]*Result, len(setups))
+	if err := Parallel(ctx, len(setups), o.Jobs, o.Progress, func(ctx context.Context, i int) error {
+		var err error
+		made[i], err = RunSetup(ctx, setups[i], RunOptions{Check: o.Check, Detail: o.Detail})
+		return err
+	}); err != nil {
+		return nil, by, nil, err
+	}
+	ShareWindow(made)
+	var collectors []*collect.Collector
+	for _, r := range made {
+		results, collectors = append(results, r.Summary), append(collectors, r.collector)
+	}
+	const purpose = 0x626f6f74 // of the random numbers
+	by, again = collect.Resample(collectors, Resamples, rand.New(rand.NewPCG(setups[0].Scenario.Run.Seed, purpose)))
+	return results, by, again, nil
 }

@@ -134,7 +134,9 @@ func Run(ctx context.Context, variants []Variant, o Options) (*verdict.Result, e
 		if runErr = c.add(more); runErr != nil && ctx.Err() == nil || len(c.seeds) == 0 {
 			return nil, runErr
 		}
-		result = verdict.CompareBy(o.by(), c.names, c.seeds, c.runs)
+		by := o.by()
+		by.Bootstrap = c.bootstrap
+		result = verdict.CompareBy(by, c.names, c.seeds, c.runs)
 		if text := result.Missing(o.by()); text != "" {
 			return nil, yamldoc.Faults{{Where: "--criterion", Problem: text}}
 		}
@@ -194,6 +196,9 @@ func newComparison(ctx context.Context, variants []Variant, o Options) (*compari
 		}
 		c.names, c.setups = append(c.names, v.Name), append(c.setups, u)
 	}
+	if c.oneTrace() {
+		r = experiments.Replication{Runs: 1}
+	}
 	return c, r, nil
 }
 
@@ -206,6 +211,36 @@ type comparison struct {
 	setups   []*scenario.Setup
 	seeds    []uint64
 	runs     [][]*report.Summary // by variant
+
+	bootstrap *verdict.Bootstrap // on one recorded trace
+}
+
+// oneTrace reports whether all variants are asked for the same recorded traffic. Other seeds would not be other traffic.
+func (c *comparison) oneTrace() bool {
+	for _, u := range c.setups {
+		if u.Traffic.Recording == nil || unlikeTraffic(c.setups[0].Scenario, u.Scenario) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// addResampled makes one run of each variant on the trace, and resamples its blocks.
+func (c *comparison) addResampled() error {
+	results, by, again, err := experiments.RunResampled(c.ctx, c.setups,
+		experiments.BatchOptions{Jobs: c.o.Jobs, Check: c.o.Check, Progress: c.o.Progress})
+	if err != nil {
+		return err
+	}
+	c.addSeeds(1)
+	for i, s := range results {
+		c.runs[i] = append(c.runs[i], s)
+	}
+	c.bootstrap = &verdict.Bootstrap{Blocks: by.Blocks, BlockS: by.Length.Seconds(), Runs: again}
+	if again != nil {
+		c.bootstrap.Resamples = experiments.Resamples
+	}
+	return nil
 }
 
 // addSeeds takes so many further seeds.
@@ -230,6 +265,9 @@ func (c *comparison) setup(variant int, seed uint64) (*scenario.Setup, error) {
 // add runs every variant so many times more, with the next seeds, one seed after the other: when it is interrupted,
 // those that all variants were run with stay.
 func (c *comparison) add(n int) error {
+	if c.oneTrace() {
+		return c.addResampled()
+	}
 	done := len(c.seeds)
 	c.addSeeds(n)
 	var setups []*scenario.Setup

@@ -55,6 +55,9 @@ func Variants(v *verdict.Result) *Figure {
 	if len(v.Seeds) > 1 {
 		f.Caption += fmt.Sprintf(", %d runs each, paired", len(v.Seeds))
 	}
+	if b := v.Bootstrap; b != nil && b.Resamples > 0 {
+		f.Caption += fmt.Sprintf(", one run each on one trace, bootstrap over %d blocks", b.Blocks)
+	}
 	for of := range slices.Chunk(panels, columns) {
 		f.rows = append(f.rows, row{1, of})
 	}

@@ -73,13 +73,13 @@ func (c *Condition) metric() metric {
 
 // decide judges the criteria of all variants, and looks for harm. The tests of all criteria and variants share one
 // error probability (Holm), and so do those of all numbers that users feel.
-func (v *Result) decide(o *Options, runs [][]*report.Summary, random bool) {
+func (v *Result) decide(o *Options, e *evidence) {
 	var criteria []*Criterion
 	var ps []float64
 	for i := range v.Variants {
 		x := &v.Variants[i]
-		for _, condition := range o.conditions(runs) {
-			x.Criteria = append(x.Criteria, condition.judge(runs[0], runs[i+1], random))
+		for _, condition := range o.conditions(e.runs) {
+			x.Criteria = append(x.Criteria, condition.judge(e, i+1))
 		}
 		for k := range x.Criteria {
 			if c := &x.Criteria[k]; c.P != nil {
@@ -92,7 +92,7 @@ func (v *Result) decide(o *Options, runs [][]*report.Summary, random bool) {
 			criteria[k].Verdict = NotDistinguishable
 		}
 	}
-	v.harms(o.tolerance(), random)
+	v.harms(o.tolerance())
 	v.Pass = true
 	for i := range v.Variants {
 		v.Variants[i].conclude()
@@ -101,9 +101,9 @@ func (v *Result) decide(o *Options, runs [][]*report.Summary, random bool) {
 }
 
 // judge tests whether the change meets the condition. The verdict is that of the mean; its p decides whether it counts.
-func (c Condition) judge(base, variant []*report.Summary, random bool) Criterion {
+func (c Condition) judge(e *evidence, variant int) Criterion {
 	m := c.metric()
-	before, after := m.values(base), m.values(variant)
+	before, after := m.values(e.runs[0]), m.values(e.runs[variant])
 	r := Criterion{Condition: c, Baseline: stats.Finite(stats.Mean(before)), Variant: stats.Finite(stats.Mean(after)),
 		Verdict: Unknown}
 	if r.Baseline == nil || r.Variant == nil {
@@ -112,33 +112,32 @@ func (c Condition) judge(base, variant []*report.Summary, random bool) Criterion
 		return r
 	}
 	r.Reason = inWords(m.Metric, *r.Baseline, *r.Variant)
-	slack := make([]float64, len(before))
-	for k := range slack {
+	slack := e.difference(m, variant, func(base, variant float64) float64 {
 		allowed := c.Change
 		if !c.Absolute {
-			allowed *= before[k]
+			allowed *= base
 		}
-		slack[k] = allowed - (after[k] - before[k])
 		if c.AtLeast {
-			slack[k] = -slack[k]
+			return variant - base - allowed
 		}
-	}
-	if !random || len(slack) < 2 {
+		return allowed - (variant - base)
+	})
+	if !slack.known {
 		return r
 	}
-	mean, p := stats.Mean(slack), 0.0
-	if stats.SD(slack) > 0 {
-		p = chance(slack, 0)
+	p := 0.0
+	if slack.se > 0 {
+		p = slack.chance(0)
 	}
 	r.P, r.Verdict = stats.Finite(p), Pass
-	if mean < 0 {
+	if slack.center < 0 {
 		r.Verdict = Fail
 	}
 	return r
 }
 
 // harms finds the numbers that users feel and that are surely worse by more than the tolerance.
-func (v *Result) harms(tolerance float64, random bool) {
+func (v *Result) harms(tolerance float64) {
 	type test struct {
 		variant *Variant
 		harm    Harm
@@ -146,17 +145,17 @@ func (v *Result) harms(tolerance float64, random bool) {
 	var tests []test
 	var ps []float64
 	for k, m := range v.metrics {
-		if !m.felt || !random || len(v.Seeds) < 2 {
+		if !m.felt {
 			continue
 		}
 		for i := range v.Variants {
-			d := &v.Variants[i].Metrics[k]
-			if d.Difference == nil {
+			d, x := &v.Variants[i].Metrics[k], v.differences[i][k]
+			if d.Difference == nil || !x.known {
 				continue
 			}
 			p := 1.0
 			if worse := (*d.Difference > 0) == (m.Better == report.Lower) && *d.Difference != 0; worse {
-				p = chance(v.differences[i][k], tolerance*math.Abs(*d.Baseline))
+				p = x.chance(tolerance*math.Abs(*d.Baseline)) / 2 // one-sided: only worse is harm
 			}
 			h := Harm{Path: d.Path, Text: inWords(m.Metric, *d.Baseline, *d.Variant),
 				size: math.Abs(math.Log(*d.Variant / *d.Baseline))}

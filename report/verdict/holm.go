@@ -65,7 +65,7 @@ func apart(order []int, k int, of [][][]float64) [][]bool {
 	var ps []float64
 	for j := range order {
 		for i := range j {
-			ps = append(ps, chance(subtract(of[order[j]][k], of[order[i]][k]), 0))
+			ps = append(ps, paired(subtract(of[order[j]][k], of[order[i]][k])).chance(0))
 		}
 	}
 	found := holm(ps)

@@ -109,6 +109,8 @@ func (v *Result) details(t *layout.Text, variant *Variant) {
 	runs := "one run each"
 	if n := len(v.Seeds); n > 1 {
 		runs = fmt.Sprintf("%d runs each, paired", n)
+	} else if v.Bootstrap != nil && v.Bootstrap.Resamples > 0 {
+		runs = "one run each, bootstrap"
 	}
 	t.Printf("\n%s\n", t.Shown(fmt.Sprintf("%s against %s, %s", variant.Name, v.Baseline, runs)))
 	if t.Markdown {

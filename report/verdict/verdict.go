@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"clifftop/report"
 	"clifftop/report/stats"
 )
@@ -32,6 +30,8 @@ type Result struct {
 	Groups []MetricGroups `json:"groups"`
 	// Pass says that no variant fails.
 	Pass bool `json:"pass"`
+	// Bootstrap says how the intervals on one recorded trace were made; nil otherwise.
+	Bootstrap *Bootstrap `json:"bootstrap,omitempty"`
 	// Traffic says how much the arrivals of the baseline vary; nil for a closed loop and if it is unknown.
 	Traffic  *report.Traffic  `json:"traffic,omitempty"`
 	Warnings []report.Warning `json:"warnings"`
@@ -42,7 +42,16 @@ type Result struct {
 
 	baseline    []float64 // means by metric, NaN where unknown
 	metrics     []metric
-	differences [][][]float64 // by variant, metric and run
+	differences [][]estimate // by variant and metric
+}
+
+// Bootstrap describes a moving-block bootstrap over the window of one run of each variant.
+type Bootstrap struct {
+	Blocks    int     `json:"blocks"`    // that make the window
+	BlockS    float64 `json:"block_s"`   // length of each, in seconds
+	Resamples int     `json:"resamples"` // 0 if there are too few blocks
+	// Runs are those of the baseline on the resampled blocks, and then those of each variant.
+	Runs [][]*report.Summary `json:"-"`
 }
 
 // Options say by what to compare. The zero value takes the defaults.
@@ -54,6 +63,8 @@ type Options struct {
 	Criteria []Condition `json:"criteria,omitempty"`
 	// Metrics are further numbers to compare, as [ParseMetric] reads them.
 	Metrics []string `json:"metrics,omitempty"`
+	// Bootstrap is of runs on one recorded trace, one of each variant; nil for replications.
+	Bootstrap *Bootstrap `json:"-"`
 }
 
 // Variant is what came of one variant.
@@ -78,8 +89,8 @@ type Difference struct {
 	Baseline   *float64 `json:"baseline"`
 	Variant    *float64 `json:"variant"`
 	Difference *float64 `json:"difference"`
-	// CI95 holds the ends of the 95 % confidence interval of the difference, by Student's t over the paired
-	// replications; nil from a single one, or where the random numbers change nothing.
+	// CI95 holds the ends of the 95 % confidence interval of the difference, by Student's t over the paired replications,
+	// or by a bootstrap over one trace; nil from a single one, or where the random numbers change nothing.
 	CI95 *[2]float64 `json:"ci95"`
 	// P is how likely so great a difference is by chance, were there none beyond the margin.
 	P *float64 `json:"p"`
@@ -222,27 +233,32 @@ func CompareBy(o Options, names []string, seeds []uint64, runs [][]*report.Summa
 			random = random || !alike(x, of[0][k][0])
 		}
 	}
+	e := evidence{runs: runs, random: random, bootstrap: o.Bootstrap}
 	for i, name := range names[1:] {
 		v.Variants = append(v.Variants, Variant{Name: name, Harms: []Harm{}})
 		v.differences = append(v.differences, nil)
 		for k, m := range v.metrics {
-			d := m.difference(margin, of[0][k], of[i+1][k], random)
+			x := e.difference(m, i+1, func(base, variant float64) float64 { return variant - base })
+			d := m.difference(margin, of[0][k], of[i+1][k], x)
 			if !shareWindow(runs[0], runs[i+1]) {
 				d.VarianceReduction = nil
 			}
 			v.Variants[i].Metrics = append(v.Variants[i].Metrics, d)
-			v.differences[i] = append(v.differences[i], subtract(of[i+1][k], of[0][k]))
+			v.differences[i] = append(v.differences[i], x)
 		}
 	}
 	v.judge()
 	if random && len(seeds) > 1 && len(names) > 2 {
 		v.group(names, of)
 	}
-	v.decide(&o, runs, random)
+	v.decide(&o, &e)
 	if text := unsteady(names, runs); text != "" {
 		v.Warnings = append(v.Warnings, report.Warning{Code: "not_stationary", Text: text})
 	}
-	switch {
+	switch b := o.Bootstrap; {
+	case b != nil:
+		v.Bootstrap = b
+		v.Warnings = append(v.Warnings, report.Warning{Code: "one_trace", Text: b.says()})
 	case len(seeds) == 1:
 		v.Warnings = append(v.Warnings, report.Warning{Code: "one_replication",
 			Text: "one run of each says nothing about chance; there are no intervals"})
@@ -314,18 +330,17 @@ func (m metric) values(runs []*report.Summary) []float64 {
 func alike(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) }
 
 // difference describes paired values.
-func (m metric) difference(margin float64, base, variant []float64, random bool) Difference {
+func (m metric) difference(margin float64, base, variant []float64, x estimate) Difference {
 	d := Difference{Path: m.Path, Verdict: Unknown}
-	differences := subtract(variant, base)
 	d.Baseline, d.Variant, d.Difference = stats.Finite(stats.Mean(base)), stats.Finite(stats.Mean(variant)),
-		stats.Finite(stats.Mean(differences))
-	if d.Difference == nil || len(base) < 2 || !random {
+		stats.Finite(x.center)
+	if d.Difference == nil || !x.known {
 		return d
 	}
-	center, half := stats.MeanInterval(differences, stats.Confidence)
-	d.CI95 = &[2]float64{center - half, center + half}
-	d.P = stats.Finite(chance(differences, margin*math.Abs(*d.Baseline)))
-	if v := stats.Variance(differences); v > 0 {
+	low, high := x.interval()
+	d.CI95 = &[2]float64{low, high}
+	d.P = stats.Finite(x.chance(margin * math.Abs(*d.Baseline)))
+	if v := stats.Variance(subtract(variant, base)); v > 0 {
 		d.VarianceReduction = stats.Finite((stats.Variance(base) + stats.Variance(variant)) / v)
 	}
 	return d
@@ -337,21 +352,6 @@ func subtract(a, b []float64) []float64 {
 		differences[i] = a[i] - b[i]
 	}
 	return differences
-}
-
-// chance is how likely a mean so far beyond a margin is, on either side, where there is no difference beyond it: by
-// Student's t over the paired differences.
-func chance(differences []float64, margin float64) float64 {
-	center, sd := stats.Mean(differences), stats.SD(differences)
-	n := float64(len(differences))
-	beyond := math.Abs(center) - margin
-	switch {
-	case !(beyond > 0):
-		return 1
-	case sd == 0:
-		return 0
-	}
-	return stats.Rounded(2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Survival(beyond/(sd/math.Sqrt(n))))
 }
 
 // judge draws the verdicts, metric by metric, by Holm's step-down: the likeliest difference has to pass the strictest
