@@ -93,13 +93,16 @@ type KVBudget struct {
 //
 // where k·I is the MLP width per token: of its experts, or of the dense MLP. Weights and KV include those of a drafter.
 // With windowed layers the cache is counted in pages of the full layers or, if knob Grouped is set, of the largest KV
-// cache group. The error is a [*FitError] if the model does not fit.
+// cache group. The error is a [*FitError] if the model does not fit: with a number of blocks given, if its weights do not.
 func (d *Deployment) KVBlocks(k MemoryKnobs) (KVBudget, error) {
 	if err := k.validate(); err != nil {
 		return KVBudget{}, err
 	}
 	b := d.budget(k)
 	if k.BlocksOverride > 0 {
+		if b.Weights+b.Runtime > b.Total { // the engine does not get as far as the override
+			return KVBudget{}, d.fitError(k, b)
+		}
 		b.setBlocks(float64(k.BlocksOverride))
 		return b, nil
 	}

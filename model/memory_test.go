@@ -111,6 +111,20 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestOverrideNeedsRoomForWeights: a number of blocks that is given does not help if the weights do not fit.
+func TestOverrideNeedsRoomForWeights(t *testing.T) {
+	k := model.DefaultMemoryKnobs()
+	k.BlocksOverride = 100
+	var fit *model.FitError
+	if _, err := deploy(t, "llama-3.1-70b", "h100", model.Options{}).KVBlocks(k); !errors.As(err, &fit) {
+		t.Errorf("140 GB of weights on a GPU of 80 GB: %v", err)
+	}
+	if b, err := deploy(t, "llama-3.1-70b", "h100", model.Options{TensorParallel: 2}).KVBlocks(k); err != nil ||
+		b.Blocks != 100 {
+		t.Errorf("on two: %d blocks, %v", b.Blocks, err)
+	}
+}
+
 func TestFitError(t *testing.T) {
 	for _, c := range []struct {
 		llm, gpu string

@@ -3,6 +3,7 @@ package scenario
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"clifftop/experiments/scenario/unit"
@@ -292,6 +293,9 @@ func (l *Distribution) Variants() (string, map[string]yamldoc.VariantKeys) {
 	}
 }
 
+// partOfMixture matches the key of a part of a mixture.
+var partOfMixture = regexp.MustCompile(`\.parts\.\d+$`)
+
 func (l *Distribution) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if l.Law == "" {
 		if n.Get("distribution") == nil {
@@ -299,6 +303,9 @@ func (l *Distribution) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 				"log-series, mixture or quantiles)", "")
 		}
 		return
+	}
+	if w := n.Get("weight"); w != nil && w.Kind != yamldoc.Null && !partOfMixture.MatchString(key) {
+		d.Fault(w.At, yamldoc.Join(key, "weight"), "weight is for the parts of a mixture (want none here)", "")
 	}
 	if l.Min != nil && l.Max != nil && *l.Min > *l.Max {
 		d.Refuse(n.Get("max"), yamldoc.Join(key, "max"), fmt.Sprintf("min, %d, or more", *l.Min))

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -171,4 +172,16 @@ func plainTree(n *yamldoc.Node) any {
 		return m
 	}
 	return nil
+}
+
+// TestWeightOutsideAMixture: a weight that nothing reads is refused.
+func TestWeightOutsideAMixture(t *testing.T) {
+	const law = "{distribution: fixed, value: 3, weight: 2}"
+	_, err := Parse("s.yaml", []byte("workload: {output: "+law+"}\n"))
+	if err == nil || !strings.Contains(err.Error(), "workload.output.weight: weight is for the parts of a mixture") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Parse("s.yaml", []byte("workload: {output: {distribution: mixture, parts: ["+law+"]}}\n")); err != nil {
+		t.Error(err)
+	}
 }
