@@ -135,6 +135,21 @@ var commands = []relation{
 			t.Fatalf("%v", problems)
 		}
 	}},
+	{"files that are asked for change no number", func(t *rapid.T) {
+		s := scenarios.Draw(t, "scenario")
+		dir, err := os.MkdirTemp(folder, "out-")
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		defer os.RemoveAll(dir)
+		kinds := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"requests", "timeseries", "replicas", "iterations", "trace",
+			"metrics", "bench"}), 0, 4, rapid.ID).Draw(t, "kinds")
+		args := []string{"--out", dir}
+		if len(kinds) > 0 {
+			args = append(args, "--save", strings.Join(kinds, ","))
+		}
+		same(t, summary(t, s), summary(t, s, args...))
+	}},
 	{"a generated trace is the traffic", func(t *rapid.T) {
 		replay(t, plain(t))
 	}},
