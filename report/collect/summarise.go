@@ -363,6 +363,12 @@ func (c summariser) warn(s *report.Summary, w *window) {
 	if n := s.Requests.TimedOut; n > 0 {
 		s.AddWarning("timed_out", fmt.Sprintf("%d of %d requests timed out", n, s.Requests.Offered))
 	}
+	for i := range s.Goodput.Limits {
+		if l := &s.Goodput.Limits[i]; l.N == 0 {
+			s.AddWarning("slo_without_samples", fmt.Sprintf("slo.%s judges nothing: no request of the window has this metric "+
+				"(remove the limit, or set longer outputs)", l.Key))
+		}
+	}
 	switch g := &s.Goodput; {
 	case g.SLO == nil || g.Attainment == nil || s.Latency.WithFailures.Failures == 0:
 	case g.Met == nil:
