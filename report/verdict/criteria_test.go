@@ -211,3 +211,27 @@ func TestGroups(t *testing.T) {
 		t.Errorf("%+v, want %v", v.Groups[0], want)
 	}
 }
+
+// Harm is tested on one side: a mean TTFT that is longer by 2.4 standard errors more than the tolerance is harm, since
+// P(t₄ > 2.4) = 3.7 %, though P(|t₄| > 2.4) = 7.4 %. One that is longer by 2.0 is not (5.8 %).
+func TestHarmIsOneSided(t *testing.T) {
+	runs := func(by float64) []*report.Summary {
+		var list []*report.Summary
+		for i, z := range []float64{-1.2649, -.6325, 0, .6325, 1.2649} { // standard deviation 1
+			x := 100 + float64(i)
+			if by > 0 {
+				x += 1.02 + by + z*math.Sqrt(5) // the tolerance is 1 % of 102
+			}
+			s := &report.Summary{}
+			s.Latency.TTFT = report.Distribution{N: 5000, Mean: &x}
+			list = append(list, s)
+		}
+		return list
+	}
+	for by, harm := range map[float64]bool{2.4: true, 2.0: false} {
+		v := CompareBy(Options{}, []string{"a", "b"}, []uint64{1, 2, 3, 4, 5}, [][]*report.Summary{runs(0), runs(by)})
+		if got := len(v.Variants[0].Harms) == 1; got != harm {
+			t.Errorf("%v standard errors beyond the tolerance: harms %+v", by, v.Variants[0].Harms)
+		}
+	}
+}
