@@ -50,8 +50,8 @@ var build = sync.OnceValues(func() (string, error) {
 })
 
 // CacheKey names the result of a run by what it depends on: the program, the scenario as resolved with its seed, the
-// records of the catalog or of files that it names, and what else sets it apart. A setup whose Config was changed has no
-// key, which is an error: its scenario is that of another run.
+// records of the catalog or of files that it names, and what else sets it apart. A setup whose Config was changed has
+// no key, which is an error: its scenario is that of another run.
 func CacheKey(u *scenario.Setup, about ...string) (string, error) {
 	if fields := u.Changed(); len(fields) > 0 {
 		return "", fmt.Errorf("a result is kept under its scenario, which does not say that Config.%s was changed "+

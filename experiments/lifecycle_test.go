@@ -317,8 +317,8 @@ func TestStranded(t *testing.T) {
 	}
 }
 
-// TestRefusedUsersGoOn: users who are turned away at the instant at which they ask come back a connection later, in every
-// kind of fleet, so that time passes and the run goes on after the crash.
+// TestRefusedUsersGoOn: users who are turned away at the instant at which they ask come back a connection later, in
+// every kind of fleet, so that time passes and the run goes on after the crash.
 func TestRefusedUsersGoOn(t *testing.T) {
 	testenv.NeedsLong(t, "refusals in every kind of fleet")
 	const (

@@ -51,8 +51,8 @@ func TestSettledCoverage(t *testing.T) {
 					length = strconv.Itoa(int(5000 / (1 - rho) / (1 - rho)))
 				}
 				text := fmt.Sprintf("step_time: {linear: {%s, b_us: 0}}\nengine: {max_num_seqs: %d}\nworkload: {arrivals: "+
-					"{process: poisson, rate: %v}, input: {distribution: fixed, value: 1}, output: {%s}}\nrun: {requests: %s, seed: %%}\n",
-					step, q.servers, rho*float64(q.servers), output, length)
+					"{process: poisson, rate: %v}, input: {distribution: fixed, value: 1}, output: {%s}}\n"+
+					"run: {requests: %s, seed: %%}\n", step, q.servers, rho*float64(q.servers), output, length)
 				exact := 1000 * sojourn(q.servers, q.exponential, rho)
 				held, settled, widths, requests := 0, 0, 0.0, 0.0
 				for k := range n {

@@ -93,7 +93,8 @@ type KVBudget struct {
 //
 // where k·I is the MLP width per token: of its experts, or of the dense MLP. Weights and KV include those of a drafter.
 // With windowed layers the cache is counted in pages of the full layers or, if knob Grouped is set, of the largest KV
-// cache group. The error is a [*FitError] if the model does not fit: with a number of blocks given, if its weights do not.
+// cache group. The error is a [*FitError] if the model does not fit: with a number of blocks given, if its weights do
+// not.
 func (d *Deployment) KVBlocks(k MemoryKnobs) (KVBudget, error) {
 	if err := k.validate(); err != nil {
 		return KVBudget{}, err

@@ -9,8 +9,8 @@ import (
 	"clifftop/report/stats"
 )
 
-// Hours says how much the hours of a run differ, or the runs that were pooled, if each lasts about an hour or longer. Near
-// saturation a few bad hours make most of a mean, so that it says little about any hour.
+// Hours says how much the hours of a run differ, or the runs that were pooled, if each lasts about an hour or longer.
+// Near saturation a few bad hours make most of a mean, so that it says little about any hour.
 type Hours struct {
 	Of      int     `json:"of"`
 	LengthS float64 `json:"length_s"` // of each, in seconds
@@ -100,4 +100,27 @@ func (h *Hours) String() string {
 		text += fmt.Sprintf(", of 10 to 90 %% of them %s to %s", layout.Digits(*t.P10), layout.Digits(*t.P90))
 	}
 	return text + fmt.Sprintf(", of all %s to %s", layout.Digits(*t.Least), layout.Digits(*t.Most))
+}
+
+// hourMetrics compare the hours of a run.
+func hourMetrics() []Metric {
+	list := []Metric{
+		{Path: "hours.of", Title: "hours of the run, or runs of an hour or longer, that are compared", Pool: Recomputed},
+		{Path: "hours.length_s", Title: "length of each of the hours that are compared", Unit: "s", Pool: Recomputed},
+	}
+	for _, of := range []struct{ path, title, unit string }{
+		{"ttft_mean_ms", "mean TTFT of an hour", "ms"}, {"tpot_mean_ms", "mean TPOT of an hour", "ms"},
+		{"e2e_mean_ms", "mean E2E of an hour", "ms"},
+		{"output_tokens_per_s", "output tokens of an hour", "tokens/s"},
+	} {
+		better := Lower
+		if of.unit == "tokens/s" {
+			better = Higher
+		}
+		for _, statistic := range []string{"median", "least", "most", "p10", "p90"} {
+			list = append(list, Metric{Path: "hours." + of.path + "." + statistic, Title: of.title + ", " + statistic,
+				Unit: of.unit, Better: better, Pool: Recomputed})
+		}
+	}
+	return list
 }

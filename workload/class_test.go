@@ -103,8 +103,8 @@ func TestClassesAreApart(t *testing.T) {
 	}
 }
 
-// TestRareClassChangesNoOther: a class that hardly ever sends leaves the conversations of the other where they are, those
-// that began before the run included.
+// TestRareClassChangesNoOther: a class that hardly ever sends leaves the conversations of the other where they are,
+// those that began before the run included.
 func TestRareClassChangesNoOther(t *testing.T) {
 	talk := threeClasses().Classes[1]
 	talk.Sessions.TurnGap = Delay{Mean: clock.Second, Distribution: "exponential"}

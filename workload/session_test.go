@@ -312,8 +312,8 @@ func TestSessionsStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestRefusedUsersAskAgain: a user whose server is away learns it no sooner than a connection takes, and goes on. Without
-// that, refusals that take no time stop the clock.
+// TestRefusedUsersAskAgain: a user whose server is away learns it no sooner than a connection takes, and goes on.
+// Without that, refusals that take no time stop the clock.
 func TestRefusedUsersAskAgain(t *testing.T) {
 	closed := Spec{
 		Arrivals: []Phase{{Process: "closed", Users: 2}}, Duration: clock.Second,

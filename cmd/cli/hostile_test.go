@@ -30,8 +30,8 @@ var hostileNames = []string{
 	"<script>alert(1)</script>", "]]><svg onload=alert(1)>", "</title><script>alert(1)</script>", `"q" & 'r'`,
 }
 
-// TestHostileNames gives names that mean something to terminals, spreadsheets, Markdown, HTML or XML to classes, scenarios
-// and files, runs the commands, and reads all that they write.
+// TestHostileNames gives names that mean something to terminals, spreadsheets, Markdown, HTML or XML to classes,
+// scenarios and files, runs the commands, and reads all that they write.
 func TestHostileNames(t *testing.T) {
 	names := testenv.Choose([]string{strings.Join(hostileNames[:4], " ") + strings.Join(hostileNames[10:], " ")},
 		hostileNames)
@@ -255,7 +255,8 @@ func attribute(e xml.StartElement, name string) bool {
 }
 
 // sample is a line of the text format of Prometheus.
-var sample = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*(\{([a-zA-Z_][a-zA-Z0-9_]*="([^"\\\n]|\\["\\n])*",?)*\})? \S+( \S+)?$`)
+var sample = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*` +
+	`(\{([a-zA-Z_][a-zA-Z0-9_]*="([^"\\\n]|\\["\\n])*",?)*\})? \S+( \S+)?$`)
 
 func (h hostile) exposition(what, text string) {
 	h.t.Helper()

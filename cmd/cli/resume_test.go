@@ -11,8 +11,8 @@ import (
 	"clifftop/internal/testenv"
 )
 
-// TestResumeKnowsThePolicysCode: a grid that one program began is not gone on with by another whose policy has other code,
-// though version and scenario are the same; and not with other settings of the policy.
+// TestResumeKnowsThePolicysCode: a grid that one program began is not gone on with by another whose policy has other
+// code, though version and scenario are the same; and not with other settings of the policy.
 func TestResumeKnowsThePolicysCode(t *testing.T) {
 	testenv.NeedsLong(t, "builds the program twice, 20 s")
 	dir := t.TempDir()
@@ -55,8 +55,8 @@ func TestResumeKnowsThePolicysCode(t *testing.T) {
 	first, second := build("first"), build("second", "-overlay", list)
 	results := filepath.Join(dir, "results")
 	run := func(program string, more ...string) (string, error) {
-		args := append([]string{"sweep", "--over", "rate=8,16", "--requests", "200", "--quiet", "--set", "engine.policy=sarathi",
-			"--out", results, "--resume"}, more...)
+		args := append([]string{"sweep", "--over", "rate=8,16", "--requests", "200", "--quiet", "--set",
+			"engine.policy=sarathi", "--out", results, "--resume"}, more...)
 		out, err := exec.Command(program, args...).CombinedOutput()
 		return string(out), err
 	}
@@ -70,7 +70,8 @@ func TestResumeKnowsThePolicysCode(t *testing.T) {
 	if out, err := run(second); err == nil || !strings.Contains(out, refused) {
 		t.Errorf("a program with another policy goes on: %v\n%s", err, out)
 	}
-	if out, err := run(first, "--set", "engine.max_num_batched_tokens=1024"); err == nil || !strings.Contains(out, refused) {
+	out, err := run(first, "--set", "engine.max_num_batched_tokens=1024")
+	if err == nil || !strings.Contains(out, refused) {
 		t.Errorf("other settings go on: %v\n%s", err, out)
 	}
 }

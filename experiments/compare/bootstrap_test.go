@@ -19,11 +19,14 @@ import (
 const queueOf = "step_time: {linear: {a_ms: %g, b_us: 0}}\nengine: {max_num_seqs: 2, enable_prefix_caching: false}\n" +
 	"slo: {e2e_p95: 3s}\n"
 
+// served is its traffic: two thirds of what the slow server carries.
+const served = "workload: {arrivals: {process: poisson, rate: 1.2}, input: 100, " +
+	"output: {distribution: gamma, mean: 100, cv: 1}}\nrun: {requests: %d, seed: %d}\n"
+
 // traceOf writes the traffic of a seed as a trace.
 func traceOf(t *testing.T, seed int) string {
 	t.Helper()
-	s, err := scenario.Parse("traffic", fmt.Appendf(nil, "workload: {arrivals: {process: poisson, rate: 1.2}, "+
-		"input: 100, output: {distribution: gamma, mean: 100, cv: 1}}\nrun: {requests: 3000, seed: %d}\n", seed))
+	s, err := scenario.Parse("traffic", fmt.Appendf(nil, served, 3000, seed))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,9 +75,7 @@ func TestBootstrapCoverage(t *testing.T) {
 	paths := []string{"latency_ms.e2e.mean", "latency_ms.e2e.p95", "goodput.requests_per_s"}
 	truth := map[string]float64{}
 	for i, step := range []float64{fast, slow} {
-		s, err := scenario.Parse("long", fmt.Appendf(nil, queueOf+"workload: {arrivals: {process: poisson, rate: 1.2}, input: "+
-			"100, output: {distribution: gamma, mean: 100, cv: 1}}\nrun: {requests: %d, seed: 99}\n", step,
-			testenv.Choose(300_000, 3_000_000)))
+		s, err := scenario.Parse("long", fmt.Appendf(nil, queueOf+served, step, testenv.Choose(300_000, 3_000_000), 99))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,8 +109,8 @@ func TestBootstrapCoverage(t *testing.T) {
 	}
 }
 
-// TestBootstrapVerdicts: the same server twice is not told apart, a much slower one fails, and a short trace is said to be
-// too short.
+// TestBootstrapVerdicts: the same server twice is not told apart, a much slower one fails, and a short trace is said to
+// be too short.
 func TestBootstrapVerdicts(t *testing.T) {
 	path := traceOf(t, 5)
 	for _, d := range onTrace(t, path, 10, 10).Variants[0].Metrics {

@@ -215,7 +215,8 @@ type comparison struct {
 	bootstrap *verdict.Bootstrap // on one recorded trace
 }
 
-// oneTrace reports whether all variants are asked for the same recorded traffic. Other seeds would not be other traffic.
+// oneTrace reports whether all variants are asked for the same recorded traffic. Other seeds would not be other
+// traffic.
 func (c *comparison) oneTrace() bool {
 	for _, u := range c.setups {
 		if u.Traffic.Recording == nil || unlikeTraffic(c.setups[0].Scenario, u.Scenario) != "" {

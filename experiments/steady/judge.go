@@ -109,9 +109,9 @@ func (s *Saturation) Relaxation(rate float64, d workload.Dispersion) float64 {
 // needs, and the saturation rates, and adds warnings.
 //
 // A run at or above the lower end of the interval of the high rate is overloaded, however it looks. Below it the run is
-// settled if its window lasts 30 relaxation times, up to 1,000 where requests mostly wait in the queue, and the means are
-// known to 10 %. A closed loop is settled after 30
-// cycles of its users. Runs of phases, of recorded traffic, and with a lifecycle are finite.
+// settled if its window lasts 30 relaxation times, up to 1,000 where requests mostly wait in the queue, and the means
+// are known to 10 %. A closed loop is settled after 30 cycles of its users. Runs of phases, of recorded traffic, and
+// with a lifecycle are finite.
 func (c *Case) Judge(sum *report.Summary) {
 	w := &sum.Window
 	sum.Saturation, w.MeanOver = c.Rates, c.MeanOver
@@ -136,16 +136,16 @@ func (c *Case) Judge(sum *report.Summary) {
 	c.warn(sum)
 }
 
-// withhold takes the intervals of mean latencies from replications of an hour or longer that do not settle. A few bad hours
-// make most of such a mean, and ten hours seldom have one: half of the intervals hold it where 95 % should. The median hour
-// has an interval instead.
+// withhold takes the intervals of mean latencies from replications of an hour or longer that do not settle. A few bad
+// hours make most of such a mean, and ten hours seldom have one: half of the intervals hold it where 95 % should. The
+// median hour has an interval instead.
 func (c *Case) withhold(sum *report.Summary) {
 	if sum.Hours == nil || sum.Replications == nil || c.RelaxationS == nil {
 		return
 	}
 	maps.DeleteFunc(sum.CI95, func(path string, _ [2]float64) bool { return strings.HasPrefix(path, "latency_ms.") })
-	sum.AddWarning("hours_differ", "the runs are too short to settle, so that mean latencies have no interval: a few bad hours "+
-		"make most of such a mean. The median hour has one")
+	sum.AddWarning("hours_differ", "the runs are too short to settle, so that mean latencies have no interval: a few bad "+
+		"hours make most of such a mean. The median hour has one")
 }
 
 // needs is the time in seconds that windows must last together to show a steady state.
@@ -160,8 +160,8 @@ func (c *Case) needs(sum *report.Summary) *float64 {
 	return nil
 }
 
-// congestion is the share of the mean TTFT that requests wait because others have what they need. The wait for the end of
-// an iteration is not among it: it is short and forgotten at once.
+// congestion is the share of the mean TTFT that requests wait because others have what they need. The wait for the end
+// of an iteration is not among it: it is short and forgotten at once.
 func congestion(sum *report.Summary) float64 {
 	queue, ttft := sum.Latency.Queue.Mean, sum.Latency.TTFT.Mean
 	if queue == nil || ttft == nil || *ttft <= 0 {

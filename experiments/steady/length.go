@@ -52,8 +52,8 @@ func Resolve(ctx context.Context, s *scenario.Scenario) (*Run, error) {
 	return r, nil
 }
 
-// Judge says in a result whether the run shows a steady state. If the scenario leaves the length open, and a longer run is
-// likely to show one, it makes the run longer and returns true: the run should be made again.
+// Judge says in a result whether the run shows a steady state. If the scenario leaves the length open, and a longer run
+// is likely to show one, it makes the run longer and returns true: the run should be made again.
 func (r *Run) Judge(sum *report.Summary) (again bool, err error) {
 	r.Case.Judge(sum)
 	if !r.open {
@@ -89,8 +89,8 @@ func (s *Saturation) Requests(u *scenario.Setup) int {
 	return clampRequests(needed, most)
 }
 
-// Longer is the setup with so many requests that the run, which is too short or not precise enough, is likely to settle.
-// It is nil if the run is settled, or if the number is above the budget. The run's requests are those that
+// Longer is the setup with so many requests that the run, which is too short or not precise enough, is likely to
+// settle. It is nil if the run is settled, or if the number is above the budget. The run's requests are those that
 // [Saturation.Requests] or Longer chose.
 func (s *Saturation) Longer(u *scenario.Setup, sum *report.Summary) (*scenario.Setup, error) {
 	const margin = 1.3 // because the interval is itself an estimate

@@ -72,8 +72,8 @@ func Generate(ctx context.Context, u *scenario.Setup, w io.Writer, zip bool) (ro
 }
 
 // Differs says why a run of the scenario sends other requests than the trace that [Generate] writes; it is empty if the
-// requests are the same. Turns that wait for outputs are sent when the system answers, so a number of requests ends a run
-// in the middle of conversations, while the trace has whole ones.
+// requests are the same. Turns that wait for outputs are sent when the system answers, so a number of requests ends a
+// run in the middle of conversations, while the trace has whole ones.
 func Differs(u *scenario.Setup) string {
 	if spec := &u.Traffic.Spec; u.Traffic.Recording != nil || spec.Requests == 0 || !spec.WaitsForOutputs() {
 		return ""

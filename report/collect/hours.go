@@ -5,8 +5,8 @@ import (
 	"clifftop/sim/clock"
 )
 
-// hours compares the hours of a window, which begin with it and are as many whole buckets as fit an hour best. It is nil
-// for less than two of them.
+// hours compares the hours of a window, which begin with it and are as many whole buckets as fit an hour best. It is
+// nil for less than two of them.
 func (c summariser) hours(w *window) *report.Hours {
 	width := int((3600*int64(clock.Second) + c.line.width/2) / c.line.width)
 	n := 0

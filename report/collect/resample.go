@@ -23,11 +23,11 @@ const (
 	blockResidences = 5
 )
 
-// Resample returns what runs that share their window might have measured on other traffic like theirs: n times, blocks of
-// the window are drawn with replacement, the same ones for all runs, and put together to a window of the same length. It
-// is the moving-block bootstrap (H. R. Künsch, Annals of Statistics 17, 1989). Each summary has throughput, latencies,
-// goodput, the error rate, the cost and the classes. They are nil where the window is too short for ten blocks of five
-// residences each.
+// Resample returns what runs that share their window might have measured on other traffic like theirs: n times, blocks
+// of the window are drawn with replacement, the same ones for all runs, and put together to a window of the same
+// length. It is the moving-block bootstrap (H. R. Künsch, Annals of Statistics 17, 1989). Each summary has throughput,
+// latencies, goodput, the error rate, the cost and the classes. They are nil where the window is too short for ten
+// blocks of five residences each.
 func Resample(all []*Collector, n int, rng *rand.Rand) (Resampling, [][]*report.Summary) {
 	parts := make([]inParts, len(all))
 	buckets, residence := 0, 0.0

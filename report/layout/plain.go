@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Plain makes a text from outside safe to show in a line: what has no shape of its own, such as control characters, marks
-// of the direction of writing and invalid bytes, is written as in Go and JSON, for example \x1b, \n and \u202e.
+// Plain makes a text from outside safe to show in a line: what has no shape of its own, such as control characters,
+// marks of the direction of writing and invalid bytes, is written as in Go and JSON, for example \x1b, \n and \u202e.
 func Plain(text string) string { return plain(text, invisible) }
 
 // Lines is [Plain] for each line of a text. Tabs stay as they are.
@@ -65,8 +65,8 @@ func (p plainWriter) Write(b []byte) (int, error) {
 // invisible reports whether a character has no shape. Spaces of all widths have one.
 func invisible(r rune) bool { return !unicode.IsPrint(r) && !unicode.Is(unicode.Zs, r) }
 
-// markdown are the characters that mean something within a line of Markdown, each with its escape. An underscore within a
-// word means nothing.
+// markdown are the characters that mean something within a line of Markdown, each with its escape. An underscore within
+// a word means nothing.
 var markdown = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "<", `\<`, "|", `\|`)
 
 // EscapeMarkdown makes a text, also one from outside, show as it is in a line or in a cell of Markdown.

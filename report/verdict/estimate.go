@@ -21,7 +21,8 @@ type estimate struct {
 // paired is the estimate from the differences of replications.
 func paired(differences []float64) estimate {
 	n := float64(len(differences))
-	return estimate{center: stats.Mean(differences), se: stats.SD(differences) / math.Sqrt(n), freedom: n - 1, known: n > 1}
+	se := stats.SD(differences) / math.Sqrt(n)
+	return estimate{center: stats.Mean(differences), se: se, freedom: n - 1, known: n > 1}
 }
 
 // interval is the 95 % confidence interval, by Student's t.
@@ -79,10 +80,10 @@ func (e *evidence) difference(m metric, variant int, of func(base, variant float
 func (b *Bootstrap) says() string {
 	if b.Resamples == 0 {
 		const least = 10
-		return fmt.Sprintf("one recorded trace: its window has %d blocks of %s, five times what a request takes, too few for "+
-			"intervals (want %d or more, a trace of about %s)", b.Blocks, layout.Seconds(b.BlockS), least,
+		return fmt.Sprintf("one recorded trace: its window has %d blocks of %s, five times what a request takes, too few "+
+			"for intervals (want %d or more, a trace of about %s)", b.Blocks, layout.Seconds(b.BlockS), least,
 			layout.Seconds(math.Ceil(1.5*least*b.BlockS)))
 	}
-	return fmt.Sprintf("one recorded trace: one run of each, with intervals by a moving-block bootstrap over %d blocks of %s; "+
-		"they are about traffic like that of this trace", b.Blocks, layout.Seconds(b.BlockS))
+	return fmt.Sprintf("one recorded trace: one run of each, with intervals by a moving-block bootstrap over %d blocks "+
+		"of %s; they are about traffic like that of this trace", b.Blocks, layout.Seconds(b.BlockS))
 }

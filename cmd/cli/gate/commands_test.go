@@ -142,8 +142,8 @@ var commands = []relation{
 			t.Fatalf("%v", err)
 		}
 		defer os.RemoveAll(dir)
-		kinds := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"requests", "timeseries", "replicas", "iterations", "trace",
-			"metrics", "bench"}), 0, 4, rapid.ID).Draw(t, "kinds")
+		kind := rapid.SampledFrom([]string{"requests", "timeseries", "replicas", "iterations", "trace", "metrics", "bench"})
+		kinds := rapid.SliceOfNDistinct(kind, 0, 4, rapid.ID).Draw(t, "kinds")
 		args := []string{"--out", dir}
 		if len(kinds) > 0 {
 			args = append(args, "--save", strings.Join(kinds, ","))
