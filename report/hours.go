@@ -34,6 +34,9 @@ type HourSpread struct {
 	MedianCI95 *[2]float64 `json:"median_ci95"`
 }
 
+// LeastHour is the shortest window in seconds that counts as an hour. The warm-up is cut.
+const LeastHour = 3000
+
 // leastHours is the number of hours from which on percentiles are known.
 const leastHours = 10
 
@@ -58,7 +61,6 @@ func SpreadOfHours(values []float64, independent bool) HourSpread {
 
 // poolHours takes each run as an hour; nil where runs are shorter, or differ in length.
 func poolHours(runs []*Summary) *Hours {
-	const shortest = 3000 // seconds, because the warm-up is cut
 	length := runs[0].Window.EndS - runs[0].Window.StartS
 	values := func(path string) []float64 {
 		var list []float64
@@ -72,7 +74,7 @@ func poolHours(runs []*Summary) *Hours {
 		return list
 	}
 	for _, r := range runs {
-		if own := r.Window.EndS - r.Window.StartS; own < shortest || math.Abs(own/length-1) > .02 {
+		if own := r.Window.EndS - r.Window.StartS; own < LeastHour || math.Abs(own/length-1) > .02 {
 			return nil
 		}
 	}

@@ -34,7 +34,8 @@ func newCompare() *cobra.Command {
 		Short:                 "Compare scenarios under the same random numbers",
 		Long: `Compare several scenarios, or several values of a key in one scenario. All variants are simulated a few
 times with the same random numbers, and the verdict lists the differences that are larger than chance. The
-first variant is the baseline.
+first variant is the baseline. Runs that are too short to settle are compared by the median hour. Latencies
+of an overloaded variant are not compared, because they grow with the length of the run.
 
 The criteria are yours: --criterion 'e2e_p95<=+2%', as often as needed. By default SLO attainment, goodput
 and cost must not be worse. A variant also fails if TTFT, TPOT, E2E, goodput or failures are worse by more
@@ -47,7 +48,7 @@ to chance is "not distinguishable", which is no failure; more replications can d
 	}
 	f.scenario.register(c)
 	f.scenario.registerSLO(c, "check an SLO, such as ttft_p95<800ms,tpot_p95<80ms")
-	f.scenario.registerReplications(c, "make N runs of each variant, all with the same random numbers (default 5)")
+	f.scenario.registerReplications(c, "make N runs of each variant, all with the same random numbers (default 5, or 10 hours)")
 	f.output.register(c, "table", "json", "csv", "markdown")
 	f.output.registerJobs(c)
 	f.output.registerOut(c, "write verdict.json, verdict.csv, report.html, compare.png and compare.svg into `DIR`")

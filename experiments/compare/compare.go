@@ -46,7 +46,11 @@ type Options struct {
 	Progress func(done, total int)
 }
 
-const defaultReplications = 5
+// The number of runs of each variant if nothing says it. Hours are more, because the median of five has no interval.
+const (
+	defaultReplications = 5
+	defaultHours        = 10
+)
 
 // by is what the variants are compared by.
 func (o *Options) by() verdict.Options {
@@ -135,7 +139,7 @@ func Run(ctx context.Context, variants []Variant, o Options) (*verdict.Result, e
 			return nil, runErr
 		}
 		by := o.by()
-		by.Bootstrap = c.bootstrap
+		by.Bootstrap, by.Judge = c.bootstrap, c.judge
 		result = verdict.CompareBy(by, c.names, c.seeds, c.runs)
 		if text := result.Missing(o.by()); text != "" {
 			return nil, yamldoc.Faults{{Where: "--criterion", Problem: text}}
@@ -181,7 +185,8 @@ func newComparison(ctx context.Context, variants []Variant, o Options) (*compari
 			Problem: fmt.Sprintf("%v is not allowed (want 0 or more and less than 1, or such as 2%%)", o.Margin)}})
 	}
 	first := variants[0].Scenario
-	if o.Replications == 0 && !first.Replicated() && !first.Given("run.replications") {
+	open := o.Replications == 0 && !first.Replicated() && !first.Given("run.replications")
+	if open {
 		o.Replications = defaultReplications
 	}
 	r, err := experiments.ReplicateOptions{Replications: o.Replications, Precision: o.Precision}.Plan(first)
@@ -199,6 +204,13 @@ func newComparison(ctx context.Context, variants []Variant, o Options) (*compari
 	if c.oneTrace() {
 		r = experiments.Replication{Runs: 1}
 	}
+	hourly, err := c.prepare(r)
+	if err != nil {
+		return fail(err)
+	}
+	if hourly && open {
+		r.Runs = defaultHours
+	}
 	return c, r, nil
 }
 
@@ -209,6 +221,8 @@ type comparison struct {
 	o        Options
 	names    []string
 	setups   []*scenario.Setup
+	cases    []steady.Case
+	requests int // of each run, if all scenarios leave it open; otherwise 0
 	seeds    []uint64
 	runs     [][]*report.Summary // by variant
 
@@ -260,6 +274,9 @@ func (c *comparison) setup(variant int, seed uint64) (*scenario.Setup, error) {
 	}
 	other := *s
 	other.Run.Seed = seed
+	if c.requests > 0 {
+		other.Run.Requests = &c.requests
+	}
 	return other.Resolve()
 }
 

@@ -20,6 +20,8 @@ type GridRequest struct {
 	Warnings []report.Warning `json:"warnings"`
 	// Traffic is that of the baseline, where it follows from the scenario.
 	Traffic *report.Traffic `json:"traffic,omitempty"`
+	// Cases are what the runs of each variant are judged by.
+	Cases []steady.Case `json:"cases"`
 }
 
 // GridCommand is the command of a comparison's list of runs.
@@ -47,7 +49,7 @@ func (o Options) Grid(ctx context.Context, variants []Variant) (*experiments.Gri
 		}
 	}
 	traffic, _ := steady.Traffic(c.setups[0])
-	head, err := experiments.NewManifest(GridCommand, GridRequest{c.names, c.seeds, o.by(), c.warnings(), traffic})
+	head, err := experiments.NewManifest(GridCommand, GridRequest{c.names, c.seeds, o.by(), c.warnings(), traffic, c.cases})
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func mergeCompare(runs *grid.Joined) (*Merged, error) {
 	var request compare.GridRequest
 	err := json.Unmarshal(runs.Manifest.Request, &request)
 	n := len(request.Seeds)
-	if err != nil || n*len(request.Names) != len(runs.Manifest.Runs) {
+	if err != nil || n*len(request.Names) != len(runs.Manifest.Runs) || len(request.Cases) != len(request.Names) {
 		return nil, fmt.Errorf("the manifest's request is not that of a comparison")
 	}
 	all := make([][]*report.Summary, len(request.Names))
@@ -135,6 +135,7 @@ func mergeCompare(runs *grid.Joined) (*Merged, error) {
 	if len(seeds) == 0 {
 		return nil, fmt.Errorf("there is no seed of which all %d variants have been run", len(request.Names))
 	}
+	request.By.Judge = func(variant int, pooled *report.Summary) { request.Cases[variant].Judge(pooled) }
 	v := verdict.CompareBy(request.By, request.Names, seeds, all)
 	v.Clifftop = experiments.Version
 	if request.Traffic != nil {

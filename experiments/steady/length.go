@@ -89,6 +89,30 @@ func (s *Saturation) Requests(u *scenario.Setup) int {
 	return clampRequests(needed, most)
 }
 
+// Each is the number of requests of each of several runs, if a scenario leaves it open and the runs together are to
+// settle. short is a judged run of the system, which tells how much requests wait. If the runs need more than the budget
+// of processor time allows, each is an hour, and hourly is true: hours are compared by their median.
+func (s *Saturation) Each(u *scenario.Setup, short *report.Summary, runs int) (requests int, hourly bool) {
+	const margin = 1.3 // because the wait of a short run is an estimate
+	c := s.Case(u)
+	if c.Finite || s.Rates == nil && c.Users == 0 || c.overloaded() {
+		return s.Requests(u), false
+	}
+	each := float64(relaxations*c.Users) / float64(runs)
+	if c.Users > 0 {
+		return clampRequests(max(each, eachRelaxations*float64(c.Users))/(1-warmupShare), s.most()), false
+	}
+	needs := c.needs(short)
+	if c.RelaxationS == nil || needs == nil {
+		return s.Requests(u), false
+	}
+	length := max(margin**needs/float64(runs), eachRelaxations**c.RelaxationS) / (1 - warmupShare)
+	if total := c.Rate * length * float64(runs); total > s.most() {
+		return clampRequests(c.Rate*3600, s.most()), true
+	}
+	return clampRequests(c.Rate*length, s.most()), false
+}
+
 // Longer is the setup with so many requests that the run, which is too short or not precise enough, is likely to
 // settle. It is nil if the run is settled, or if the number is above the budget. The run's requests are those that
 // [Saturation.Requests] or Longer chose.

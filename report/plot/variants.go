@@ -49,6 +49,9 @@ func Variants(v *verdict.Result) *Figure {
 		notes: []string{"Bars: 95 % confidence intervals of the change. Better and worse: by more than chance, with all " +
 			"variants of a metric taken together (Holm)."},
 	}
+	if slices.ContainsFunc(v.States, func(s verdict.State) bool { return s.ByMedian }) {
+		f.notes = append(f.notes, "The runs do not settle: latencies are compared by the median of the pairs.")
+	}
 	if cut {
 		f.notes = append(f.notes, "Very wide intervals are cut off.")
 	}
@@ -123,9 +126,10 @@ func short(name string, n int) string {
 	return name
 }
 
-// change is one variant's number over the baseline's. ratio is NaN where it is not known.
+// change is one variant's number over the baseline's. ratio is NaN where it is not known, which missing says why.
 type change struct {
 	ratio, low, high float64 // the interval's ends are equal where there is none
+	missing          string
 	verdict          string
 }
 
@@ -139,14 +143,16 @@ type changes struct {
 func newChanges(v *verdict.Result, path string) changes {
 	var c changes
 	for i := range v.Variants {
-		x := change{ratio: math.NaN()}
+		x := change{ratio: math.NaN(), missing: "no ratio"}
+		if len(v.States) > 0 && (v.States[0].Overloaded() || v.States[i+1].Overloaded()) {
+			x.missing = "overloaded"
+		}
 		for _, d := range v.Variants[i].Metrics {
-			base, known := number(d.Baseline)
-			value, ok := number(d.Variant)
-			if d.Path != path || !known || !ok || !(base > 0) {
+			base, _ := number(d.Baseline)
+			if d.Path != path || !(base > 0) || math.IsNaN(d.Ratio()) {
 				continue
 			}
-			x = change{ratio: value / base, verdict: d.Verdict}
+			x = change{ratio: d.Ratio(), verdict: d.Verdict}
 			if d.CI95 != nil {
 				x.low, x.high = 1+d.CI95[0]/base, 1+d.CI95[1]/base
 			}
@@ -193,7 +199,7 @@ func (c *changes) panel(title string, names []string) *panel {
 		y := float64(len(names) - 1 - i)
 		p.y.places[len(names)-1-i] = names[i]
 		if !finite(x.ratio) || c.log && x.ratio <= 0 {
-			p.tags = append(p.tags, tag{x: none, y: y, text: "no ratio", order: []direction{east, west}, must: true})
+			p.tags = append(p.tags, tag{x: none, y: y, text: x.missing, order: []direction{east, west}, must: true})
 			continue
 		}
 		known = true

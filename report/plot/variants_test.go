@@ -25,9 +25,9 @@ func variants(names ...string) *verdict.Result {
 		}}
 		if i == len(names)-1 {
 			x.Pass = false
-			x.Metrics[0].Variant, x.Metrics[0].CI95 = of(4127.0), &[2]float64{3000, 5054}
-			x.Metrics[0].Verdict = verdict.Fail
-			x.Metrics[1].Variant = nil
+			x.Metrics[0].Variant, x.Metrics[0].Difference = of(4127.0), of(4027.0)
+			x.Metrics[0].CI95, x.Metrics[0].Verdict = &[2]float64{3000, 5054}, verdict.Fail
+			x.Metrics[1].Variant, x.Metrics[1].Difference = nil, nil
 		}
 		v.Variants = append(v.Variants, x)
 	}

@@ -77,7 +77,7 @@ func (r *ratios) add(m *verdict.Difference, title string, base, value float64) {
 	case verdict.Fail:
 		s = &r.worse
 	}
-	y, ratio := float64(len(r.names)), value/base
+	y, ratio := float64(len(r.names)), m.Ratio()
 	r.names = append(r.names, title)
 	s.points = append(s.points, xy{x: ratio, y: y,
 		text: fmt.Sprintf("%s: %s against %s", title, scaled(value, 4), scaled(base, 4))})

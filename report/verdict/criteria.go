@@ -22,7 +22,7 @@ type Criterion struct {
 	// Reason says what the verdict rests on.
 	Reason string `json:"reason"`
 
-	missing bool
+	missing, endless bool // no run gives the number, or it has no mean
 }
 
 // Harm is a number that users feel and that is worse by more than the tolerance and by more than chance.
@@ -63,13 +63,7 @@ func (o *Options) conditions(runs [][]*report.Summary) []Condition {
 }
 
 // metric of the condition.
-func (c *Condition) metric() metric {
-	m := report.FindMetric(c.Path)
-	if c.Class != "" {
-		m = classed(c.Class, m)
-	}
-	return metric{m, felt(c.Path)}
-}
+func (c *Condition) metric() metric { return newMetric(c.Class, report.FindMetric(c.Path)) }
 
 // decide judges the criteria of all variants, and looks for harm. The tests of all criteria and variants share one
 // error probability (Holm), and so do those of all numbers that users feel.
@@ -95,7 +89,7 @@ func (v *Result) decide(o *Options, e *evidence) {
 	v.harms(o.tolerance())
 	v.Pass = true
 	for i := range v.Variants {
-		v.Variants[i].conclude()
+		v.Variants[i].conclude(&v.States[0], &v.States[i+1])
 		v.Pass = v.Pass && v.Variants[i].Pass
 	}
 }
@@ -103,15 +97,17 @@ func (v *Result) decide(o *Options, e *evidence) {
 // judge tests whether the change meets the condition. The verdict is that of the mean; its p decides whether it counts.
 func (c Condition) judge(e *evidence, variant int) Criterion {
 	m := c.metric()
-	before, after := m.values(e.runs[0]), m.values(e.runs[variant])
-	r := Criterion{Condition: c, Baseline: stats.Finite(stats.Mean(before)), Variant: stats.Finite(stats.Mean(after)),
-		Verdict: Unknown}
+	r := Criterion{Condition: c, Baseline: stats.Finite(e.center(m, 0, variant)),
+		Variant: stats.Finite(e.center(m, variant, 0)), Verdict: Unknown}
+	if e.overload(&r, m, variant) {
+		return r
+	}
 	if r.Baseline == nil || r.Variant == nil {
 		r.missing = true
 		r.Reason = m.Title + " is unknown"
 		return r
 	}
-	r.Reason = inWords(m.Metric, *r.Baseline, *r.Variant)
+	r.Reason = inWords(m.Metric, *r.Baseline, *r.Baseline+e.between(m, 0, variant, less).center)
 	slack := e.difference(m, variant, func(base, variant float64) float64 {
 		allowed := c.Change
 		if !c.Absolute {
@@ -136,6 +132,23 @@ func (c Condition) judge(e *evidence, variant int) Criterion {
 	return r
 }
 
+// overload judges a criterion on a number that grows without limit under overload, where a side is overloaded.
+func (e *evidence) overload(r *Criterion, m metric, variant int) bool {
+	base, other := &e.states[0], &e.states[variant]
+	if !m.endless || !base.Overloaded() && !other.Overloaded() {
+		return false
+	}
+	switch {
+	case !base.Overloaded():
+		r.Verdict, r.Reason = Fail, other.overload("the variant")
+	case !other.Overloaded():
+		r.Verdict, r.Reason = Pass, base.overload("the baseline")
+	default:
+		r.endless, r.Reason = true, "both are overloaded, so that it depends on the length of the run"
+	}
+	return true
+}
+
 // harms finds the numbers that users feel and that are surely worse by more than the tolerance.
 func (v *Result) harms(tolerance float64) {
 	type test struct {
@@ -157,8 +170,8 @@ func (v *Result) harms(tolerance float64) {
 			if worse := (*d.Difference > 0) == (m.Better == report.Lower) && *d.Difference != 0; worse {
 				p = x.chance(tolerance*math.Abs(*d.Baseline)) / 2 // one-sided: only worse is harm
 			}
-			h := Harm{Path: d.Path, Text: inWords(m.Metric, *d.Baseline, *d.Variant),
-				size: math.Abs(math.Log(*d.Variant / *d.Baseline))}
+			h := Harm{Path: d.Path, Text: inWords(m.Metric, *d.Baseline, *d.Baseline+*d.Difference),
+				size: math.Abs(math.Log1p(*d.Difference / *d.Baseline))}
 			tests, ps = append(tests, test{&v.Variants[i], h}), append(ps, p)
 		}
 	}
@@ -169,19 +182,25 @@ func (v *Result) harms(tolerance float64) {
 	}
 }
 
-// conclude is the verdict on a variant: it fails where a criterion fails or where users are worse off, passes where all
-// criteria pass, and else cannot be told from the baseline.
-func (v *Variant) conclude() {
+// conclude is the verdict on a variant: it fails where a criterion fails, where users are worse off, or where it is
+// overloaded and the baseline is not. It passes where all criteria pass, and else cannot be told from the baseline.
+func (v *Variant) conclude(base, own *State) {
+	if own.Overloaded() && !base.Overloaded() {
+		v.overload = own.overload("it")
+	}
 	slices.SortStableFunc(v.Harms, func(a, b Harm) int { return cmp.Compare(b.size, a.size) })
-	count := map[string]int{}
+	count, endless := map[string]int{}, false
 	for _, c := range v.Criteria {
 		count[c.Verdict]++
+		endless = endless || c.endless
 	}
 	switch {
-	case count[Fail] > 0 || len(v.Harms) > 0:
+	case count[Fail] > 0 || len(v.Harms) > 0 || v.overload != "":
 		v.Verdict = Fail
 	case count[NotDistinguishable] > 0:
 		v.Verdict = NotDistinguishable
+	case endless:
+		v.Verdict = Unknown
 	case count[Pass] > 0:
 		v.Verdict = Pass
 	default:

@@ -29,7 +29,7 @@ func holm(ps []float64) []bool {
 }
 
 // MetricGroups are the variants, the baseline among them, that a metric cannot tell apart. They stand in the order of
-// their means, the best first; within a group no two differ by more than chance, at 5 % for all pairs together (Holm).
+// their means or medians, the best first; within a group no two differ by more than chance, at 5 % for all pairs together (Holm).
 // A variant between two others may be in a group with each.
 type MetricGroups struct {
 	Path   string     `json:"path"`
@@ -37,35 +37,35 @@ type MetricGroups struct {
 }
 
 // group finds the groups of every metric that has intervals.
-func (v *Result) group(names []string, of [][][]float64) {
-	for k, m := range v.metrics {
-		means := make([]float64, len(names))
+func (v *Result) group(names []string, e *evidence) {
+	for _, m := range v.metrics {
+		centers := make([]float64, len(names))
 		order := make([]int, len(names))
 		known := true
 		for i := range names {
-			order[i], means[i] = i, stats.Mean(of[i][k])
-			known = known && means[i] == means[i]
+			order[i], centers[i] = i, e.center(m, i)
+			known = known && centers[i] == centers[i]
 		}
 		if !known {
 			continue
 		}
 		slices.SortStableFunc(order, func(a, b int) int {
 			if m.Better == report.Lower {
-				return cmp.Compare(means[a], means[b])
+				return cmp.Compare(centers[a], centers[b])
 			}
-			return cmp.Compare(means[b], means[a])
+			return cmp.Compare(centers[b], centers[a])
 		})
-		differ := apart(order, k, of)
+		differ := e.apart(m, order)
 		v.Groups = append(v.Groups, MetricGroups{Path: m.Path, Groups: runsOfAlike(order, differ, names)})
 	}
 }
 
 // apart says of each two places in the order whether their variants differ.
-func apart(order []int, k int, of [][][]float64) [][]bool {
+func (e *evidence) apart(m metric, order []int) [][]bool {
 	var ps []float64
 	for j := range order {
 		for i := range j {
-			ps = append(ps, paired(subtract(of[order[j]][k], of[order[i]][k])).chance(0))
+			ps = append(ps, e.between(m, order[i], order[j], less).chance(0))
 		}
 	}
 	found := holm(ps)

@@ -27,7 +27,7 @@ func (v *Result) WriteCSV(w io.Writer) error {
 		return strconv.FormatFloat(*x, 'g', -1, 64)
 	}
 	rows := [][]string{{"variant", "metric", "baseline", "value", "difference", "ci95_low", "ci95_high", "verdict", "p",
-		"variance_reduction"}}
+		"variance_reduction", "statistic"}}
 	for _, variant := range v.Variants {
 		for _, m := range variant.Metrics {
 			low, high := "", ""
@@ -35,7 +35,8 @@ func (v *Result) WriteCSV(w io.Writer) error {
 				low, high = text(&m.CI95[0]), text(&m.CI95[1])
 			}
 			rows = append(rows, []string{variant.Name, m.Path, text(m.Baseline), text(m.Variant), text(m.Difference),
-				low, high, m.Verdict, text(m.P), text(m.VarianceReduction)})
+				low, high, m.Verdict, text(m.P), text(m.VarianceReduction),
+				m.Statistic})
 		}
 	}
 	return c.WriteAll(rows)
@@ -43,9 +44,10 @@ func (v *Result) WriteCSV(w io.Writer) error {
 
 func (v *Result) write(w io.Writer, t *layout.Text) error {
 	v.overview(t)
+	v.states(t)
 	if text := v.Traffic.String(); text != "" {
-		t.Line("traffic", text)
 		t.Space()
+		t.Line("traffic", text)
 	}
 	for _, variant := range v.Variants {
 		v.details(t, &variant)
@@ -174,8 +176,11 @@ func (v *Variant) verdicts(t *layout.Text) {
 
 // Because says in a few words why the verdict on the variant is as it is.
 func (v *Variant) Because() string {
+	if v.overload != "" {
+		return v.overload
+	}
 	for _, c := range v.Criteria {
-		if c.Verdict == Fail {
+		if c.Verdict == Fail || c.endless && v.Verdict == Unknown {
 			return c.Text + ": " + c.Reason
 		}
 	}

@@ -28,6 +28,8 @@ type Result struct {
 	Variants []Variant `json:"variants"`
 	// Groups are, of several variants, those that cannot be told apart, for each metric that has intervals.
 	Groups []MetricGroups `json:"groups"`
+	// States say whether the runs show a steady state: those of the baseline, and then those of each variant.
+	States []State `json:"states"`
 	// Pass says that no variant fails.
 	Pass bool `json:"pass"`
 	// Bootstrap says how the intervals on one recorded trace were made; nil otherwise.
@@ -40,7 +42,7 @@ type Result struct {
 	// Pooled are the runs of the baseline together, and then those of each variant.
 	Pooled []*report.Summary `json:"-"`
 
-	baseline    []float64 // means by metric, NaN where unknown
+	baseline    []float64 // means or medians by metric, NaN where unknown
 	metrics     []metric
 	differences [][]estimate // by variant and metric
 }
@@ -65,6 +67,9 @@ type Options struct {
 	Metrics []string `json:"metrics,omitempty"`
 	// Bootstrap is of runs on one recorded trace, one of each variant; nil for replications.
 	Bootstrap *Bootstrap `json:"-"`
+	// Judge says in the pooled runs of a variant, or of the baseline, number 0, whether they show a steady state. Nil
+	// judges none.
+	Judge func(variant int, pooled *report.Summary) `json:"-"`
 }
 
 // Variant is what came of one variant.
@@ -79,18 +84,24 @@ type Variant struct {
 	// distinguishable. Pass says that it is not fail.
 	Verdict string `json:"verdict"`
 	Pass    bool   `json:"pass"`
+
+	overload string // says that the variant is overloaded, and the baseline is not; empty otherwise
 }
 
 // Difference is one number of a variant against the baseline's. Nil says that some run did not give the number.
 type Difference struct {
 	// Path is the number's place in a [report.Summary].
 	Path string `json:"path"`
-	// Baseline and Variant are means over the replications, and Difference is Variant less Baseline.
+	// Statistic is mean or median: Baseline and Variant are those over the replications, and Difference that of Variant
+	// less Baseline over the pairs. Medians are those of runs that do not settle. There each pair gives its difference as
+	// a share of its own baseline, and Difference is the median share times Baseline.
+	Statistic  string   `json:"statistic"`
 	Baseline   *float64 `json:"baseline"`
 	Variant    *float64 `json:"variant"`
 	Difference *float64 `json:"difference"`
 	// CI95 holds the ends of the 95 % confidence interval of the difference, by Student's t over the paired replications,
-	// or by a bootstrap over one trace; nil from a single one, or where the random numbers change nothing.
+	// by order statistics of a median, or by a bootstrap over one trace; nil from a single one, or where the random numbers
+	// change nothing.
 	CI95 *[2]float64 `json:"ci95"`
 	// P is how likely so great a difference is by chance, were there none beyond the margin.
 	P *float64 `json:"p"`
@@ -102,6 +113,15 @@ type Difference struct {
 	Verdict string `json:"verdict"`
 }
 
+// Ratio is the variant's number by the baseline's, or of medians what the median difference makes of the baseline's; NaN
+// where it is unknown.
+func (d *Difference) Ratio() float64 {
+	if d.Baseline == nil || d.Difference == nil || *d.Baseline == 0 {
+		return math.NaN()
+	}
+	return 1 + *d.Difference / *d.Baseline
+}
+
 // The verdicts on a difference.
 const (
 	Pass               = "pass"
@@ -111,17 +131,27 @@ const (
 	Unknown            = "unknown"      // there are no numbers, or no interval, to tell by
 )
 
-// metric is a number by which runs are compared. Users feel those of latencies, goodput and failures.
+// metric is a number by which runs are compared. Users feel those of latencies, goodput and failures. Latencies and
+// numbers of requests have no limit under overload.
 type metric struct {
 	*report.Metric
-	felt bool
+	felt, endless bool
+}
+
+// newMetric is a metric of the requests of a class, or of all if the name is empty.
+func newMetric(class string, m *report.Metric) metric {
+	x := metric{m, felt(m.Path), m.Unbounded && !strings.HasPrefix(m.Path, "goodput.")}
+	if class != "" {
+		x.Metric = classed(class, m)
+	}
+	return x
 }
 
 // compared are the metrics, in the order of tables.
 func compared() []metric {
 	var list []metric
 	for _, m := range report.ComparedMetrics() {
-		list = append(list, metric{m, felt(m.Path)})
+		list = append(list, newMetric("", m))
 	}
 	return list
 }
@@ -143,12 +173,9 @@ const maxClasses = 16
 // also are the metrics of the classes and those asked for, which are not in the list.
 func (o *Options) also(list []metric, runs [][]*report.Summary) []metric {
 	add := func(class string, m *report.Metric) {
-		feels := felt(m.Path)
-		if class != "" {
-			m = classed(class, m)
-		}
-		if !slices.ContainsFunc(list, func(x metric) bool { return x.Path == m.Path }) {
-			list = append(list, metric{m, feels})
+		own := newMetric(class, m)
+		if !slices.ContainsFunc(list, func(x metric) bool { return x.Path == own.Path }) {
+			list = append(list, own)
 		}
 	}
 	if classes := runs[0][0].Classes; len(classes) <= maxClasses {
@@ -216,43 +243,39 @@ func CompareBy(o Options, names []string, seeds []uint64, runs [][]*report.Summa
 		Groups:   []MetricGroups{},
 		Warnings: []report.Warning{}, metrics: o.also(comparedOf(runs), runs), Traffic: runs[0][0].Traffic,
 	}
-	for _, list := range runs {
+	e := evidence{runs: runs, bootstrap: o.Bootstrap}
+	for i, list := range runs {
 		v.Scenarios = append(v.Scenarios, list[0].Scenario)
-		v.Pooled = append(v.Pooled, report.Pool(list))
+		pooled := *report.Pool(list)
+		if o.Judge != nil {
+			o.Judge(i, &pooled)
+		}
+		v.Pooled, v.States = append(v.Pooled, &pooled), append(v.States, newState(names[i], &pooled))
 	}
-	of := make([][][]float64, len(names)) // by variant, metric and run
-	random := false
-	for i := range names {
-		for _, m := range v.metrics {
-			of[i] = append(of[i], m.values(runs[i]))
+	e.states = v.States
+	for _, m := range v.metrics {
+		v.baseline = append(v.baseline, e.center(m, 0))
+		base := m.values(runs[0])
+		for _, x := range base {
+			e.random = e.random || !alike(x, base[0])
 		}
 	}
-	for k := range v.metrics {
-		v.baseline = append(v.baseline, stats.Mean(of[0][k]))
-		for _, x := range of[0][k] {
-			random = random || !alike(x, of[0][k][0])
-		}
-	}
-	e := evidence{runs: runs, random: random, bootstrap: o.Bootstrap}
 	for i, name := range names[1:] {
 		v.Variants = append(v.Variants, Variant{Name: name, Harms: []Harm{}})
 		v.differences = append(v.differences, nil)
-		for k, m := range v.metrics {
-			x := e.difference(m, i+1, func(base, variant float64) float64 { return variant - base })
-			d := m.difference(margin, of[0][k], of[i+1][k], x)
-			if !shareWindow(runs[0], runs[i+1]) {
-				d.VarianceReduction = nil
-			}
-			v.Variants[i].Metrics = append(v.Variants[i].Metrics, d)
+		for _, m := range v.metrics {
+			x := e.difference(m, i+1, less)
+			v.Variants[i].Metrics = append(v.Variants[i].Metrics, e.describe(m, i+1, margin, x))
 			v.differences[i] = append(v.differences[i], x)
 		}
 	}
 	v.judge()
-	if random && len(seeds) > 1 && len(names) > 2 {
-		v.group(names, of)
+	if e.random && len(seeds) > 1 && len(names) > 2 {
+		v.group(names, &e)
 	}
 	v.decide(&o, &e)
-	if text := unsteady(names, runs); text != "" {
+	v.warnOfStates()
+	if text := v.unsteady(runs); text != "" {
 		v.Warnings = append(v.Warnings, report.Warning{Code: "not_stationary", Text: text})
 	}
 	switch b := o.Bootstrap; {
@@ -262,7 +285,7 @@ func CompareBy(o Options, names []string, seeds []uint64, runs [][]*report.Summa
 	case len(seeds) == 1:
 		v.Warnings = append(v.Warnings, report.Warning{Code: "one_replication",
 			Text: "one run of each says nothing about chance; there are no intervals"})
-	case !random:
+	case !e.random:
 		v.Warnings = append(v.Warnings, report.Warning{Code: "no_randomness",
 			Text: "the seed changes nothing in this traffic: the runs are alike, and there are no intervals"})
 	}
@@ -279,18 +302,19 @@ func shareWindow(base, variant []*report.Summary) bool {
 	return true
 }
 
-// unsteady says which variants have no steady state; it is empty if all have.
-func unsteady(names []string, runs [][]*report.Summary) string {
+// unsteady says of which variants runs have no steady state; it is empty if all have, and if the state has been judged by
+// the saturation of the system.
+func (v *Result) unsteady(runs [][]*report.Summary) string {
 	var list []string
-	for i, name := range names {
+	for i, s := range v.States {
 		n := 0
-		for _, s := range runs[i] {
-			if s.Window.Unsettled() {
+		for _, r := range runs[i] {
+			if r.Window.Unsettled() {
 				n++
 			}
 		}
-		if n > 0 {
-			list = append(list, fmt.Sprintf("%s (%d of %d runs)", name, n, len(runs[i])))
+		if n > 0 && s.Saturation == nil {
+			list = append(list, fmt.Sprintf("%s (%d of %d runs)", s.Name, n, len(runs[i])))
 		}
 	}
 	if list == nil {
@@ -329,29 +353,31 @@ func (m metric) values(runs []*report.Summary) []float64 {
 // alike reports whether two numbers are equal, or both unknown.
 func alike(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) }
 
-// difference describes paired values.
-func (m metric) difference(margin float64, base, variant []float64, x estimate) Difference {
-	d := Difference{Path: m.Path, Verdict: Unknown}
-	d.Baseline, d.Variant, d.Difference = stats.Finite(stats.Mean(base)), stats.Finite(stats.Mean(variant)),
-		stats.Finite(x.center)
+// The statistics by which values are compared.
+const (
+	Mean   = "mean"
+	Median = "median"
+)
+
+// describe is the difference of a variant from the baseline.
+func (e *evidence) describe(m metric, variant int, margin float64, x estimate) Difference {
+	d := Difference{Path: m.Path, Statistic: Mean, Verdict: Unknown,
+		Baseline: stats.Finite(e.center(m, 0, variant)), Variant: stats.Finite(e.center(m, variant, 0)),
+		Difference: stats.Finite(x.center)}
+	if x.sorted != nil {
+		d.Statistic = Median
+	}
 	if d.Difference == nil || !x.known {
 		return d
 	}
 	low, high := x.interval()
 	d.CI95 = &[2]float64{low, high}
 	d.P = stats.Finite(x.chance(margin * math.Abs(*d.Baseline)))
-	if v := stats.Variance(subtract(variant, base)); v > 0 {
-		d.VarianceReduction = stats.Finite((stats.Variance(base) + stats.Variance(variant)) / v)
+	base, other := e.values(m, 0), e.values(m, variant)
+	if v := stats.Variance(pairs(base, other, less)); v > 0 && shareWindow(e.runs[0], e.runs[variant]) {
+		d.VarianceReduction = stats.Finite((stats.Variance(base) + stats.Variance(other)) / v)
 	}
 	return d
-}
-
-func subtract(a, b []float64) []float64 {
-	differences := make([]float64, len(a))
-	for i := range a {
-		differences[i] = a[i] - b[i]
-	}
-	return differences
 }
 
 // judge draws the verdicts, metric by metric, by Holm's step-down: the likeliest difference has to pass the strictest
