@@ -30,8 +30,6 @@ type ReplicateOptions struct {
 const (
 	// roundReplications is the number of runs of each further round.
 	roundReplications = 5
-	// mostReplications is the limit where none is set.
-	mostReplications = 100
 	// MaxReplications is the largest limit that can be set.
 	MaxReplications = 1000
 )
@@ -50,7 +48,7 @@ func (o ReplicateOptions) Plan(s *scenario.Scenario) (Replication, error) {
 	}
 	if r.Runs == 0 {
 		if r.Runs = max(s.Run.Replications, 1); r.Runs == 1 && r.Precision > 0 {
-			r.Runs = mostReplications
+			r.Runs = scenario.MostReplications
 		}
 	}
 	switch {

@@ -55,13 +55,19 @@ func (u *Setup) SourceAt(l ProbeLoad) (workload.Source, error) {
 // LeastReplications is the number of runs after which sequential stopping first looks at the intervals.
 const LeastReplications = 5
 
+// MostReplications is the maximum number of runs with a precision where none is set.
+const MostReplications = 100
+
 // Replicated reports whether the scenario asks for more than one run of each kind.
 func (s *Scenario) Replicated() bool { return s.Run.Replications > 1 || s.Run.Precision != nil }
 
 func (r *RunSpec) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	given := n.Get("replications")
-	if r.Precision != nil && given != nil && given.Kind != yamldoc.Null && r.Replications >= 1 &&
-		r.Replications < LeastReplications {
+	switch {
+	case r.Precision == nil:
+	case given == nil || given.Kind == yamldoc.Null:
+		r.Replications = MostReplications
+	case r.Replications >= 1 && r.Replications < LeastReplications:
 		d.Refuse(given, yamldoc.Join(key, "replications"),
 			fmt.Sprintf("%d or more with a precision: the maximum number of runs", LeastReplications))
 	}
