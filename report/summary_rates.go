@@ -50,11 +50,11 @@ func (s *Summary) DropWarning(code string) {
 	s.Warnings = slices.DeleteFunc(s.Warnings, func(w Warning) bool { return w.Code == code })
 }
 
-// HalfWidth is what the interval of a number leaves open on each side; empty without a number or an interval.
+// HalfWidth is what the interval of a number leaves open, on the wider side; empty without a number or an interval.
 func (s *Summary) HalfWidth(path string, v *float64) string {
 	ci, ok := s.CI95[path]
 	if v == nil || !ok {
 		return ""
 	}
-	return layout.Digits((ci[1] - ci[0]) / 2)
+	return layout.Digits(max(ci[1]-*v, *v-ci[0]))
 }

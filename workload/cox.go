@@ -43,6 +43,16 @@ func (c Cox) Start(seed, entity uint64) Arrivals {
 	return a
 }
 
+// Course returns a function that gives the rate per second of one step after the other.
+func (c Cox) Course(random rand.Source) func() float64 {
+	x := &course{Cox: c, rng: rand.New(random), fresh: math.Sqrt(1 - c.Rho*c.Rho)}
+	x.z = x.rng.NormFloat64()
+	return func() float64 {
+		x.next()
+		return c.PerSecond * x.factor()
+	}
+}
+
 type cox struct {
 	Cox
 	gaps   *rand.Rand
@@ -78,10 +88,16 @@ func (c Cox) course(seed, entity uint64) *course {
 // at returns the relative rate at an instant, which is not before that of an earlier call, and the end of the step.
 func (c *course) at(t clock.Time) (factor float64, end clock.Time) {
 	for n := int64(clock.Duration(t) / c.Step); c.step < n; c.step++ {
-		c.z = float64(c.Rho*c.z) + float64(c.fresh*c.rng.NormFloat64())
+		c.next()
 	}
-	return math.Exp(float64(c.Sigma*c.z) - float64(c.Sigma*c.Sigma)/2), clock.Time(clock.Duration(c.step+1) * c.Step)
+	return c.factor(), clock.Time(clock.Duration(c.step+1) * c.Step)
 }
+
+// next draws the next step.
+func (c *course) next() { c.z = float64(c.Rho*c.z) + float64(c.fresh*c.rng.NormFloat64()) }
+
+// factor is the relative rate of the step.
+func (c *course) factor() float64 { return math.Exp(float64(c.Sigma*c.z) - float64(c.Sigma*c.Sigma)/2) }
 
 // mean returns the mean relative rate from one instant to another.
 func (c *course) mean(from, to clock.Time) float64 {

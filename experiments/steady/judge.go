@@ -46,6 +46,8 @@ type Case struct {
 	// Traffic says how much the arrivals vary; nil if it is unknown. MeanOver is that of [report.Window].
 	Traffic  *report.Traffic `json:"traffic"`
 	MeanOver string          `json:"mean_over"`
+	// Surges are those of a rate that wanders; nil if it does not.
+	Surges *Surges `json:"surges,omitempty"`
 }
 
 // Case returns what is needed to judge the runs of a setup of the system.
@@ -60,6 +62,7 @@ func (s *Saturation) Case(u *scenario.Setup) Case {
 		if d, ok := u.Traffic.Dispersion(); ok && s.Rates != nil {
 			c.RelaxationS = stats.Finite(s.Relaxation(c.Rate, d))
 		}
+		c.Surges = s.surges(u)
 	}
 	c.Traffic, c.MeanOver = Traffic(u)
 	return c
@@ -110,7 +113,7 @@ func (s *Saturation) Relaxation(rate float64, d workload.Dispersion) float64 {
 //
 // A run at or above the lower end of the interval of the high rate is overloaded, however it looks. Below it the run is
 // settled if its window lasts 30 relaxation times, up to 1,000 where requests mostly wait in the queue, and the means
-// are known to 10 %. A closed loop is settled after 30 cycles of its users. Runs of phases, of recorded traffic, and
+// are known to 10 %. Their intervals allow for surges of the rate above saturation, which few runs see. A closed loop is settled after 30 cycles of its users. Runs of phases, of recorded traffic, and
 // with a lifecycle are finite.
 func (c *Case) Judge(sum *report.Summary) {
 	w := &sum.Window
@@ -196,8 +199,11 @@ func (c *Case) state(sum *report.Summary) string {
 	if c.RelaxationS != nil {
 		least = *c.RelaxationS * eachRelaxations
 	}
-	path, half := sum.Widest(means)
-	if total < *w.NeedsS || each < least || path == "" || half > precision || !sum.HasIntervals(means) {
+	if total < *w.NeedsS || each < least {
+		return report.Finite
+	}
+	c.allow(sum)
+	if path, half := sum.Widest(means); path == "" || half > precision || !sum.HasIntervals(means) {
 		return report.Finite
 	}
 	return report.Settled

@@ -39,7 +39,7 @@ func TestHalfWidths(t *testing.T) {
 // The note on ± explains what stands in the table, or why there is none.
 func TestIntervalNote(t *testing.T) {
 	for path, want := range map[string]string{
-		"latency_ms.ttft.mean":      "by the means of batches",
+		"latency_ms.e2e.mean":       "by the means of batches",
 		"throughput.requests_per_s": "by the means of batches",
 		"system.busy_fraction":      "use --replications 5", // which the table does not show
 	} {

@@ -282,12 +282,12 @@ func halfWidths(s *report.Summary, path string, d *report.Distribution) []string
 		least int64
 	}{{"mean", 0}, {"p50", 0}, {"p90", 0}, {"p95", 0}, {"p99", report.MinSamplesP99},
 		{"p99_9", report.MinSamplesP999}} {
-		ci, ok := s.CI95[report.JoinPath(path, c.name)]
-		if !ok || d.Samples() < c.least {
-			row = append(row, "")
-			continue
+		at := report.JoinPath(path, c.name)
+		half := s.HalfWidth(at, report.MetricAt(at).Of(s))
+		if d.Samples() < c.least {
+			half = ""
 		}
-		row, any = append(row, layout.Digits((ci[1]-ci[0])/2)), true
+		row, any = append(row, half), any || half != ""
 	}
 	if !any {
 		return nil

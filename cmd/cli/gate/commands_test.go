@@ -136,7 +136,7 @@ var commands = []relation{
 		}
 	}},
 	{"files that are asked for change no number", func(t *rapid.T) {
-		s := scenarios.Draw(t, "scenario")
+		s := scenarios.Draw(t, "scenario").with("run.replications", nil, "run.precision", nil) // --save wants a single run
 		dir, err := os.MkdirTemp(folder, "out-")
 		if err != nil {
 			t.Fatalf("%v", err)
