@@ -109,6 +109,44 @@ func TestBootstrapCoverage(t *testing.T) {
 	}
 }
 
+// TestBootstrapOfEquals compares two servers on a trace whose routers draw other random numbers: they differ by chance
+// alone. Of 100 traces, verdicts by chance are as rare as the intervals are wide enough.
+func TestBootstrapOfEquals(t *testing.T) {
+	n := testenv.Choose(6, 100)
+	counted, wrong := map[string]int{}, map[string]int{}
+	for k := range n {
+		path := traceOf(t, 501+k)
+		var variants []Variant
+		for seed := range 2 {
+			s, err := scenario.Parse("server", fmt.Appendf(nil, queueOf+"deployment: {replicas: 2, router: random}\n"+
+				"workload: {trace: {file: %q, speedup: 2}}\nrun: {warmup: none, seed: %d}\n", 10., path, 1+seed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			variants = append(variants, Variant{Name: fmt.Sprint(seed), Scenario: s})
+		}
+		v, err := Run(context.Background(), variants, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range v.Variants[0].Metrics {
+			if d.CI95 == nil || *d.Difference == 0 {
+				continue
+			}
+			counted[d.Path]++
+			if d.Verdict == verdict.Pass || d.Verdict == verdict.Fail {
+				wrong[d.Path]++
+			}
+		}
+	}
+	for _, path := range []string{"latency_ms.e2e.mean", "latency_ms.e2e.p95", "goodput.requests_per_s"} {
+		t.Logf("%s: %d verdicts of %d are by chance", path, wrong[path], counted[path])
+		if counted[path] < n*9/10 || float64(wrong[path]) > testenv.Choose(.5, .15)*float64(n) {
+			t.Errorf("%s: %d verdicts of %d on equal servers", path, wrong[path], counted[path])
+		}
+	}
+}
+
 // TestBootstrapVerdicts: the same server twice is not told apart, a much slower one fails, and a short trace is said to
 // be too short.
 func TestBootstrapVerdicts(t *testing.T) {
