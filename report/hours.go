@@ -14,11 +14,65 @@ import (
 type Hours struct {
 	Of      int     `json:"of"`
 	LengthS float64 `json:"length_s"` // of each, in seconds
-	// The means of the hours.
+	// The means of the hours, and their percentiles.
 	TTFT         HourSpread `json:"ttft_mean_ms"`
+	TTFTP50      HourSpread `json:"ttft_p50_ms"`
+	TTFTP95      HourSpread `json:"ttft_p95_ms"`
+	TTFTP99      HourSpread `json:"ttft_p99_ms"`
 	TPOT         HourSpread `json:"tpot_mean_ms"`
+	TPOTP50      HourSpread `json:"tpot_p50_ms"`
+	TPOTP95      HourSpread `json:"tpot_p95_ms"`
+	TPOTP99      HourSpread `json:"tpot_p99_ms"`
 	E2E          HourSpread `json:"e2e_mean_ms"`
 	OutputTokens HourSpread `json:"output_tokens_per_s"`
+}
+
+// hourNumber is a number of which hours are compared: its place in [Hours] and in a summary.
+type hourNumber struct {
+	path, title, in string
+	of              func(*Hours) *HourSpread
+}
+
+var hourNumbers = []hourNumber{
+	{"ttft_mean_ms", "mean TTFT", "latency_ms.ttft.mean", func(h *Hours) *HourSpread { return &h.TTFT }},
+	{"ttft_p50_ms", "TTFT p50", "latency_ms.ttft.p50", func(h *Hours) *HourSpread { return &h.TTFTP50 }},
+	{"ttft_p95_ms", "TTFT p95", "latency_ms.ttft.p95", func(h *Hours) *HourSpread { return &h.TTFTP95 }},
+	{"ttft_p99_ms", "TTFT p99", "latency_ms.ttft.p99", func(h *Hours) *HourSpread { return &h.TTFTP99 }},
+	{"tpot_mean_ms", "mean TPOT", "latency_ms.tpot.mean", func(h *Hours) *HourSpread { return &h.TPOT }},
+	{"tpot_p50_ms", "TPOT p50", "latency_ms.tpot.p50", func(h *Hours) *HourSpread { return &h.TPOTP50 }},
+	{"tpot_p95_ms", "TPOT p95", "latency_ms.tpot.p95", func(h *Hours) *HourSpread { return &h.TPOTP95 }},
+	{"tpot_p99_ms", "TPOT p99", "latency_ms.tpot.p99", func(h *Hours) *HourSpread { return &h.TPOTP99 }},
+	{"e2e_mean_ms", "mean E2E", "latency_ms.e2e.mean", func(h *Hours) *HourSpread { return &h.E2E }},
+	{"output_tokens_per_s", "output tokens", "throughput.output_tokens_per_s",
+		func(h *Hours) *HourSpread { return &h.OutputTokens }},
+}
+
+// At is the spread of the number at a path of a summary; nil if hours are not compared by it.
+func (h *Hours) At(path string) *HourSpread {
+	for _, n := range hourNumbers {
+		if h != nil && n.in == path {
+			return n.of(h)
+		}
+	}
+	return nil
+}
+
+// CompareHours describes hours by the summary of each. They are independent, or parts of one run.
+func CompareHours(hours []*Summary, lengthS float64, independent bool) *Hours {
+	h := &Hours{Of: len(hours), LengthS: lengthS}
+	for _, n := range hourNumbers {
+		m := MetricAt(n.in)
+		var values []float64
+		for _, s := range hours {
+			x := math.NaN()
+			if v := m.Reliable(s); v != nil {
+				x = *v
+			}
+			values = append(values, x)
+		}
+		*n.of(h) = SpreadOfHours(values, independent)
+	}
+	return h
 }
 
 // HourSpread describes the hours' values of one number.
@@ -62,26 +116,12 @@ func SpreadOfHours(values []float64, independent bool) HourSpread {
 // poolHours takes each run as an hour; nil where runs are shorter, or differ in length.
 func poolHours(runs []*Summary) *Hours {
 	length := runs[0].Window.EndS - runs[0].Window.StartS
-	values := func(path string) []float64 {
-		var list []float64
-		for _, r := range runs {
-			x := math.NaN()
-			if v := MetricAt(path).Of(r); v != nil {
-				x = *v
-			}
-			list = append(list, x)
-		}
-		return list
-	}
 	for _, r := range runs {
 		if own := r.Window.EndS - r.Window.StartS; own < LeastHour || math.Abs(own/length-1) > .02 {
 			return nil
 		}
 	}
-	spread := func(path string) HourSpread { return SpreadOfHours(values(path), true) }
-	return &Hours{Of: len(runs), LengthS: length, TTFT: spread("latency_ms.ttft.mean"),
-		TPOT: spread("latency_ms.tpot.mean"), E2E: spread("latency_ms.e2e.mean"),
-		OutputTokens: spread("throughput.output_tokens_per_s")}
+	return CompareHours(runs, length, true)
 }
 
 // String is the spread of the mean TTFT in words.
@@ -110,18 +150,14 @@ func hourMetrics() []Metric {
 		{Path: "hours.of", Title: "hours of the run, or runs of an hour or longer, that are compared", Pool: Recomputed},
 		{Path: "hours.length_s", Title: "length of each of the hours that are compared", Unit: "s", Pool: Recomputed},
 	}
-	for _, of := range []struct{ path, title, unit string }{
-		{"ttft_mean_ms", "mean TTFT of an hour", "ms"}, {"tpot_mean_ms", "mean TPOT of an hour", "ms"},
-		{"e2e_mean_ms", "mean E2E of an hour", "ms"},
-		{"output_tokens_per_s", "output tokens of an hour", "tokens/s"},
-	} {
-		better := Lower
-		if of.unit == "tokens/s" {
-			better = Higher
+	for _, n := range hourNumbers {
+		better, unit := Lower, "ms"
+		if n.in == "throughput.output_tokens_per_s" {
+			better, unit = Higher, "tokens/s"
 		}
 		for _, statistic := range []string{"median", "least", "most", "p10", "p90"} {
-			list = append(list, Metric{Path: "hours." + of.path + "." + statistic, Title: of.title + ", " + statistic,
-				Unit: of.unit, Better: better, Pool: Recomputed})
+			list = append(list, Metric{Path: "hours." + n.path + "." + statistic,
+				Title: n.title + " of an hour, " + statistic, Unit: unit, Better: better, Pool: Recomputed})
 		}
 	}
 	return list

@@ -2,6 +2,7 @@ package collect
 
 import (
 	"clifftop/report"
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 )
 
@@ -16,26 +17,29 @@ func (c summariser) hours(w *window) *report.Hours {
 	if n < 2 {
 		return nil
 	}
-	spread := func(f *fraction) report.HourSpread {
-		values := make([]float64, n)
-		for i := range values {
+	length := clock.Duration(int64(width) * c.line.width).Seconds()
+	means := c.latencyFractions(w)
+	var hours []*report.Summary
+	for i := range n {
+		s := &report.Summary{}
+		from := w.from + i*width
+		part := window{from: from, to: from + width, start: max(w.start, clock.Time(int64(from)*c.line.width)),
+			until: clock.Time(int64(from+width) * c.line.width)}
+		part.end = part.until
+		sum, d := c.line.total(part.from, part.to)
+		c.latencies(s, &part, &sum, d)
+		mean := func(f *fraction) *float64 {
 			num, den := 0.0, 0.0
 			for k := i * width; k < (i+1)*width; k++ {
 				num += f.num[k]
 				den += f.den[k]
 			}
-			values[i] = num / den
+			return stats.Ratio(num, den)
 		}
-		return report.SpreadOfHours(values, false)
+		l := &s.Latency
+		l.TTFT.Mean, l.TPOT.Mean, l.E2E.Mean = mean(&means[ttft]), mean(&means[tpot]), mean(&means[e2e])
+		s.Throughput.OutputTokensPerS = stats.Ratio(float64(sum.output), length)
+		hours = append(hours, s)
 	}
-	h := &report.Hours{Of: n, LengthS: clock.Duration(int64(width) * c.line.width).Seconds()}
-	latencies := c.latencyFractions(w)
-	h.TTFT, h.TPOT, h.E2E = spread(&latencies[ttft]), spread(&latencies[tpot]), spread(&latencies[e2e])
-	output := fraction{num: make([]float64, w.to-w.from), den: make([]float64, w.to-w.from)}
-	for i := range output.num {
-		output.num[i] = float64(c.line.buckets[w.from+i].output)
-		output.den[i] = clock.Duration(c.line.width).Seconds()
-	}
-	h.OutputTokens = spread(&output)
-	return h
+	return report.CompareHours(hours, length, false)
 }

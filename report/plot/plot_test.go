@@ -206,6 +206,36 @@ func TestLoadsStandAtTheirPoints(t *testing.T) {
 	}
 }
 
+// A load that has not settled is drawn at its median hour, with a band of the hours. Where no hours are known it is drawn
+// as it is, and so are loads that have settled.
+func TestHoursAreDrawn(t *testing.T) {
+	c := openCurve(10, 12, 14, 16)
+	three := report.HourSpread{Least: of(100.0), Median: of(300.0), Most: of(9000.0)}
+	twelve := report.HourSpread{Least: of(100.0), P10: of(120.0), Median: of(310.0), P90: of(800.0), Most: of(9000.0)}
+	for i, h := range []*report.Hours{{TTFTP95: three}, {TTFTP95: three}, {TTFTP95: twelve}, nil} {
+		s := c.Points[i].Summary
+		s.Hours, s.Window.State = h, report.Finite
+	}
+	c.Points[0].Summary.Window.State = report.Settled
+	v := newSweep(c)
+	var got []xy
+	for _, s := range v.latency("ttft").series {
+		if s.name == "p95" {
+			got = s.points
+		}
+	}
+	own := func(i int) float64 { return *c.Points[i].Summary.Latency.TTFT.P95 }
+	for i, want := range []xy{{y: own(0)}, {y: 300, low: 100, high: 9000}, {y: 310, low: 120, high: 800}, {y: own(3)}} {
+		if q := got[i]; q.y != want.y || q.low != want.low || q.high != want.high {
+			t.Errorf("load %g: %g with a band of %g to %g, want %g, %g to %g", q.load, q.y, q.low, q.high, want.y, want.low,
+				want.high)
+		}
+	}
+	if notes := strings.Join(v.notes(), " "); !strings.Contains(notes, "those of the median hour") {
+		t.Error(notes)
+	}
+}
+
 // degenerate are curves with little or nothing to show.
 func degenerate() map[string]*curve.Curve {
 	bare := &curve.Curve{Over: "users"}

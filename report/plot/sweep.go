@@ -151,18 +151,41 @@ func (v *sweep) against(x, y statistic) []xy {
 	return out
 }
 
-// bars adds the confidence intervals that the results carry for a path, such as "latency_ms.ttft.p95".
+// bars adds what the results carry for a path, such as "latency_ms.ttft.p95": the confidence interval, or the band of the
+// hours of a run that has not settled.
 func (l loadPoints) bars(points []xy, path string) []xy {
 	for i := range points {
 		q := &points[i]
 		k, _ := slices.BinarySearchFunc(l, q.load, func(p point, x float64) int {
 			return cmp.Compare(p.load, x)
 		})
+		if h := hoursOf(l[k].summary, path); h != nil && q.finite {
+			q.low, q.high = *h.Least, *h.Most
+			if h.P10 != nil && h.P90 != nil {
+				q.low, q.high = *h.P10, *h.P90
+			}
+			continue
+		}
 		if ci, ok := l[k].summary.CI95[path]; ok && l[k].replicated() && finite(ci[0]) && finite(ci[1]) {
 			q.low, q.high = ci[0], ci[1]
 		}
 	}
 	return points
+}
+
+// hoursOf is how the hours of a run that has not settled differ; nil if there are none.
+func hoursOf(s *report.Summary, path string) *report.HourSpread {
+	if h := s.Hours.At(path); h != nil && h.Median != nil && s.Window.State == report.Finite {
+		return h
+	}
+	return nil
+}
+
+// hourly says whether latencies at some load are those of the median hour.
+func (l loadPoints) hourly() bool {
+	return slices.ContainsFunc(l, func(p point) bool {
+		return len(p.summaries) == 1 && p.finite && p.steady && hoursOf(p.summary, "latency_ms.ttft.p95") != nil
+	})
 }
 
 // barred says whether there are any such intervals.
@@ -261,13 +284,16 @@ func perUser(s *report.Summary) *float64 {
 }
 
 // latency reads a statistic such as "p95" of "ttft" or "tpot"; nil for one that a summary does not have. A p99 or p99_9
-// of too few samples is unknown.
+// of too few samples is unknown. Of a run that has not settled it is that of the median hour.
 func latency(metric, stat string) statistic {
 	path := "latency_ms." + metric
 	m, n := report.FindMetric(report.JoinPath(path, stat)), report.FindMetric(report.JoinPath(path, "n"))
 	return func(s *report.Summary) *float64 {
 		if m == nil || *n.Of(s) < float64(m.MinSamples) {
 			return nil
+		}
+		if h := hoursOf(s, m.Path); h != nil {
+			return h.Median
 		}
 		return m.Of(s)
 	}
