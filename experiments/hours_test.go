@@ -17,8 +17,8 @@ import (
 // each hour, within the error of a sketch.
 func TestHoursOfARun(t *testing.T) {
 	var rows bytes.Buffer
-	s := mustParse(t, "workload: {arrivals: {process: cox, rate: 2, sigma: 0.5, rho: 0.9, step: 60s}}\nengine: {max_num_seqs: 16}\n"+
-		"run: {duration: 2h, warmup: none}\n")
+	s := mustParse(t, "workload: {arrivals: {process: cox, rate: 2, sigma: 0.5, rho: 0.9, step: 60s}}\n"+
+		"engine: {max_num_seqs: 16}\nrun: {duration: 2h, warmup: none}\n")
 	r, err := experiments.Run(context.Background(), s, experiments.RunOptions{Requests: &rows})
 	if err != nil {
 		t.Fatal(err)

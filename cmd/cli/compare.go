@@ -48,7 +48,8 @@ to chance is "not distinguishable", which is no failure; more replications can d
 	}
 	f.scenario.register(c)
 	f.scenario.registerSLO(c, "check an SLO, such as ttft_p95<800ms,tpot_p95<80ms")
-	f.scenario.registerReplications(c, "make N runs of each variant, all with the same random numbers (default 5, or 10 hours)")
+	f.scenario.registerReplications(c, "make N runs of each variant, all with the same random numbers "+
+		"(default 5, or 10 hours)")
 	f.output.register(c, "table", "json", "csv", "markdown")
 	f.output.registerJobs(c)
 	f.output.registerOut(c, "write verdict.json, verdict.csv, report.html, compare.png and compare.svg into `DIR`")

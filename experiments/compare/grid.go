@@ -49,7 +49,8 @@ func (o Options) Grid(ctx context.Context, variants []Variant) (*experiments.Gri
 		}
 	}
 	traffic, _ := steady.Traffic(c.setups[0])
-	head, err := experiments.NewManifest(GridCommand, GridRequest{c.names, c.seeds, o.by(), c.warnings(), traffic, c.cases})
+	request := GridRequest{c.names, c.seeds, o.by(), c.warnings(), traffic, c.cases}
+	head, err := experiments.NewManifest(GridCommand, request)
 	if err != nil {
 		return nil, err
 	}

@@ -113,8 +113,8 @@ func (s *Saturation) Relaxation(rate float64, d workload.Dispersion) float64 {
 //
 // A run at or above the lower end of the interval of the high rate is overloaded, however it looks. Below it the run is
 // settled if its window lasts 30 relaxation times, up to 1,000 where requests mostly wait in the queue, and the means
-// are known to 10 %. Their intervals allow for surges of the rate above saturation, which few runs see. A closed loop is settled after 30 cycles of its users. Runs of phases, of recorded traffic, and
-// with a lifecycle are finite.
+// are known to 10 %. Their intervals allow for surges of the rate above saturation, which few runs see. A closed loop
+// is settled after 30 cycles of its users. Runs of phases, of recorded traffic, and with a lifecycle are finite.
 func (c *Case) Judge(sum *report.Summary) {
 	w := &sum.Window
 	sum.Saturation, w.MeanOver = c.Rates, c.MeanOver

@@ -27,12 +27,12 @@ func (s *Saturation) surges(u *scenario.Setup) *Surges {
 	return nil
 }
 
-// wait is the mean time in seconds that requests wait because the rate of some steps is above saturation. A run with few
-// such steps, or none, has seen little of it, and its batches cannot tell.
+// wait is the mean time in seconds that requests wait because the rate of some steps is above saturation. A run with
+// few such steps, or none, has seen little of it, and its batches cannot tell.
 //
 // Requests are a fluid: they arrive at the rate r of the step, and n of them in the system are completed at the rate
-// n/S(n), where S(n) rises in proportion from the time on an idle system to that at saturation. What is above the number
-// at saturation waits.
+// n/S(n), where S(n) rises in proportion from the time on an idle system to that at saturation. What is above the
+// number at saturation waits.
 func (g *Surges) wait(rate, saturation float64) float64 {
 	const (
 		steps  = 500_000

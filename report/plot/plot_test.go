@@ -206,8 +206,8 @@ func TestLoadsStandAtTheirPoints(t *testing.T) {
 	}
 }
 
-// A load that has not settled is drawn at its median hour, with a band of the hours. Where no hours are known it is drawn
-// as it is, and so are loads that have settled.
+// A load that has not settled is drawn at its median hour, with a band of the hours. Where no hours are known it is
+// drawn as it is, and so are loads that have settled.
 func TestHoursAreDrawn(t *testing.T) {
 	c := openCurve(10, 12, 14, 16)
 	three := report.HourSpread{Least: of(100.0), Median: of(300.0), Most: of(9000.0)}

@@ -151,8 +151,8 @@ func (v *sweep) against(x, y statistic) []xy {
 	return out
 }
 
-// bars adds what the results carry for a path, such as "latency_ms.ttft.p95": the confidence interval, or the band of the
-// hours of a run that has not settled.
+// bars adds what the results carry for a path, such as "latency_ms.ttft.p95": the confidence interval, or the band of
+// the hours of a run that has not settled.
 func (l loadPoints) bars(points []xy, path string) []xy {
 	for i := range points {
 		q := &points[i]

@@ -29,8 +29,8 @@ func holm(ps []float64) []bool {
 }
 
 // MetricGroups are the variants, the baseline among them, that a metric cannot tell apart. They stand in the order of
-// their means or medians, the best first; within a group no two differ by more than chance, at 5 % for all pairs together (Holm).
-// A variant between two others may be in a group with each.
+// their means or medians, the best first; within a group no two differ by more than chance, at 5 % for all pairs
+// together (Holm). A variant between two others may be in a group with each.
 type MetricGroups struct {
 	Path   string     `json:"path"`
 	Groups [][]string `json:"groups"`

@@ -49,8 +49,8 @@ func byStates(t *testing.T, criteria []string, runs [][]*report.Summary, states 
 	return CompareBy(o, []string{"a", "b"}, seeds, runs)
 }
 
-// Latencies under overload depend on the length of the run, so they are not compared. A variant that is overloaded fails
-// where the baseline is not.
+// Latencies under overload depend on the length of the run, so they are not compared. A variant that is overloaded
+// fails where the baseline is not.
 func TestOverloadIsNotCompared(t *testing.T) {
 	for _, c := range []struct {
 		base, variant string
@@ -81,8 +81,8 @@ func TestOverloadIsNotCompared(t *testing.T) {
 	}
 }
 
-// Of runs that do not settle, the median pair counts. By hand: the shares of the differences are −50, −40, −30, −20, −10
-// and −1 %, their median is −25 % of the median baseline of 205, and the interval of six is from the least to the
+// Of runs that do not settle, the median pair counts. By hand: the shares of the differences are −50, −40, −30, −20,
+// −10 and −1 %, their median is −25 % of the median baseline of 205, and the interval of six is from the least to the
 // greatest. All six are below 0: twice 1/64.
 func TestHoursAreComparedByTheirMedian(t *testing.T) {
 	runs := [][]*report.Summary{hourly(100, 200, 210, 300, 100, 10_000), hourly(50, 120, 147, 240, 90, 9900)}

@@ -99,9 +99,9 @@ type Difference struct {
 	Baseline   *float64 `json:"baseline"`
 	Variant    *float64 `json:"variant"`
 	Difference *float64 `json:"difference"`
-	// CI95 holds the ends of the 95 % confidence interval of the difference, by Student's t over the paired replications,
-	// by order statistics of a median, or by a bootstrap over one trace; nil from a single one, or where the random numbers
-	// change nothing.
+	// CI95 holds the ends of the 95 % confidence interval of the difference, by Student's t over the paired
+	// replications, by order statistics of a median, or by a bootstrap over one trace; nil from a single one, or where
+	// the random numbers change nothing.
 	CI95 *[2]float64 `json:"ci95"`
 	// P is how likely so great a difference is by chance, were there none beyond the margin.
 	P *float64 `json:"p"`
@@ -113,8 +113,8 @@ type Difference struct {
 	Verdict string `json:"verdict"`
 }
 
-// Ratio is the variant's number by the baseline's, or of medians what the median difference makes of the baseline's; NaN
-// where it is unknown.
+// Ratio is the variant's number by the baseline's, or of medians what the median difference makes of the baseline's;
+// NaN where it is unknown.
 func (d *Difference) Ratio() float64 {
 	if d.Baseline == nil || d.Difference == nil || *d.Baseline == 0 {
 		return math.NaN()
@@ -302,8 +302,8 @@ func shareWindow(base, variant []*report.Summary) bool {
 	return true
 }
 
-// unsteady says of which variants runs have no steady state; it is empty if all have, and if the state has been judged by
-// the saturation of the system.
+// unsteady says of which variants runs have no steady state; it is empty if all have, and if the state has been judged
+// by the saturation of the system.
 func (v *Result) unsteady(runs [][]*report.Summary) string {
 	var list []string
 	for i, s := range v.States {
