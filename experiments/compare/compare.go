@@ -300,7 +300,7 @@ func (c *comparison) add(n int) error {
 	}
 	progress := c.o.Progress
 	if progress != nil {
-		before := done * len(c.variants)
+		before := (1 + done) * len(c.variants) // the systems come first
 		progress = func(n, total int) { c.o.Progress(before+n, before+total) }
 	}
 	members := len(c.variants)

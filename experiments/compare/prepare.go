@@ -23,7 +23,11 @@ func (c *comparison) prepare(r experiments.Replication) (hourly bool, err error)
 	n := len(c.variants)
 	c.cases = make([]steady.Case, n)
 	lengths, hours := make([]int, n), make([]bool, n)
-	err = experiments.Parallel(c.ctx, n, c.o.Jobs, nil, func(ctx context.Context, i int) error {
+	var progress func(done, total int)
+	if c.o.Progress != nil {
+		progress = func(done, total int) { c.o.Progress(done, total+n*runs) } // the runs follow
+	}
+	err = experiments.Parallel(c.ctx, n, c.o.Jobs, progress, func(ctx context.Context, i int) error {
 		system, err := steady.Of(ctx, c.setups[i])
 		if err != nil {
 			return err
