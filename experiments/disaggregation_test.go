@@ -1,9 +1,11 @@
 package experiments_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
@@ -225,5 +227,37 @@ func TestOutage(t *testing.T) {
 	// 12 requests come each second, and the links are down for three beyond the lease.
 	if n := failed.Requests.Failed; n < 25 || n > 50 || failed.Requests.Completed+n != 600 {
 		t.Errorf("fail: %+v", failed.Requests)
+	}
+}
+
+// Two routers that read metrics have one time between scrapes, so that the resolved scenario can be read again. One that
+// reads none does not change it.
+func TestRoutersScrapeTogether(t *testing.T) {
+	const pools = "pools: [{role: prefill, replicas: 2}, {role: decode, replicas: 2}]\n"
+	for _, c := range []struct{ routers, want string }{
+		{"deployment: {router: vllm-dp}\ndisaggregation: {router: llm-d}", "100ms"}, // whose own is 50 ms
+		{"deployment: {router: {policy: vllm-dp, scrape: 2s}}\ndisaggregation: {router: llm-d}", "2s"},
+		{"deployment: {router: vllm-dp}\ndisaggregation: {router: {policy: llm-d, scrape: 30ms}}", "30ms"},
+		{"deployment: {router: llm-d}\ndisaggregation: {router: {policy: round-robin, scrape: 9s}}", "50ms"},
+		{"deployment: {router: {policy: round-robin, scrape: 9s}}\ndisaggregation: {router: llm-d}", "50ms"},
+	} {
+		resolve := func(text string) *scenario.Setup {
+			u, err := mustParse(t, text).Resolve()
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			return u
+		}
+		u := resolve(pools + c.routers)
+		written, err := json.Marshal(u.Scenario)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := resolve(string(written))
+		for _, v := range []*scenario.Setup{u, again} {
+			if got := time.Duration(v.StandingFleet(false).Scrape.Seconds() * 1e9); got.String() != c.want {
+				t.Errorf("%s: %v between scrapes, want %s", c.routers, got, c.want)
+			}
+		}
 	}
 }

@@ -236,7 +236,9 @@ func (u fleetBuilder) divide(f *sim.Fleet) {
 	}
 	d := u.Scenario.Disaggregation
 	_, options, _ := d.Router.rule()
-	f.Scrape = max(f.Scrape, optional.Value(d.Router.Scrape).Clock())
+	if scrapes(options) {
+		f.Scrape = max(f.Scrape, optional.Value(d.Router.Scrape).Clock())
+	}
 	division := &sim.Disaggregation{
 		Latency: d.Latency.Clock(), Hop: d.Hop.Clock(), Lease: optional.Value(d.Lease).Clock(),
 		MinTokens: limitInt32(d.MinTokens), MaxBacklog: int64(optional.Value(d.MaxBacklogTokens)),

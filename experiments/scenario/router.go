@@ -126,16 +126,35 @@ func (u fleetResolver) routing() error {
 	if err := u.routes("deployment.router", r, u.Pools[:decode]); err != nil {
 		return err
 	}
-	second := &s.Disaggregation.Router
-	given := s.Given("deployment.router.scrape") && s.Given("disaggregation.router.scrape")
-	if err := u.routes("disaggregation.router", second, u.Pools[decode:]); err != nil {
+	if err := u.routes("disaggregation.router", &s.Disaggregation.Router, u.Pools[decode:]); err != nil {
 		return err
 	}
-	if a, b := r.Scrape, second.Scrape; given && *a != *b {
-		return s.Fault("disaggregation.router.scrape",
-			"%v is not that of deployment.router, %v (want the same: replicas publish metrics to all routers at once)",
-			*b, *a)
+	return u.publishTogether(r, &s.Disaggregation.Router)
+}
+
+// publishTogether gives both routers the same time between scrapes if both read metrics, because replicas publish them to
+// all routers at once: the one that is given, or the longer one.
+func (u fleetResolver) publishTogether(first, second *Router) error {
+	s := u.Scenario
+	for _, r := range []*Router{first, second} {
+		if _, options, _ := r.rule(); !scrapes(options) {
+			return nil
+		}
 	}
+	a, b := *first.Scrape, *second.Scrape
+	switch given, also := s.Given("deployment.router.scrape"), s.Given("disaggregation.router.scrape"); {
+	case given && also && a != b:
+		return s.Fault("disaggregation.router.scrape",
+			"%v is not that of deployment.router, %v (want the same: replicas publish metrics to all routers at once)", b, a)
+	case given:
+		b = a
+	case also:
+		a = b
+	default:
+		a = max(a, b)
+		b = a
+	}
+	*first.Scrape, *second.Scrape = a, b
 	return nil
 }
 
