@@ -38,8 +38,8 @@ func Compare(v *verdict.Result) (*Page, error) {
 		c := &p.Sections[i].Charts[0]
 		c.Height = 80 + 24*len(c.Y.Places)
 	}
-	if runs := pooled(v); len(runs) > 0 {
-		p.picture("Distribution of latencies", plot.Latencies(runs))
+	if runs, name := typical(v); len(runs) > 0 {
+		p.picture(name, plot.Latencies(runs))
 	}
 	words, err := tables(3, v.WriteMarkdown)
 	if err != nil {
@@ -72,14 +72,21 @@ func compared(v *verdict.Result, i int) string {
 	return v.Variants[i-1].Name
 }
 
-// pooled are the baseline and the variants, as many as can be told apart.
-func pooled(v *verdict.Result) []plot.NamedRun {
+// typical are the baseline and the variants that have latencies to compare, as many as can be told apart, and the name of
+// their picture.
+func typical(v *verdict.Result) (runs []plot.NamedRun, name string) {
 	const most = 6
-	var runs []plot.NamedRun
-	for i, s := range v.Pooled[:min(len(v.Pooled), most)] {
+	name = "Distribution of latencies"
+	for i, s := range v.Typical {
+		if s == nil || len(runs) == most {
+			continue
+		}
 		runs = append(runs, plot.NamedRun{Name: compared(v, i), Summary: s})
+		if v.States[i].ByMedian {
+			name = "Distribution of latencies, median run"
+		}
 	}
-	return runs
+	return runs, name
 }
 
 func verdictTitle(v *verdict.Result) string {

@@ -1,7 +1,9 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"clifftop/report"
@@ -40,6 +42,29 @@ func newState(name string, pooled *report.Summary) State {
 
 // Overloaded reports whether latencies grow with the length of the runs, so that there is nothing to compare.
 func (s *State) Overloaded() bool { return s.State == report.Overloaded }
+
+// typical is a summary with latencies like those that are compared: that of all runs, or of the run with the median mean
+// TTFT. It is nil if none are compared.
+func (s *State) typical(pooled *report.Summary, runs []*report.Summary) *report.Summary {
+	switch {
+	case s.Overloaded():
+		return nil
+	case !s.ByMedian:
+		return pooled
+	}
+	sorted := slices.SortedStableFunc(slices.Values(runs), func(a, b *report.Summary) int {
+		return cmp.Compare(ttft(a), ttft(b))
+	})
+	return sorted[(len(sorted)-1)/2]
+}
+
+// ttft is the mean TTFT of a run; 0 if it has none.
+func ttft(s *report.Summary) float64 {
+	if x := s.Latency.TTFT.Mean; x != nil {
+		return *x
+	}
+	return 0
+}
 
 // text is the state in words.
 func (s *State) text() string {

@@ -74,6 +74,10 @@ func TestOverloadIsNotCompared(t *testing.T) {
 			(d.Difference == nil) != (d.Baseline == nil || d.Variant == nil) {
 			t.Errorf("%s against %s: %+v", c.variant, c.base, d)
 		}
+		if (v.Typical[0] == nil) != (c.base == report.Overloaded) ||
+			(v.Typical[1] == nil) != (c.variant == report.Overloaded) {
+			t.Errorf("%s against %s: %v", c.variant, c.base, v.Typical)
+		}
 		named := slices.ContainsFunc(v.Warnings, func(w report.Warning) bool { return w.Code == "overloaded" })
 		if named != (c.base == report.Overloaded || c.variant == report.Overloaded) {
 			t.Errorf("%s against %s: %v", c.variant, c.base, v.Warnings)
@@ -98,6 +102,9 @@ func TestHoursAreComparedByTheirMedian(t *testing.T) {
 	}
 	if d := diff(t, v.Variants[0], "throughput.output_tokens_per_s"); d.Statistic != Mean {
 		t.Errorf("throughput is compared by its %s", d.Statistic)
+	}
+	if v.Typical[0] != runs[0][1] || v.Typical[1] != runs[1][1] {
+		t.Error("pictures do not show the median run: with a TTFT of 200 of the baseline and of 120 of the variant")
 	}
 	few := byStates(t, nil, [][]*report.Summary{runs[0][:5], runs[1][:5]}, report.Finite, report.Finite)
 	if d := diff(t, few.Variants[0], "latency_ms.ttft.mean"); d.CI95 != nil || d.Verdict != Unknown {

@@ -41,6 +41,9 @@ type Result struct {
 	Scenarios []any `json:"-"`
 	// Pooled are the runs of the baseline together, and then those of each variant.
 	Pooled []*report.Summary `json:"-"`
+	// Typical are the same for pictures of latencies: of runs that do not settle the one with the median TTFT, and nil
+	// under overload.
+	Typical []*report.Summary `json:"-"`
 
 	baseline    []float64 // means or medians by metric, NaN where unknown
 	metrics     []metric
@@ -251,6 +254,7 @@ func CompareBy(o Options, names []string, seeds []uint64, runs [][]*report.Summa
 			o.Judge(i, &pooled)
 		}
 		v.Pooled, v.States = append(v.Pooled, &pooled), append(v.States, newState(names[i], &pooled))
+		v.Typical = append(v.Typical, v.States[i].typical(&pooled, list))
 	}
 	e.states = v.States
 	for _, m := range v.metrics {
