@@ -230,8 +230,8 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// Two routers that read metrics have one time between scrapes, so that the resolved scenario can be read again. One that
-// reads none does not change it.
+// Two routers that read metrics have one time between scrapes, so that the resolved scenario can be read again. One
+// that reads none does not change it.
 func TestRoutersScrapeTogether(t *testing.T) {
 	const pools = "pools: [{role: prefill, replicas: 2}, {role: decode, replicas: 2}]\n"
 	for _, c := range []struct{ routers, want string }{

@@ -132,8 +132,8 @@ func (u fleetResolver) routing() error {
 	return u.publishTogether(r, &s.Disaggregation.Router)
 }
 
-// publishTogether gives both routers the same time between scrapes if both read metrics, because replicas publish them to
-// all routers at once: the one that is given, or the longer one.
+// publishTogether gives both routers the same time between scrapes if both read metrics, because replicas publish them
+// to all routers at once: the one that is given, or the longer one.
 func (u fleetResolver) publishTogether(first, second *Router) error {
 	s := u.Scenario
 	for _, r := range []*Router{first, second} {

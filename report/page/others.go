@@ -72,8 +72,8 @@ func compared(v *verdict.Result, i int) string {
 	return v.Variants[i-1].Name
 }
 
-// typical are the baseline and the variants that have latencies to compare, as many as can be told apart, and the name of
-// their picture.
+// typical are the baseline and the variants that have latencies to compare, as many as can be told apart, and the name
+// of their picture.
 func typical(v *verdict.Result) (runs []plot.NamedRun, name string) {
 	const most = 6
 	name = "Distribution of latencies"

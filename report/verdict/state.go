@@ -43,8 +43,8 @@ func newState(name string, pooled *report.Summary) State {
 // Overloaded reports whether latencies grow with the length of the runs, so that there is nothing to compare.
 func (s *State) Overloaded() bool { return s.State == report.Overloaded }
 
-// typical is a summary with latencies like those that are compared: that of all runs, or of the run with the median mean
-// TTFT. It is nil if none are compared.
+// typical is a summary with latencies like those that are compared: that of all runs, or of the run with the median
+// mean TTFT. It is nil if none are compared.
 func (s *State) typical(pooled *report.Summary, runs []*report.Summary) *report.Summary {
 	switch {
 	case s.Overloaded():
