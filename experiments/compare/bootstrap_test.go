@@ -70,7 +70,7 @@ func onTrace(t *testing.T, path string, fast, slow float64) *verdict.Result {
 // TestBootstrapCoverage counts how often the interval of one trace holds the difference that long runs have: of 200
 // traces of 3,000 requests, 88 % of the intervals of the mean E2E, 86 % of its p95 and 94 % of goodput hold it.
 func TestBootstrapCoverage(t *testing.T) {
-	n := testenv.Choose(8, 200)
+	n := testenv.Choose(6, 200)
 	const fast, slow = 10, 11
 	paths := []string{"latency_ms.e2e.mean", "latency_ms.e2e.p95", "goodput.requests_per_s"}
 	truth := map[string]float64{}
@@ -112,7 +112,7 @@ func TestBootstrapCoverage(t *testing.T) {
 // TestBootstrapOfEquals compares two servers on a trace whose routers draw other random numbers: they differ by chance
 // alone. Of 100 traces, verdicts by chance are as rare as the intervals are wide enough.
 func TestBootstrapOfEquals(t *testing.T) {
-	n := testenv.Choose(6, 100)
+	n := testenv.Choose(3, 100)
 	counted, wrong := map[string]int{}, map[string]int{}
 	for k := range n {
 		path := traceOf(t, 501+k)

@@ -86,17 +86,34 @@ func ParseDuration(s string) (Duration, bool) {
 	return Duration(math.Round(sum)), true
 }
 
-// String is the duration in the largest unit that leaves at least 1 before the point, exactly.
+// String is the duration in the largest unit that leaves at least 1 before the point, if that is a short text from
+// which the same duration is read; otherwise it is the shortest such text. A third of an hour is 20m, not
+// 0.3333333333333333h.
 func (d Duration) String() string {
+	const short = 12 // characters
 	if d == 0 {
 		return "0"
 	}
+	best := ""
 	for _, u := range timeUnits {
-		if clock.Duration(d) >= u.size || u.size == clock.Nanosecond {
-			return strconv.FormatFloat(float64(d)/float64(u.size), 'f', -1, 64) + u.name
+		if clock.Duration(d) < u.size && u.size != clock.Nanosecond {
+			continue
+		}
+		text := strconv.FormatFloat(float64(d)/float64(u.size), 'f', -1, 64) + u.name
+		if back, ok := ParseDuration(text); !ok || back != d {
+			continue
+		}
+		if len(text) <= short {
+			return text
+		}
+		if best == "" || len(text) < len(best) {
+			best = text
 		}
 	}
-	return ""
+	if best == "" { // longer than a run can be
+		return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
+	}
+	return best
 }
 
 // MarshalText implements [encoding.TextMarshaler].
