@@ -90,7 +90,7 @@ func (s *Saturation) Requests(u *scenario.Setup) int {
 }
 
 // Each is the number of requests of each of several runs, if a scenario leaves it open and the runs together are to
-// settle. short is a judged run of the system, which tells how much requests wait. If the runs need more than the
+// settle. short is a run of the system, which tells how much requests wait. If the runs need more than the
 // budget of processor time allows, each is an hour, and hourly is true: hours are compared by their median.
 func (s *Saturation) Each(u *scenario.Setup, short *report.Summary, runs int) (requests int, hourly bool) {
 	const margin = 1.3 // because the wait of a short run is an estimate

@@ -6,8 +6,8 @@ import (
 )
 
 // TestWaitOfSurges holds the wait against an integral by hand. Steps do not depend on each other, and surges are rare:
-// in one of T seconds, with e above saturation μ, the queue grows to eT and then shrinks at μ − m, where m is the mean
-// rate. r T requests wait eT/2μ on average, and then m eT/(μ − m) requests the same.
+// in one of T seconds, with e above saturation μ, the queue grows to eT and then shrinks at μ − s, where s is the rate
+// of the next step. r T requests wait eT/2μ on average, and then s eT/(μ − s) requests the same.
 func TestWaitOfSurges(t *testing.T) {
 	const m, mu, sigma, length = 10., 20., .25, 60.
 	mean := func(of func(rate float64) float64) (sum float64) {

@@ -15,7 +15,7 @@ import (
 // estimate is a mean difference with its standard error, which is not known without several runs or a bootstrap; or the
 // median of differences.
 type estimate struct {
-	center, se float64
+	center, se float64 // of a median, se is the range of the differences: 0 if all are equal
 	freedom    float64 // degrees of freedom of the standard error
 	known      bool
 	sorted     []float64 // the differences, of a median

@@ -250,3 +250,26 @@ func (e *Engine) launch(first, slope int64, n int) {
 		e.commit()
 	}
 }
+
+// Retired reports whether another engine has taken the place of this one.
+func (e *Engine) Retired() bool { return e.retired }
+
+// Drained reports whether a draining engine has no work left: it has no requests, no other engine will load the KV that
+// it keeps, and all copies to persistent tiers are complete.
+func (e *Engine) Drained() bool { return e.levels.System == 0 && e.connector.drained() }
+
+// Halt commits the iterations that have begun by the instant at. After it the engine begins no iteration, and copies
+// no KV to tiers.
+func (e *Engine) Halt(at clock.Time) {
+	e.answered = false
+	e.Stop(at)
+	e.now = at
+	e.connector.halt()
+}
+
+// CheckEmpty asserts, if invariants are checked, that an engine that has failed has no requests and no blocks in use.
+func (e *Engine) CheckEmpty() {
+	if e.cfg.Check && e.fault == nil {
+		e.fault = (&checker{e: e}).checkEmpty()
+	}
+}

@@ -180,3 +180,38 @@ func (q *requests) receiveNew() {
 	clear(b.requests)
 	b.requests = b.requests[:0]
 }
+
+// Attempt is a request in an engine.
+type Attempt struct {
+	*workload.Request
+	Seq    int32 // its sequence, or -1 if it was never admitted
+	Queued bool  // it has reached the queue
+}
+
+// Attempts returns all requests that have reached the queue and have not ended.
+func (e *Engine) Attempts() (all []Attempt) {
+	e.queue.each(func(q *workload.Request) { all = append(all, Attempt{q, none, true}) })
+	for i := range e.inbox.requests {
+		all = append(all, Attempt{&e.inbox.requests[i], none, true})
+	}
+	for k, s := range e.seqs.items {
+		if q := &s.rec.Request; q.OutputTokens > 0 { // the index is in use
+			all = append(all, Attempt{q, int32(k), true})
+		}
+	}
+	return all
+}
+
+// Lose ends sequence i because its replica fails or its KV is lost.
+func (e *Engine) Lose(i int32) {
+	s := e.seqs.at(i)
+	if s.rec.Left == clock.Never {
+		end := workload.End{How: workload.Disconnected, At: e.now.Add(e.cfg.NetworkOut)}
+		if end.First, end.Tokens = e.ReceivedBy(i, e.now); end.First != clock.Never {
+			end.At = max(end.At, end.First)
+		}
+		s.rec.Outcome, s.rec.Ending, s.rec.ClientFirst = event.Failed, end.How, end.First
+		s.rec.Again = e.host.Done(&s.rec.Request, end)
+	}
+	e.cancel(i)
+}
