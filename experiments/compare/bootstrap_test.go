@@ -51,14 +51,20 @@ func traceOf(t *testing.T, seed int) string {
 // onTrace compares two servers on a trace.
 func onTrace(t *testing.T, path string, fast, slow float64) *verdict.Result {
 	t.Helper()
+	const served = "workload: {trace: {file: %q}}\nrun: {warmup: none}\n"
+	return compareTexts(t, fmt.Sprintf(queueOf+served, fast, path), fmt.Sprintf(queueOf+served, slow, path))
+}
+
+// compareTexts compares scenarios, the first of which is the baseline.
+func compareTexts(t *testing.T, texts ...string) *verdict.Result {
+	t.Helper()
 	var variants []Variant
-	for _, step := range []float64{fast, slow} {
-		s, err := scenario.Parse("server", fmt.Appendf(nil, queueOf+"workload: {trace: {file: %q}}\nrun: {warmup: none}\n",
-			step, path))
+	for i, text := range texts {
+		s, err := scenario.Parse("server", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		variants = append(variants, Variant{Name: fmt.Sprint(step), Scenario: s})
+		variants = append(variants, Variant{Name: fmt.Sprint(i), Scenario: s})
 	}
 	v, err := Run(context.Background(), variants, Options{})
 	if err != nil {
@@ -116,19 +122,12 @@ func TestBootstrapOfEquals(t *testing.T) {
 	counted, wrong := map[string]int{}, map[string]int{}
 	for k := range n {
 		path := traceOf(t, 501+k)
-		var variants []Variant
+		var texts []string
 		for seed := range 2 {
-			s, err := scenario.Parse("server", fmt.Appendf(nil, queueOf+"deployment: {replicas: 2, router: random}\n"+
+			texts = append(texts, fmt.Sprintf(queueOf+"deployment: {replicas: 2, router: random}\n"+
 				"workload: {trace: {file: %q, speedup: 2}}\nrun: {warmup: none, seed: %d}\n", 10., path, 1+seed))
-			if err != nil {
-				t.Fatal(err)
-			}
-			variants = append(variants, Variant{Name: fmt.Sprint(seed), Scenario: s})
 		}
-		v, err := Run(context.Background(), variants, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := compareTexts(t, texts...)
 		for _, d := range v.Variants[0].Metrics {
 			if d.CI95 == nil || *d.Difference == 0 {
 				continue
