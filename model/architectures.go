@@ -90,7 +90,7 @@ func (c *config) qwenExperts(m *LLM) {
 			c.fail("mlp_only_layers is %s (only the first layers may be dense)", short(c.keys["mlp_only_layers"]))
 		}
 	}
-	m.FirstDenseLayers = len(dense)
+	m.DenseLayers = len(dense)
 }
 
 func (c *config) deepSeekExperts(m *LLM) {
@@ -98,7 +98,7 @@ func (c *config) deepSeekExperts(m *LLM) {
 	m.TopK = c.number("num_experts_per_tok")
 	m.MoEIntermediate = c.number("moe_intermediate_size")
 	m.SharedIntermediate = c.numberOr(0, "n_shared_experts") * m.MoEIntermediate
-	m.FirstDenseLayers = c.number("first_k_dense_replace")
+	m.DenseLayers = c.number("first_k_dense_replace")
 	if step := c.numberOr(1, "moe_layer_freq"); step != 1 {
 		c.fail("moe_layer_freq %d is not supported (want 1)", step)
 	}
@@ -123,6 +123,7 @@ func (c *config) latent(m *LLM) {
 func (c *config) windows(m *LLM) {
 	window := c.numberOr(0, "sliding_window")
 	var kinds []string
+	windowed := 0
 	c.read("layer_types", "a list of strings", &kinds)
 	switch kind := c.text("model_type"); {
 	case len(kinds) > 0:
@@ -130,7 +131,7 @@ func (c *config) windows(m *LLM) {
 			switch k {
 			case "full_attention":
 			case "sliding_attention":
-				m.WindowedLayers++
+				windowed++
 			default:
 				c.fail("layer_types: %q is not supported (want full_attention or sliding_attention)", k)
 			}
@@ -138,28 +139,32 @@ func (c *config) windows(m *LLM) {
 		if len(kinds) != m.Layers {
 			c.fail("layer_types has %d entries for %d layers", len(kinds), m.Layers)
 		}
-		if m.WindowedLayers > 0 && window == 0 {
+		if windowed > 0 && window == 0 {
 			c.fail("missing key sliding_window")
 		}
 	case window == 0 || !c.truth("use_sliding_window", true):
 	case kind == "gemma3" || kind == "gemma3_text":
 		// One layer in each pattern has full attention.
 		if pattern := c.numberOr(6, "sliding_window_pattern"); pattern > 0 {
-			m.WindowedLayers = m.Layers - m.Layers/pattern
+			windowed = m.Layers - m.Layers/pattern
 		}
 	case kind == "gpt_oss":
-		m.WindowedLayers = (m.Layers + 1) / 2
+		windowed = (m.Layers + 1) / 2
 	case kind == "qwen2" || kind == "qwen3" || kind == "qwen2_moe" || kind == "qwen3_moe":
 		if c.truth("use_sliding_window", false) {
-			m.WindowedLayers = max(0, m.Layers-c.numberOr(0, "max_window_layers"))
+			windowed = max(0, m.Layers-c.numberOr(0, "max_window_layers"))
 		}
 	case kind == "mistral" || kind == "mixtral" || kind == "phi3":
-		m.WindowedLayers = m.Layers
+		windowed = m.Layers
 	}
 	if m.MaxContext > 0 && window >= m.MaxContext {
-		m.WindowedLayers = 0 // the window covers every context
+		windowed = 0 // the window covers every context
 	}
-	if m.WindowedLayers > 0 {
-		m.SlidingWindow = window
+	windowed = min(windowed, m.Layers)
+	if windowed > 0 {
+		m.Mixers = []Mixer{{Layers: windowed, Window: window}}
+	}
+	if full := m.Layers - windowed; windowed > 0 && full > 0 {
+		m.Mixers = append(m.Mixers, Mixer{Layers: full})
 	}
 }

@@ -1,6 +1,10 @@
 package model
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // layerClass is a group of layers with the same attention cost: full attention, or a sliding window.
 type layerClass struct {
@@ -13,14 +17,15 @@ const noWindow = math.MaxInt64 / 4
 
 // classes returns the layer classes of the model; empty classes are omitted.
 func (o *ops) classes() []layerClass {
-	llm := &o.d.LLM
 	var cs []layerClass
-	if full := llm.Layers - llm.WindowedLayers; full > 0 {
-		cs = append(cs, layerClass{float64(full), noWindow})
+	for _, x := range o.d.LLM.mixers() {
+		c := layerClass{float64(x.Layers), noWindow}
+		if x.Window > 0 {
+			c.window = int64(x.Window)
+		}
+		cs = append(cs, c)
 	}
-	if llm.WindowedLayers > 0 {
-		cs = append(cs, layerClass{float64(llm.WindowedLayers), int64(llm.SlidingWindow)})
-	}
+	slices.SortStableFunc(cs, func(a, b layerClass) int { return cmp.Compare(b.window, a.window) })
 	return cs
 }
 

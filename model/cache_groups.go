@@ -223,13 +223,8 @@ func (gs *CacheGroups) Validate() error {
 	return f.Err()
 }
 
-// CacheGroups returns the KV cache groups of the longest pipeline stage with blocks of this many tokens. Models with
-// windows begin with a windowed layer.
+// CacheGroups returns the KV cache groups of the longest pipeline stage with blocks of this many tokens.
 func (d *Deployment) CacheGroups(blockSize int) CacheGroups {
-	kinds := d.KVGroups()
-	if len(kinds) > 1 {
-		kinds[0], kinds[1] = kinds[1], kinds[0]
-	}
-	gs, _ := GroupLayers(kinds, blockSize) // all layers have equal pages
+	gs, _ := GroupLayers(d.KVGroups(), blockSize) // all layers have equal pages
 	return gs
 }

@@ -97,27 +97,27 @@ func TestReadConfigDetails(t *testing.T) {
 			return m.Name == "tiny" && m.KVHeads == 4 && m.HeadDim == 16 && m.Precision == model.BF16
 		}},
 		{with("mistral", `"sliding_window": 1024`), func(m *model.LLM) bool {
-			return m.WindowedLayers == 6 && m.SlidingWindow == 1024
+			return windowed(m) == 6 && m.Mixers[0].Window == 1024
 		}},
 		{with("phi3", `"sliding_window": 262144`), func(m *model.LLM) bool {
-			return m.WindowedLayers == 0 && m.SlidingWindow == 0
+			return windowed(m) == 0
 		}},
 		{with("qwen2", `"sliding_window": 512, "use_sliding_window": true, "max_window_layers": 2`),
 			func(m *model.LLM) bool {
-				return m.WindowedLayers == 4
+				return windowed(m) == 4
 			}},
 		{with("qwen3", `"sliding_window": 512, "layer_types": ["full_attention", "sliding_attention", "full_attention", "full_attention", "full_attention", "full_attention"]`),
-			func(m *model.LLM) bool { return m.WindowedLayers == 1 && m.SlidingWindow == 512 }},
+			func(m *model.LLM) bool { return windowed(m) == 1 && m.Mixers[0].Window == 512 }},
 		{with("gemma3_text", `"sliding_window_pattern": 3`), func(m *model.LLM) bool {
-			return m.WindowedLayers == 0 && m.TiedEmbeddings && m.HeadDim == 256 // a window of all 4,096 tokens
+			return windowed(m) == 0 && m.TiedEmbeddings && m.HeadDim == 256 // a window of all 4,096 tokens
 		}},
 		{with("gemma3_text", `"sliding_window_pattern": 3, "sliding_window": 512`), func(m *model.LLM) bool {
-			return m.WindowedLayers == 4
+			return windowed(m) == 4
 		}},
 		{with("glm4", `"head_dim": 32`), func(m *model.LLM) bool { return m.HeadDim == 32 }},
 		{with("qwen2_moe", `"num_experts": 60, "num_experts_per_tok": 4, "moe_intermediate_size": 32, "shared_expert_intermediate_size": 128, "mlp_only_layers": [0, 1]`),
 			func(m *model.LLM) bool {
-				return m.SharedIntermediate == 128 && m.FirstDenseLayers == 2 && m.MoEPrecision == model.BF16
+				return m.SharedIntermediate == 128 && m.DenseLayers == 2 && m.MoEPrecision == model.BF16
 			}},
 		{with("llama", `"quantization_config": {"quant_method": "awq", "bits": 4}`), func(m *model.LLM) bool {
 			return m.Precision == model.INT4 && m.MoEPrecision == model.Auto
@@ -203,4 +203,14 @@ func FuzzReadConfig(f *testing.F) {
 			t.Errorf("more than a line: %q", err)
 		}
 	})
+}
+
+// windowed returns the number of layers with a window.
+func windowed(m *model.LLM) (n int) {
+	for _, x := range m.Mixers {
+		if x.Window > 0 {
+			n += x.Layers
+		}
+	}
+	return n
 }

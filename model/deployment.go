@@ -65,7 +65,7 @@ func NewDeployment(llm LLM, gpu GPU, o Options) (*Deployment, error) {
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	f.Add(d.resolvePrecisions(), d.checkTensorParallel(), d.checkExpertParallel())
+	f.Add(d.resolvePrecisions(), d.checkTensorParallel(), d.checkExpertParallel(), llm.checkTimed())
 	f.Check(d.PipelineParallel <= llm.Layers, "pipeline_parallel_size %d exceeds the %d layers of %s",
 		d.PipelineParallel, llm.Layers, llm.Name)
 	if err := f.Err(); err != nil {
@@ -200,23 +200,31 @@ func (d *Deployment) WeightBytesPerRank() float64 {
 		embed *= 2 // one stage has both the embedding and the head
 	}
 	n := d.stageLayers()
-	dense := min(m.denseLayers(), n)
-	if moe := m.Layers - m.denseLayers(); moe > 0 && d.moeLayerBytes() > d.denseLayerBytes() {
-		dense = max(0, n-moe) // the largest stage has expert layers
+	dense, moe := m.mlpLayers()
+	if d.PipelineParallel > 1 { // the largest stage has the larger layers
+		if moe > 0 && d.moeLayerBytes() > d.denseLayerBytes() {
+			moe = min(moe, n)
+			dense = min(dense, n-moe)
+		} else {
+			dense = min(dense, n)
+			moe = min(moe, n-dense)
+		}
 	}
-	layers := float64(n)*(d.attentionBytes()+2*h*2) + float64(dense)*d.denseLayerBytes() +
-		float64(n-dense)*d.moeLayerBytes()
-	return math.Ceil(layers + embed + h*2)
+	share := float64(n) / float64(m.Layers)
+	layers := share*d.mixerBytes() + float64(n)*2*h*2 + float64(dense)*d.denseLayerBytes() +
+		float64(moe)*d.moeLayerBytes()
+	others := float64(m.LearnedPositions)*h*2 + m.Encoder.Params*2/tp
+	return math.Ceil(layers + embed + h*2 + others)
 }
 
-// attentionBytes returns the bytes of a layer's attention weights on one rank.
-func (d *Deployment) attentionBytes() float64 {
-	return d.LLM.attentionParams(d.TensorParallel) * d.Dtype.WeightBytes()
+// mixerBytes returns the bytes of the weights of the mixers of all layers on one rank.
+func (d *Deployment) mixerBytes() float64 {
+	return d.LLM.allMixerParams(d.TensorParallel) * d.Dtype.WeightBytes()
 }
 
 // denseLayerBytes returns the bytes of a dense layer's MLP on one rank.
 func (d *Deployment) denseLayerBytes() float64 {
-	return 3 * float64(d.LLM.Hidden) * float64(d.LLM.Intermediate) / float64(d.TensorParallel) * d.Dtype.WeightBytes()
+	return d.LLM.mlpParams(d.LLM.Intermediate) / float64(d.TensorParallel) * d.Dtype.WeightBytes()
 }
 
 // moeLayerBytes returns the bytes of a layer's experts, shared experts and router on one rank.

@@ -69,17 +69,28 @@ func (d *Deployment) AsDrafter() DrafterMemory {
 func (d *Deployment) LayerAsDrafter() DrafterMemory {
 	all := *d
 	all.PipelineParallel = 1
-	fewer := all
-	fewer.LLM.Layers--
-	weights := all.WeightBytesPerRank() - fewer.WeightBytesPerRank()
-	return DrafterMemory{weights, d.OneLayer().KVGroups().PoolBytesPerToken()}
+	one := all.OneLayer()
+	weights := one.mixerBytes() + 4*float64(all.LLM.Hidden) // and two norms
+	if all.LLM.Experts > 0 {
+		weights += all.moeLayerBytes()
+	} else {
+		weights += all.denseLayerBytes()
+	}
+	return DrafterMemory{weights, one.KVGroups().PoolBytesPerToken()}
 }
 
 // OneLayer returns the deployment of a draft model with one layer and the output layer of the model: an EAGLE head
 // or a multi-token prediction module. It has full attention and one pipeline stage.
 func (d *Deployment) OneLayer() *Deployment {
 	one := *d
-	one.LLM.Layers, one.LLM.FirstDenseLayers, one.LLM.WindowedLayers, one.LLM.SlidingWindow = 1, 0, 0, 0
+	one.LLM.Layers, one.LLM.DenseLayers, one.LLM.MixerOnlyLayers, one.LLM.Mixers = 1, 0, 0, nil
+	for _, x := range d.LLM.Mixers {
+		if x.Kind == Attention && x.Window == 0 {
+			x.Layers, x.SharedKV = 1, 0
+			one.LLM.Mixers = []Mixer{x}
+			break
+		}
+	}
 	one.PipelineParallel = 1
 	return &one
 }

@@ -37,7 +37,7 @@ func Projections(d *Deployment, m float64) float64 {
 func DenseLayers(d *Deployment, m float64) float64 {
 	o := newTestOps(d)
 	width := float64(d.LLM.Intermediate) / o.tp
-	return (o.mlp(m, width).seconds + o.elementwise(m, width).seconds) * float64(d.LLM.denseLayers())
+	return (o.mlp(m, width).seconds + o.elementwise(m, width).seconds) * func() float64 { n, _ := d.LLM.floatMLPLayers(); return n }()
 }
 
 // Head returns the time of the output head with its all-reduce and the sampler.

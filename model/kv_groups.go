@@ -112,21 +112,18 @@ func (gs KVGroups) MostCharged(blockSize int) int {
 // KVGroups returns the KV cache groups of the longest pipeline stage.
 func (d *Deployment) KVGroups() KVGroups {
 	m := &d.LLM
-	layers, bytes := d.stageLayers(), d.kvBytesPerTokenLayer()
-	windowed := (m.WindowedLayers*layers + m.Layers - 1) / m.Layers
-	all, some := FullAttention, SlidingWindow
-	if m.UsesMLA() {
-		all = LatentAttention
-	}
-	if m.ChunkedWindow {
-		some = ChunkedLocalAttention
-	}
+	stage, bytes := d.stageLayers(), d.kvBytesPerTokenLayer()
 	var gs KVGroups
-	if layers > windowed {
-		gs = append(gs, KVGroup{Kind: all, Layers: layers - windowed, TokenBytes: bytes})
-	}
-	if windowed > 0 {
-		gs = append(gs, KVGroup{Kind: some, Layers: windowed, Window: m.SlidingWindow, TokenBytes: bytes})
+	for _, x := range m.mixers() {
+		layers := x.Layers
+		if x.Window == 0 {
+			layers = stage - (m.windowed()*stage+m.Layers-1)/m.Layers
+		} else {
+			layers = (layers*stage + m.Layers - 1) / m.Layers
+		}
+		if layers > 0 {
+			gs = append(gs, KVGroup{Kind: m.kvKind(&x), Layers: layers, Window: x.Window, TokenBytes: bytes})
+		}
 	}
 	return gs
 }

@@ -60,8 +60,8 @@ func TestKVGroupsOfModels(t *testing.T) {
 	for name, want := range map[string][]model.KVKind{
 		"llama-3.1-8b":          {model.FullAttention},
 		"deepseek-r1":           {model.LatentAttention},
-		"gpt-oss-120b":          {model.FullAttention, model.SlidingWindow},
-		"llama-4-scout-17b-16e": {model.FullAttention, model.ChunkedLocalAttention},
+		"gpt-oss-120b":          {model.SlidingWindow, model.FullAttention},
+		"llama-4-scout-17b-16e": {model.ChunkedLocalAttention, model.FullAttention},
 	} {
 		groups := deploy(t, name, "b200", model.Options{TensorParallel: 8}).KVGroups()
 		var kinds []model.KVKind

@@ -30,8 +30,8 @@ type termFunc func(name, row string, c cost)
 // tokenTerms lists the terms that depend only on the number m of tokens in the step, over all layers.
 func (o *ops) tokenTerms(m float64, v termFunc) {
 	d, llm := o.d, &o.d.LLM
-	layers, dense := float64(llm.Layers), float64(llm.denseLayers())
-	moe := layers - dense
+	layers := float64(llm.Layers)
+	dense, moe := llm.floatMLPLayers()
 	row := o.c.GEMM[d.Dtype].Row
 
 	v(termProjections, row, o.projections(m).times(layers))
@@ -84,9 +84,9 @@ func (o *ops) projections(m float64) cost {
 	return out.plus(o.gemm(m, q+c+r, o.h, w)).plus(o.gemm(m, o.q*(n+r), q, w))
 }
 
-// mlp returns a gated MLP of the given width on this rank: gate and up in one product, then down.
+// mlp returns an MLP of the given width on this rank: gate and up in one product, then down.
 func (o *ops) mlp(m, width float64) cost {
-	return o.gemm(m, 2*width, o.h, o.d.Dtype).plus(o.gemm(m, o.h, width, o.d.Dtype))
+	return o.gemm(m, (o.d.LLM.mlpMatrices()-1)*width, o.h, o.d.Dtype).plus(o.gemm(m, o.h, width, o.d.Dtype))
 }
 
 // emitTerms lists the terms that depend only on the number of sequences that emit a token.

@@ -19,17 +19,22 @@ type LLM struct {
 	TiedEmbeddings bool // the output head shares the embedding matrix
 	MaxContext     int  // tokens
 
-	Experts            int // routed experts per layer; 0 for a dense model
-	TopK               int // experts per token
-	MoEIntermediate    int // width of one expert
-	SharedIntermediate int // total width of the shared experts
-	FirstDenseLayers   int // leading layers without experts
+	MoE // the experts; zero for a dense model
 
-	SlidingWindow  int // tokens that a windowed layer attends to
-	WindowedLayers int // number of layers with the window
-	// ChunkedWindow means that windows are chunks with fixed bounds (chunked local attention). vLLM keeps the KV of
-	// whole sequences in those layers by default.
-	ChunkedWindow bool
+	// Mixers lists the layers by kind of their token mixer, in order of first appearance. Empty means that all layers
+	// have attention to all tokens. Layers without a mixer (Nemotron-H) are those that the list leaves out.
+	Mixers []Mixer
+	// MixerOnlyLayers is the number of layers without an MLP (Nemotron-H).
+	MixerOnlyLayers int
+	// UngatedMLP means that an MLP or expert has two matrices, up and down, instead of three (OPT, Nemotron).
+	UngatedMLP bool
+	// LearnedPositions is the number of rows of a learned position embedding (OPT).
+	LearnedPositions int
+	// MTPLayers is the number of multi-token prediction modules. They are not among Layers, and their weights are not
+	// among the parameters.
+	MTPLayers int
+	// Encoder is the encoder of images of a multimodal model.
+	Encoder Encoder
 
 	MLA MLA // multi-head latent attention; zero means none
 
@@ -37,6 +42,28 @@ type LLM struct {
 
 	Precision    Precision // native format of the weights outside the experts
 	MoEPrecision Precision // native format of the experts; Auto means Precision
+}
+
+// MoE has the dimensions of a mixture of experts.
+type MoE struct {
+	Experts            int // routed experts per layer; 0 for a dense model
+	TopK               int // experts per token
+	MoEIntermediate    int // width of one expert
+	SharedIntermediate int // total width of the shared experts
+	DenseLayers        int // layers with a dense MLP instead of experts, in any position
+	// LatentDim is the width at which routed experts work, between a shared down- and up-projection (LatentMoE); 0
+	// means Hidden.
+	LatentDim int
+}
+
+// Encoder has the dimensions of an encoder for images. Zero means none.
+type Encoder struct {
+	Params          float64 // number of parameters; weights have 16 bits
+	Layers          int
+	Hidden          int
+	Intermediate    int
+	TokensPerImage  int // tokens of an image in the language model, at the usual resolution
+	PatchesPerImage int // tokens of an image in the encoder
 }
 
 // MLA has the dimensions of multi-head latent attention, which caches one compressed vector of KVRank+RopeDim
@@ -60,12 +87,13 @@ type UnfusedKernels struct {
 // UsesMLA reports whether the model has multi-head latent attention.
 func (m *LLM) UsesMLA() bool { return m.MLA.KVRank > 0 }
 
-// denseLayers returns the number of layers with a dense MLP.
-func (m *LLM) denseLayers() int {
+// mlpLayers returns the number of layers with a dense MLP, and of those with experts.
+func (m *LLM) mlpLayers() (dense, moe int) {
+	n := m.Layers - m.MixerOnlyLayers
 	if m.Experts == 0 {
-		return m.Layers
+		return n, 0
 	}
-	return m.FirstDenseLayers
+	return m.DenseLayers, n - m.DenseLayers
 }
 
 // Limits that keep every product of dimensions within the exact range of a float64 and within an int64.
@@ -88,13 +116,15 @@ func (m *LLM) Validate() error {
 	if m.KVHeads > 0 && m.Heads%m.KVHeads != 0 {
 		f.Addf("heads %d is not a multiple of kv_heads %d", m.Heads, m.KVHeads)
 	}
-	if m.denseLayers() > 0 {
+	if dense, _ := m.mlpLayers(); dense > 0 {
 		dimension(&f, "intermediate", m.Intermediate)
 	}
 	if m.Experts != 0 {
 		m.validateExperts(&f)
 	}
-	m.validateAttention(&f)
+	m.validateLatent(&f)
+	m.validateMixers(&f)
+	m.validateOthers(&f)
 	if m.Precision >= precisions || m.MoEPrecision >= precisions {
 		f.Addf("unknown native precision")
 	}
@@ -108,19 +138,13 @@ func (m *LLM) validateExperts(f *faults.List) {
 	if m.TopK < 1 || m.TopK > m.Experts {
 		f.Addf("top_k is %d (want 1 to the %d experts)", m.TopK, m.Experts)
 	}
-	if m.FirstDenseLayers < 0 || m.FirstDenseLayers > m.Layers {
-		f.Addf("first_dense_layers is %d (want 0 to the %d layers)", m.FirstDenseLayers, m.Layers)
-	}
+	f.Check(m.DenseLayers >= 0 && m.DenseLayers <= m.Layers-max(0, m.MixerOnlyLayers),
+		"dense_layers is %d (want 0 to the %d layers with an MLP)", m.DenseLayers, m.Layers-max(0, m.MixerOnlyLayers))
+	faults.Within(f, "latent_dim", m.LatentDim, 0, maxDimension)
 }
 
-// validateAttention checks windows and latent attention, which cannot be combined.
-func (m *LLM) validateAttention(f *faults.List) {
-	if m.WindowedLayers < 0 || m.WindowedLayers > m.Layers {
-		f.Addf("windowed layers are %d (want 0 to the %d layers)", m.WindowedLayers, m.Layers)
-	}
-	if m.WindowedLayers > 0 {
-		dimension(f, "sliding_window", m.SlidingWindow)
-	}
+// validateLatent checks the dimensions of latent attention.
+func (m *LLM) validateLatent(f *faults.List) {
 	if m.MLA == (MLA{}) {
 		return
 	}
@@ -129,8 +153,16 @@ func (m *LLM) validateAttention(f *faults.List) {
 	dimension(f, "rope_dim", m.MLA.RopeDim)
 	dimension(f, "nope_dim", m.MLA.NopeDim)
 	dimension(f, "value_dim", m.MLA.ValueDim)
-	if m.WindowedLayers > 0 {
-		f.Addf("windowed layers with multi-head latent attention are not modelled")
+}
+
+// validateOthers checks what is outside the layers.
+func (m *LLM) validateOthers(f *faults.List) {
+	faults.Within(f, "learned_positions", m.LearnedPositions, 0, maxDimension)
+	faults.Within(f, "mtp_layers", m.MTPLayers, 0, maxLayers)
+	e := &m.Encoder
+	f.Check(e.Params >= 0 && e.Params < 1e12, "encoder: params is %v (want 0 to 1e12)", e.Params)
+	for _, v := range []int{e.Layers, e.Hidden, e.Intermediate, e.TokensPerImage, e.PatchesPerImage} {
+		f.Check(v >= 0 && v <= maxDimension, "encoder: a dimension is %d (want 0 to %d)", v, maxDimension)
 	}
 }
 

@@ -44,7 +44,7 @@ func newOps(d *Deployment, o KernelOptions) *ops {
 	return &ops{
 		d: d, c: d.GPU.constants(o.Tables), o: o, bw: d.GPU.HBMBytesPerSecond, tp: tp,
 		h: float64(d.LLM.Hidden), hd: float64(d.LLM.HeadDim),
-		q: float64(d.LLM.Heads) / tp, kv: d.LLM.kvHeadsPerRank(d.TensorParallel),
+		q: float64(d.LLM.Heads) / tp, kv: max(1, float64(d.LLM.KVHeads)/tp),
 		kvb: float64(d.KVDtype.kvBytes()), voc: float64(d.LLM.Vocab) / tp,
 		comm: newCommLinks(d),
 	}

@@ -1,32 +1,84 @@
 package model
 
-// Params returns the number of parameters: in total, and used per token. Biases and the small norms inside
-// attention are omitted; they are well below 0.1 %.
+// Params returns the number of parameters: in total, and used per token. Biases, the small norms inside attention,
+// encoders and multi-token prediction modules are omitted.
 func (m *LLM) Params() (total, active float64) {
 	h := float64(m.Hidden)
 	embed := float64(m.Vocab) * h
-	total = embed + h
+	total = embed + h + float64(m.LearnedPositions)*h
 	if !m.TiedEmbeddings {
 		total += embed
 	}
-	dense := float64(m.denseLayers())
-	moe := float64(m.Layers) - dense
-	total += float64(m.Layers) * (m.attentionParams(1) + 2*h)
-	total += dense * 3 * h * float64(m.Intermediate)
-	total += moe * (m.sharedParams() + m.routerParams())
-	active = total + moe*float64(m.TopK)*m.expertParams()
-	total += moe * float64(m.Experts) * m.expertParams()
+	dense, moe := m.mlpLayers()
+	for _, x := range m.mixers() {
+		total += m.mixerParams(&x, 1) + float64(x.Layers)*h
+	}
+	total += float64(dense+moe) * h
+	total += float64(dense) * m.mlpParams(m.Intermediate)
+	total += float64(moe) * (m.sharedParams() + m.routerParams())
+	active = total + float64(moe)*float64(m.TopK)*m.expertParams()
+	total += float64(moe) * float64(m.Experts) * m.expertParams()
 	return total, active
 }
 
-// attentionParams returns the number of attention weights of a layer on one of tp ranks. Key and value heads are
-// replicated if there are fewer of them than ranks; so are the down-projections of latent attention.
-func (m *LLM) attentionParams(tp int) float64 {
-	h, heads := float64(m.Hidden), float64(m.Heads)/float64(tp)
-	if !m.UsesMLA() {
-		qkv := heads + 2*m.kvHeadsPerRank(tp)
-		return h * (qkv + heads) * float64(m.HeadDim)
+// allMixerParams returns the number of weights of all mixers on one of tp ranks.
+func (m *LLM) allMixerParams(tp int) (sum float64) {
+	for _, x := range m.mixers() {
+		sum += m.mixerParams(&x, tp)
 	}
+	return sum
+}
+
+// mixerParams returns the number of weights of all layers of a mixer on one of tp ranks.
+func (m *LLM) mixerParams(x *Mixer, tp int) float64 {
+	layers := float64(x.Layers)
+	switch {
+	case x.Kind.Recurrent():
+		return layers * m.recurrentParams(x, tp)
+	case m.UsesMLA():
+		return layers*m.latentParams(tp) + float64(x.Indexer.Layers)*m.indexerParams(&x.Indexer)
+	}
+	h, heads := float64(m.Hidden), float64(x.Heads)/float64(tp)
+	wide := 1.0
+	if x.OutputGate {
+		wide = 2
+	}
+	hd, vd := float64(x.HeadDim), float64(x.ValueDim)
+	return layers*h*heads*(wide*hd+vd) + (layers-float64(x.SharedKV))*h*x.kvHeadsPerRank(tp)*(hd+vd)
+}
+
+// recurrentParams returns the number of weights of a recurrent layer on one of tp ranks: projections of the input,
+// the short convolution and the projection of the output. Decay and gates of Gated DeltaNet have a number per head;
+// those of KDA have a value for each channel, made by a pair of matrices of rank KeyDim.
+func (m *LLM) recurrentParams(x *Mixer, tp int) float64 {
+	h, s := float64(m.Hidden), &x.State
+	channels, out := float64(s.channels())/float64(tp), float64(s.ValueHeads*s.ValueDim)/float64(tp)
+	heads := float64(s.ValueHeads) / float64(tp)
+	params := h*channels + channels*float64(s.Conv) + out*h
+	switch x.Kind {
+	case KimiDelta:
+		rank := float64(s.KeyDim)
+		return params + h*heads + 2*rank*(h+out)
+	case Mamba2:
+		return params + h*(out+heads)
+	}
+	return params + h*(out+2*heads)
+}
+
+// indexerParams returns the number of weights of a layer's indexer, which every rank holds.
+func (m *LLM) indexerParams(x *Indexer) float64 {
+	heads, dim, h := float64(x.Heads), float64(x.Dim), float64(m.Hidden)
+	from := float64(m.MLA.QRank)
+	if from == 0 {
+		from = h
+	}
+	return from*heads*dim + h*(dim+heads)
+}
+
+// latentParams returns the number of weights of a layer of latent attention on one of tp ranks. The down-projections
+// are replicated.
+func (m *LLM) latentParams(tp int) float64 {
+	h, heads := float64(m.Hidden), float64(m.Heads)/float64(tp)
 	q, c, r, n, v := m.MLA.dims()
 	params := h*(c+r) + heads*c*(n+v) + heads*v*h
 	if q == 0 {
@@ -40,18 +92,46 @@ func (a *MLA) dims() (q, c, r, n, v float64) {
 }
 
 // kvHeadsPerRank returns the number of key heads on one of tp ranks, at least one.
-func (m *LLM) kvHeadsPerRank(tp int) float64 {
-	return max(1, float64(m.KVHeads)/float64(tp))
+func (x *Mixer) kvHeadsPerRank(tp int) float64 {
+	return max(1, float64(x.KVHeads)/float64(tp))
 }
 
-// expertParams returns the number of parameters of one routed expert: gate, up and down matrices.
+// mlpMatrices returns the number of matrices of an MLP: gate, up and down, or two without a gate.
+func (m *LLM) mlpMatrices() float64 {
+	if m.UngatedMLP {
+		return 2
+	}
+	return 3
+}
+
+// mlpParams returns the number of parameters of an MLP of a width.
+func (m *LLM) mlpParams(width int) float64 {
+	return m.mlpMatrices() * float64(m.Hidden) * float64(width)
+}
+
+// expertDim returns the width of the input of routed experts.
+func (m *LLM) expertDim() float64 {
+	if m.LatentDim > 0 {
+		return float64(m.LatentDim)
+	}
+	return float64(m.Hidden)
+}
+
+// expertParams returns the number of parameters of one routed expert.
 func (m *LLM) expertParams() float64 {
-	return 3 * float64(m.Hidden) * float64(m.MoEIntermediate)
+	return m.mlpMatrices() * m.expertDim() * float64(m.MoEIntermediate)
 }
 
-// sharedParams returns the number of parameters of a layer's shared experts.
+// sharedParams returns the number of parameters of a layer's shared experts, and of the projections to and from the
+// width of its routed experts.
 func (m *LLM) sharedParams() float64 {
-	return 3 * float64(m.Hidden) * float64(m.SharedIntermediate)
+	return m.mlpParams(m.SharedIntermediate) + 2*float64(m.Hidden)*float64(m.LatentDim)
+}
+
+// floatMLPLayers returns the layers with a dense MLP, and those with experts, as numbers for sums of times.
+func (m *LLM) floatMLPLayers() (dense, moe float64) {
+	d, e := m.mlpLayers()
+	return float64(d), float64(e)
 }
 
 func (m *LLM) routerParams() float64 { return float64(m.Experts) * float64(m.Hidden) }

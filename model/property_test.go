@@ -32,12 +32,15 @@ func drawLLM(t *rapid.T) model.LLM {
 		m.TopK = rapid.IntRange(1, min(m.Experts, 10)).Draw(t, "topK")
 		m.MoEIntermediate = 64 * rapid.IntRange(1, 128).Draw(t, "expertWidth")
 		m.SharedIntermediate = 64 * rapid.IntRange(0, 64).Draw(t, "sharedWidth")
-		m.FirstDenseLayers = rapid.IntRange(0, m.Layers).Draw(t, "denseLayers")
+		m.DenseLayers = rapid.IntRange(0, m.Layers).Draw(t, "denseLayers")
 	}
 	switch rapid.IntRange(0, 2).Draw(t, "attention") {
 	case 1:
-		m.WindowedLayers = rapid.IntRange(1, m.Layers).Draw(t, "windowed")
-		m.SlidingWindow = rapid.IntRange(1, 5000).Draw(t, "window")
+		windowed := rapid.IntRange(1, m.Layers).Draw(t, "windowed")
+		m.Mixers = []model.Mixer{{Layers: windowed, Window: rapid.IntRange(1, 5000).Draw(t, "window")}}
+		if full := m.Layers - windowed; full > 0 {
+			m.Mixers = append(m.Mixers, model.Mixer{Layers: full})
+		}
 	case 2:
 		m.MLA = model.MLA{QRank: rapid.SampledFrom([]int{0, 768, 1536}).Draw(t, "qRank"), KVRank: 512, RopeDim: 64,
 			NopeDim: rapid.IntRange(32, 256).Draw(t, "nope"), ValueDim: rapid.IntRange(32, 256).Draw(t, "value")}

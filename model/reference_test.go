@@ -139,7 +139,7 @@ func (r *reference) step(b *model.Batch) float64 {
 	ew := func(a float64) float64 { return 10e-6 - 2*norm + (16*m*h+qb+6*m*a)/(0.8*bw) }
 	dense := layers
 	if llm.Experts > 0 {
-		dense = float64(llm.FirstDenseLayers)
+		dense = float64(llm.DenseLayers)
 	}
 	width := float64(llm.Intermediate) / tp
 	t := layers * (lin + reduce)
@@ -174,18 +174,18 @@ func (r *reference) step(b *model.Batch) float64 {
 
 	// Attention.
 	sc := math.Max(math.Floor(float64(b.Context)/10), float64(b.Context-b.SharedTokens))
-	full := layers - float64(llm.WindowedLayers)
+	full := layers - float64(windowed(&llm))
 	decodes, rest := r.attention(b, nd, sc, math.Inf(1), kv, heads, hd, bw, peak)
 	decodes, rest = full*decodes, full*rest
-	if llm.WindowedLayers > 0 {
-		d, o := r.attention(b, nd, sc, float64(llm.SlidingWindow), kv, heads, hd, bw, peak)
-		decodes += float64(llm.WindowedLayers) * d
-		rest += float64(llm.WindowedLayers) * o
+	if windowed(&llm) > 0 {
+		d, o := r.attention(b, nd, sc, float64(window(&llm)), kv, heads, hd, bw, peak)
+		decodes += float64(windowed(&llm)) * d
+		rest += float64(windowed(&llm)) * o
 	}
 	if decodes > 0 { // sharing spares no arithmetic
 		context := float64(b.Context)
 		arithmetic := 4 * heads * hd * (full*context + (layers-full)*math.Min(context,
-			nd*float64(llm.SlidingWindow))) / peak
+			nd*float64(window(&llm)))) / peak
 		if llm.UsesMLA() {
 			arithmetic = 2 * heads * float64(2*llm.MLA.KVRank+llm.MLA.RopeDim) * layers * context / (0.7 * peak)
 		}
@@ -279,8 +279,18 @@ func readBound(d *model.Deployment, b *model.Batch) float64 {
 	perLayer := float64(d.KVBytesPerToken()) / float64((d.LLM.Layers+d.PipelineParallel-1)/d.PipelineParallel)
 	for _, c := range b.Chunks {
 		n := float64(c.New) + float64(c.Cached)
-		sum += perLayer * (float64(d.LLM.Layers-d.LLM.WindowedLayers)*n + float64(d.LLM.WindowedLayers)*math.Min(n,
-			float64(d.LLM.SlidingWindow)))
+		sum += perLayer * (float64(d.LLM.Layers-windowed(&d.LLM))*n + float64(windowed(&d.LLM))*math.Min(n,
+			float64(window(&d.LLM))))
 	}
 	return sum / d.GPU.HBMBytesPerSecond
+}
+
+// window returns the tokens of the windows.
+func window(m *model.LLM) int {
+	for _, x := range m.Mixers {
+		if x.Window > 0 {
+			return x.Window
+		}
+	}
+	return 0
 }

@@ -40,26 +40,26 @@ func (d *Deployment) Work() *Work {
 
 func newWork(p *ops) *Work {
 	d, llm := p.d, &p.d.LLM
-	layers, dense := float64(llm.Layers), float64(llm.denseLayers())
-	moe := layers - dense
+	layers := float64(llm.Layers)
+	dense, moe := llm.floatMLPLayers()
 	w := &Work{d: d, stages: float64(d.PipelineParallel), routing: p.o, window: noWindow}
 	at := func(format Precision, flops float64) operations {
 		return operations{flops, flops / d.GPU.Peak(d.GPU.Kernels.GEMM[format].Arithmetic)}
 	}
 
-	projections := llm.attentionParams(d.TensorParallel)
+	projections := llm.allMixerParams(d.TensorParallel)
 	if llm.UsesMLA() {
 		up := p.mlaUpParams()
-		projections -= up
+		projections -= up * layers
 		w.decodeToken = at(BF16, 2*up*layers)
 		w.upToken = at(d.Dtype, 2*up*layers)
 	}
-	mlp := 3 * p.h / p.tp * (dense*float64(llm.Intermediate) + moe*float64(llm.SharedIntermediate))
-	w.token = at(d.Dtype, 2*(float64(layers*projections)+mlp)).plus(at(BF16, 2*moe*llm.routerParams()))
+	mlp := (dense*llm.mlpParams(llm.Intermediate) + moe*llm.sharedParams()) / p.tp
+	w.token = at(d.Dtype, 2*(projections+mlp)).plus(at(BF16, 2*moe*llm.routerParams()))
 	w.experts = at(d.MoEDtype, 2*moe*float64(llm.TopK)*llm.expertParams()/p.tp)
 	w.emit = at(BF16, 2*p.h*p.voc)
 
-	w.weightBytes = layers*d.attentionBytes() + dense*d.denseLayerBytes() + moe*(d.moeLayerBytes()-d.expertLayerBytes())
+	w.weightBytes = d.mixerBytes() + dense*d.denseLayerBytes() + moe*(d.moeLayerBytes()-d.expertLayerBytes())
 	w.headBytes = p.h * p.voc * 2
 	if moe > 0 {
 		perRank := float64(llm.Experts) / float64(d.ExpertParallel)

@@ -74,9 +74,11 @@ func (r *Result) memory(f *scenario.Fit) {
 	r.add("kv_bytes_per_token", "KV per token and GPU", float64(bytes), "bytes",
 		"2 × layers × KV heads × head size × bytes",
 		fmt.Sprintf("2 × %s × %d × %d × %s", amount(layers(d)), heads, m.HeadDim, amount(size)))
-	if m.WindowedLayers > 0 {
-		r.note(fmt.Sprintf("%d of %d layers have a sliding window of %d tokens, so long sequences need less memory "+
-			"per token. The numbers of requests take this into account.", m.WindowedLayers, m.Layers, m.SlidingWindow))
+	for i := range m.Mixers {
+		if x := &m.Mixers[i]; x.Window > 0 {
+			r.note(fmt.Sprintf("%d of %d layers have a sliding window of %d tokens, so long sequences need less memory "+
+				"per token. The numbers of requests take this into account.", x.Layers, m.Layers, x.Window))
+		}
 	}
 }
 

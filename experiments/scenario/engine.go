@@ -112,7 +112,7 @@ func (u engineResolver) hybrid() *engine.Hybrid {
 		return nil
 	}
 	grouped, ok := u.anyScheduler().(sched.Grouped)
-	chunked := u.Deployment.LLM.ChunkedWindow && !u.Profile.ChunkedGroups
+	chunked := groups.Has(model.ChunkedLocalAttention) && !u.Profile.ChunkedGroups
 	states := groups.Has(model.RecurrentState)
 	if !ok || grouped.Grouped() != nil || chunked || states && u.Config.Speculative.On() ||
 		u.Deployment.PipelineParallel > 1 || s.Offload != nil || u.disaggregated() ||
