@@ -78,6 +78,7 @@ var below = map[string][]string{
 	"experiments/validation":  {"experiments", "report", "model", "workload"},
 	"experiments/conformance": {"experiments", "report", "sim", "model", "workload"},
 	"experiments/calibration": {"experiments", "experiments/validation", "model", "report/layout"},
+	"experiments/iterations":  {"experiments", "model", "report"},
 	"experiments/lessons": {"experiments", "experiments/studies", "experiments/sweep", "experiments/compare",
 		"report", "sim", "model", "workload"},
 	"experiments/playground": {"experiments", "experiments/steady", "experiments/sweep", "experiments/lessons", "report"},

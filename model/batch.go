@@ -13,6 +13,9 @@ type Batch struct {
 	// Context is the sum of the KV lengths of the decoding sequences in tokens, each including the token being
 	// written.
 	Context int64
+	// ContextDeviation is the standard deviation of these KV lengths in tokens, rounded; 0 if all are equal. Decodes and
+	// the deviation stay the same while each sequence gains one token per iteration.
+	ContextDeviation int64
 	// Drafts is the number of draft tokens that the decoding sequences verify in addition to the one token that
 	// each decodes (speculative decoding). Context includes them. They add rows to every matrix product; attention
 	// reads the KV of a sequence once for all its rows, assumed equal among sequences. A batch with drafts is timed

@@ -1,6 +1,8 @@
 package model_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"math"
 	"slices"
@@ -199,6 +201,43 @@ func TestReadIterations(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestReadIterationColumns reads the optional columns, from a compressed file.
+func TestReadIterationColumns(t *testing.T) {
+	const head = "kind,segment,decode_seqs,sum_context,context_sd,prefill_tokens,prefill_requests,prefill_cached,seconds\n"
+	read := func(rows string) ([]model.Iteration, error) {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		fmt.Fprint(z, head+rows+"decode,,1,9,,0,,,0.01\n")
+		z.Close()
+		return model.ReadIterations("s.csv.gz", &b)
+	}
+	all, err := read("mixed,real,2,300,49.6,8185,3,4086,0.4\nprefill,,0,0,0,100,4,200,0.1\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 12,271 tokens of 3 prompts are 4,091, 4,090 and 4,090; the first has all cached ones.
+	want := []model.Chunk{{New: 5, Cached: 4086}, {New: 4090}, {New: 4090}}
+	if it := all[0]; !slices.Equal(it.Batch.Chunks, want) || it.Batch.ContextDeviation != 50 || it.Batch.Emit != 5 ||
+		it.Segment != "real" || it.Kind() != model.MixedIteration || it.PrefillTokens() != 8185 {
+		t.Errorf("%+v", it)
+	}
+	// 300 tokens of 4 prompts are 75 each: cached ones fill the first prompts up to their last token.
+	want = []model.Chunk{{New: 1, Cached: 74}, {New: 1, Cached: 74}, {New: 23, Cached: 52}, {New: 75}}
+	if !slices.Equal(all[1].Batch.Chunks, want) || all[2].Kind() != model.DecodeIteration {
+		t.Errorf("%+v", all[1:])
+	}
+	for row, want := range map[string]string{
+		"decode,,2,300,0,5,1,0,1\n":  `s.csv.gz:2: kind is "decode", but 2 sequences decode and 5 prompt tokens are`,
+		"mixed,,2,300,155,5,1,0,1\n": "s.csv.gz:2: impossible iteration: context_sd is 155 for 2 decode_seqs of 300 tokens",
+		"mixed,,2,300,0,5,6,0,1\n":   "s.csv.gz:2: impossible iteration: prefill_requests is 6 for 5 prefill_tokens",
+		"decode,,1,300,9,0,0,0,1\n":  "context_sd is 9 for 1 decode_seqs",
+	} {
+		if _, err := read(row); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, want %s", row, err, want)
 		}
 	}
 }

@@ -17,17 +17,17 @@ import (
 
 // calibrateCommand is the command calibrate.
 type calibrateCommand struct {
-	measured measuredRuns
-	output   simulationFlags
-	steps    string
-	record   string
-	options  calibration.Options
+	measured   measuredRuns
+	output     simulationFlags
+	iterations string
+	record     string
+	options    calibration.Options
 }
 
 func newCalibrate() *cobra.Command {
 	var f calibrateCommand
 	c := &cobra.Command{
-		Use:                   "calibrate --reference FILE | calibrate [SCENARIO] --steps FILE",
+		Use:                   "calibrate --reference FILE | calibrate [SCENARIO] --iterations FILE",
 		DisableFlagsInUseLine: true,
 		Short:                 "Fit the constants of a GPU to your own measurements",
 		Long: `Fit a few constants of a GPU and its host to measurements: the fraction of peak compute and of memory
@@ -35,10 +35,12 @@ bandwidth that kernels reach, the overhead per step and per sequence, and the ti
 output has the errors before the fit, after the fit, and for runs that were left out of the fit.
 
 Measurements are runs, in the columns of clifftop validate, or iterations. Iterations are a CSV file with
-the columns decode_seqs, sum_context, prefill_tokens and seconds, and optionally prefill_cached; the
-scenario sets the model and the GPU.`,
+the columns decode_seqs, sum_context, prefill_tokens and seconds, and optionally prefill_cached (KV tokens of
+the prompts that earlier iterations computed), prefill_requests, context_sd (standard deviation of the KV
+lengths of the decoding sequences), kind and segment. It may be compressed with gzip. The scenario sets the model
+and the GPU.`,
 		Example: `  clifftop calibrate --reference measured.csv --only gpu=L40S --record my-l40s.yaml
-  clifftop calibrate --model llama-3.1-8b --gpu a40 --steps steps.csv --record my-a40.yaml
+  clifftop calibrate --model llama-3.1-8b --gpu a40 --iterations steps.csv --record my-a40.yaml
   clifftop run --gpu my-a40.yaml`,
 		Args: atMostOne("scenario"),
 		RunE: f.run,
@@ -47,7 +49,9 @@ scenario sets the model and the GPU.`,
 	f.output.register(c, "table", "json", "csv")
 	f.output.registerJobs(c)
 	flags := c.Flags()
-	flags.StringVar(&f.steps, "steps", "", "`FILE` of measured iterations")
+	flags.StringVar(&f.iterations, "iterations", "", "`FILE` of measured iterations")
+	flags.StringVar(&f.iterations, "steps", "", "old name of --iterations")
+	_ = flags.MarkHidden("steps")
 	flags.StringSliceVar(&f.options.Fit, "fit", nil, "fit only these `CONSTANTS`, separated by commas: "+
 		strings.Join(parameterNames(), ", "))
 	flags.BoolVar(&f.options.ByGPU, "by-gpu", false, "use runs of several GPUs: fit the constants of the host, and "+
@@ -69,17 +73,17 @@ func parameterNames() []string {
 
 // checkSource rejects missing or conflicting measurements.
 func (f *calibrateCommand) checkSource() error {
-	if f.steps == "" {
+	if f.iterations == "" {
 		f.measured.useEnvironment()
 	}
 	switch {
-	case f.measured.file == "" && f.steps == "":
-		return errors.New("--reference or --steps is missing (want a file of measured runs or iterations)\n" +
+	case f.measured.file == "" && f.iterations == "":
+		return errors.New("--reference or --iterations is missing (want a file of measured runs or iterations)\n" +
 			"hint: clifftop calibrate --help lists their columns")
-	case f.measured.file != "" && f.steps != "":
-		return errors.New("--reference and --steps are given together (want one)")
-	case f.steps != "" && (len(f.measured.only) > 0 || f.options.ByGPU):
-		return errors.New("--only and --by-gpu select measured runs, but --steps has iterations (want --reference)")
+	case f.measured.file != "" && f.iterations != "":
+		return errors.New("--reference and --iterations are given together (want one)")
+	case f.iterations != "" && (len(f.measured.only) > 0 || f.options.ByGPU):
+		return errors.New("--only and --by-gpu select measured runs, but --iterations has iterations (want --reference)")
 	}
 	return nil
 }
@@ -107,8 +111,8 @@ func (f *calibrateCommand) run(c *cobra.Command, args []string) error {
 	bar := f.output.newProgress(c, "fitting")
 	f.options.Progress = bar.counts()
 	fit := f.fitRuns
-	if f.steps != "" {
-		fit = f.fitSteps
+	if f.iterations != "" {
+		fit = f.fitIterations
 	}
 	fitted, err := fit(c, args)
 	bar.done()
@@ -137,13 +141,13 @@ func (f *calibrateCommand) fitRuns(c *cobra.Command, args []string) (*calibratio
 	return result, err
 }
 
-// fitSteps fits the constants to measured iterations.
-func (f *calibrateCommand) fitSteps(c *cobra.Command, args []string) (*calibration.Result, error) {
-	data, err := readFile("--steps", f.steps)
+// fitIterations fits the constants to measured iterations.
+func (f *calibrateCommand) fitIterations(c *cobra.Command, args []string) (*calibration.Result, error) {
+	data, err := readFile("--iterations", f.iterations)
 	if err != nil {
 		return nil, err
 	}
-	steps, err := model.ReadIterations(f.steps, bytes.NewReader(data))
+	all, err := model.ReadIterations(f.iterations, bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +155,7 @@ func (f *calibrateCommand) fitSteps(c *cobra.Command, args []string) (*calibrati
 	if err != nil {
 		return nil, err
 	}
-	return calibration.FitSteps(c.Context(), filepath.Base(f.steps), setup, steps, f.options)
+	return calibration.FitIterations(c.Context(), filepath.Base(f.iterations), setup, all, f.options)
 }
 
 // writeRecord writes the GPU's record. The record has the name of the file.

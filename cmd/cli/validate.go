@@ -26,14 +26,15 @@ type validateCommand struct {
 	coverage bool
 	write    string // file of error bars, or of errors of own runs
 
-	schedules []string // files of records of real schedulers
+	schedules  []string // files of records of real schedulers
+	iterations []string // files of measured iterations
 }
 
 func newValidate() *cobra.Command {
 	var v validateCommand
 	c := &cobra.Command{
-		Use:   "validate [SCENARIO] --reference FILE | --schedules FILE…",
-		Short: "Compare with measured runs, or with records of schedulers",
+		Use:   "validate [SCENARIO] --reference FILE | --iterations FILE… | --schedules FILE…",
+		Short: "Compare with measured runs or iterations, or with records of schedulers",
 		Long: `Simulate measured runs and report the errors of time to first token, time per output token, end-to-end
 latency and throughput, for each run and summarized by model, GPU and load.
 
@@ -47,6 +48,12 @@ FILE may also be a result of vllm bench serve --save-result. Then the scenario, 
 result does not contain, such as the GPU. Model, arrivals and lengths come from the result unless they are
 given.
 
+With --iterations, compute the time of each measured iteration (forward pass) and report the errors by kind of
+iteration, batch size, context and prompt tokens. FILE is a CSV file with the columns of clifftop calibrate
+--iterations, or a folder with runs.csv. The model, the GPU and the parallelism of a file come from its row in
+runs.csv beside it (columns run, model, gpu, engine, engine_version, tp, dp, ep, dtype, kv_cache_dtype …), or
+from a scenario or flags.
+
 With --schedules, replay records of the schedulers of vLLM and SGLang, and count by profile the cases in which
 all iterations are equal to the recorded ones. The first difference of each other case is printed, and the exit
 status is then 1.`,
@@ -57,9 +64,11 @@ status is then 1.`,
   clifftop validate scenario.yaml --reference vllm-result.json
   clifftop validate --reference my-runs.csv --write my-accuracy.yaml
   clifftop validate --coverage --reference measured.csv measured-2.csv
+  clifftop validate --iterations measured/iterations --out results
+  clifftop validate --iterations steps.csv --model qwen3-32b --gpu b300-sxm --tp 2
   clifftop validate --schedules records.jsonl.gz`,
 		Args: func(c *cobra.Command, args []string) error {
-			if len(v.schedules) > 0 || v.coverage {
+			if len(v.schedules) > 0 || len(v.iterations) > 0 || v.coverage {
 				return nil // further files
 			}
 			return atMostOne("scenario")(c, args)
@@ -77,6 +86,8 @@ status is then 1.`,
 		"hold a run, by kind of runs; more files of measured runs may follow")
 	c.Flags().StringVar(&v.write, "write", "", "write the errors into `FILE`, for the flag --accuracy of run, sweep and "+
 		"plan; with --coverage, write the error bars of the catalog")
+	c.Flags().StringArrayVar(&v.iterations, "iterations", nil, "compare with `FILE…` of measured iterations, or a "+
+		"folder of them; more files may follow")
 	c.Flags().StringArrayVar(&v.schedules, "schedules", nil, "replay `FILE…` of recorded scheduler decisions; more "+
 		"files may follow")
 	return c
@@ -85,6 +96,9 @@ status is then 1.`,
 func (v *validateCommand) run(c *cobra.Command, args []string) error {
 	if len(v.schedules) > 0 {
 		return v.replay(c, append(v.schedules, args...))
+	}
+	if len(v.iterations) > 0 {
+		return v.scoreIterations(c, args)
 	}
 	if v.write != "" && (v.ablate || v.output.format == "scenario") {
 		return errors.New("--write needs errors of runs (want no --ablate and no --format scenario)")

@@ -61,7 +61,7 @@ func TestSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := FitSteps(context.Background(), "steps.csv", u, steps,
+	r, err := FitIterations(context.Background(), "steps.csv", u, steps,
 		Options{Fit: []string{"gemm_memory", "gemm_compute", "step_ms"}})
 	if err != nil {
 		t.Fatal(err)
