@@ -123,12 +123,30 @@ func (d *Deployment) checkTensorParallel() error {
 	if err := d.checkLinks(); err != nil {
 		return err
 	}
+	if err := d.checkNode(); err != nil {
+		return err
+	}
 	exchange := tp > 1 || (d.LLM.Experts > 0 && d.DataParallel > 1)
 	if exchange && d.GPU.Kernels.AllReduce.Row == "" {
 		return fmt.Errorf("communication between GPUs is not modelled on %s: no all-reduce measurements (want "+
 			"tensor_parallel_size 1, or a GPU record with an allreduce section)", d.GPU.Name)
 	}
 	return nil
+}
+
+// checkNode returns an error if no machine has tensor_parallel_size GPUs of this kind. Servers of eight and more are
+// also joined over the network, as whole domains.
+func (d *Deployment) checkNode() error {
+	tp, domain := d.TensorParallel, d.GPU.DomainSize()
+	if tp <= domain || (domain >= usualNode && tp%domain == 0) {
+		return nil
+	}
+	what := fmt.Sprintf("at most %d", domain)
+	if domain >= usualNode {
+		what += ", or a multiple of it"
+	}
+	return fmt.Errorf("tensor_parallel_size %d does not fit the machine: links join %d × %s (want %s)", tp, domain,
+		d.GPU.Name, what)
 }
 
 // tensorParallelSizes returns the sizes at which each rank has whole heads.

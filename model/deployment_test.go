@@ -29,8 +29,16 @@ func TestNewDeploymentFaults(t *testing.T) {
 			"expert_parallel_size 3 does not divide tensor_parallel_size·data_parallel_size = 4"},
 		{"mixtral-8x7b", "h100", model.Options{TensorParallel: 16, ExpertParallel: 16}, nil,
 			"expert_parallel_size 16 does not divide the 8 experts"},
-		{"llama-3.1-8b", "mi300x", model.Options{TensorParallel: 2}, nil,
-			"communication between GPUs is not modelled on mi300x"},
+		{"llama-3.1-8b", "gaudi-3", model.Options{TensorParallel: 8}, nil,
+			"communication between GPUs is not modelled on gaudi-3"},
+		{"llama-3.1-8b", "gh200", model.Options{TensorParallel: 8}, nil,
+			"tensor_parallel_size 8 does not fit the machine: links join 1 × gh200-96 (want at most 1)"},
+		{"llama-3.1-8b", "h100", model.Options{TensorParallel: 32}, func(m *model.LLM, g *model.GPU) {
+			g.Node = model.NodeShape{GPUs: 12}
+		}, "links join 12 × h100-sxm (want at most 12, or a multiple of it)"},
+		{"llama-3.1-8b", "h100", model.Options{}, func(m *model.LLM, g *model.GPU) {
+			g.Node = model.NodeShape{GPUs: 8, Domain: 12}
+		}, "node.domain is 12 (want a multiple of the 8 GPUs of a node)"},
 		{"llama-3.1-8b", "h100", model.Options{KVDtype: model.INT4}, nil, "kv_cache_dtype int4 is not supported"},
 		{"llama-3.1-8b", "h100", model.Options{Dtype: 99}, nil, "unknown precision"},
 		{"llama-3.1-8b", "h100", model.Options{}, func(m *model.LLM, g *model.GPU) {

@@ -24,6 +24,8 @@ type GPU struct {
 	HostBytesPerSecond    float64 // to the host's memory
 	NICBytesPerSecond     float64 // network per GPU
 
+	Node NodeShape
+
 	AttentionBackend AttentionBackend
 	AllReduceClass   string // selects the all-reduce measurements; empty means not modelled
 	TDPWatts         float64
@@ -43,6 +45,31 @@ type GPU struct {
 	// Tables are the constants without corrections from served runs. The zero value means Kernels.
 	Tables KernelConstants
 }
+
+// NodeShape says how the GPUs of a machine are joined. The zero value means 8 GPUs per node in one domain.
+type NodeShape struct {
+	// GPUs is the number of GPUs in a node, the unit that is bought or rented.
+	GPUs int
+	// Domain is the number of GPUs that the scale-up links join: those of a node, or of a rack of nodes. 0 means GPUs.
+	Domain int
+}
+
+// usualNode is the number of GPUs in most servers.
+const usualNode = 8
+
+// NodeSize returns the number of GPUs of a node.
+func (g *GPU) NodeSize() int {
+	if g.Node.GPUs > 0 {
+		return g.Node.GPUs
+	}
+	return usualNode
+}
+
+// DomainSize returns the number of GPUs that the scale-up links join, at least a node.
+func (g *GPU) DomainSize() int { return max(g.Node.Domain, g.NodeSize()) }
+
+// Nodes returns the number of whole nodes that hold n GPUs.
+func (g *GPU) Nodes(n int) int { return (n + g.NodeSize() - 1) / g.NodeSize() }
 
 // AttentionBackend names the family of attention kernels that serving engines choose on a GPU.
 type AttentionBackend string
@@ -106,6 +133,9 @@ func (g *GPU) Validate() error {
 	f.AtLeast("network bandwidth", g.NICBytesPerSecond, 0)
 	f.AtLeast("price", g.USDPerHour[0], 0)
 	f.AtLeast("price", g.USDPerHour[1], 0)
+	f.Check(g.Node.GPUs >= 0 && g.Node.GPUs <= maxParallel, "node.gpus is %d (want 1 to %d)", g.Node.GPUs, maxParallel)
+	f.Check(g.Node.Domain == 0 || g.Node.Domain >= g.NodeSize() && g.Node.Domain%g.NodeSize() == 0,
+		"node.domain is %d (want a multiple of the %d GPUs of a node)", g.Node.Domain, g.NodeSize())
 	f.Check(g.SMs >= 1, "sms is %d (want 1 or more)", g.SMs)
 	if g.Kernels.isZero() {
 		f.Addf("no kernel constants (read the GPU record with catalog.ReadGPU, which adds them)")

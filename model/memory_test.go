@@ -137,8 +137,8 @@ func TestFitError(t *testing.T) {
 		{"llama-3.1-8b", "rtx-4090", model.Options{}, ""},
 		{"llama-3.1-405b", "l4", model.Options{},
 			"does not fit: 796.0 GB too much per GPU (fits with tensor_parallel_size 64)"},
-		{"llama-3.1-405b", "mi300x", model.Options{},
-			"does not fit: 628.3 GB too much per GPU (no tensor_parallel_size up to 64 and no smaller dtype fits)"},
+		{"llama-3.1-405b", "gh200", model.Options{},
+			"does not fit: 724.6 GB too much per GPU (no tensor_parallel_size up to 64 and no smaller dtype fits)"},
 		{"mixtral-8x7b", "a100-40gb-sxm", model.Options{}, "(fits with tensor_parallel_size 4, or with dtype int4)"},
 	} {
 		_, err := deploy(t, c.llm, c.gpu, c.o).KVBlocks(model.DefaultMemoryKnobs())

@@ -193,7 +193,7 @@ memory: {physical_gb: 48, bandwidth_gb_per_s: 1000}
 	}
 	for text, want := range map[string]string{
 		good + "colour: red\n": `my.yaml:6:1: unknown field "colour" (want name, aliases, source, architecture, sms, ` +
-			`peak_tflops, memory, links_gb_per_s, attention, allreduce_class, tdp_w, price, calibrated, kernels)`,
+			`peak_tflops, memory, links_gb_per_s, node, attention, allreduce_class, tdp_w, price, calibrated, kernels)`,
 		strings.Replace(good, "bf16:", "bf61:",
 			1): `my.yaml:4:15: unknown field "bf61" (want bf16, fp8, int8, fp4)`,
 		good + "kernels: {gemm: {bf16: {t0: 1}}}\n": `my.yaml:6:25: unknown field "t0" (want t0_us, ` +
@@ -205,7 +205,7 @@ memory: {physical_gb: 48, bandwidth_gb_per_s: 1000}
 			1): `my.yaml: memory bandwidth is 0 (want a positive number)`,
 		strings.Replace(good, "1000", ".nan",
 			1): `my.yaml: memory bandwidth is NaN (want a positive number)`,
-		good + "allreduce_class: infiniband\n":                                `my.yaml: unknown allreduce_class "infiniband" (want one of [ampere blackwell hopper l40s rtx rtx_ws])`,
+		good + "allreduce_class: infiniband\n":                                `my.yaml: unknown allreduce_class "infiniband" (want one of [ampere blackwell cdna3 cdna4 h100_nvl hopper l40s rtx rtx_ws])`,
 		good + "kernels: {gemm: {bf16: {t0_us: 1, ec: 1.5, em: 0.9}}}\n":      ``,
 		good + "kernels: {gemm: {fp7: {t0_us: 1, ec: 0.5, em: 0.9}}}\n":       `my.yaml: kernels.gemm: unknown format "fp7" (want [bf16 fp8 int4 nvfp4])`,
 		good + "kernels: {gemm: {bf16: {t0_us: 1, ec: 0, em: 0.9}}}\n":        `my.yaml: my-card gemm bf16: ec is 0 (want above 0, at most 1)`,

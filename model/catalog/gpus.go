@@ -35,6 +35,10 @@ type gpuRecord struct {
 		Host    float64 `yaml:"host"`
 		NIC     float64 `yaml:"nic"`
 	} `yaml:"links_gb_per_s"`
+	Node struct {
+		GPUs   int `yaml:"gpus"`
+		Domain int `yaml:"domain"`
+	} `yaml:"node"`
 	Attention      string  `yaml:"attention"`
 	AllReduceClass string  `yaml:"allreduce_class"`
 	TDP            float64 `yaml:"tdp_w"`
@@ -106,8 +110,8 @@ func (r *gpuRecord) gpu() (model.GPU, error) {
 		MemoryBytes: r.Memory.Physical * giga, ReportedBytes: r.Memory.Reported * giga,
 		HBMBytesPerSecond: r.Memory.Bandwidth * giga, L2Bytes: r.Memory.L2 * 1e6,
 		ScaleUpBytesPerSecond: r.Links.ScaleUp * giga, HostBytesPerSecond: r.Links.Host * giga,
-		NICBytesPerSecond: r.Links.NIC * giga,
-		AttentionBackend:  model.AttentionBackend(r.Attention), AllReduceClass: r.AllReduceClass, TDPWatts: r.TDP,
+		NICBytesPerSecond: r.Links.NIC * giga, Node: model.NodeShape{GPUs: r.Node.GPUs, Domain: r.Node.Domain},
+		AttentionBackend: model.AttentionBackend(r.Attention), AllReduceClass: r.AllReduceClass, TDPWatts: r.TDP,
 		PriceNote: r.priceNote(), Calibrated: model.Calibration(r.Calibrated),
 	}
 	if g.Name == "" {
