@@ -111,8 +111,6 @@ func TestDisaggregationFaults(t *testing.T) {
 			"s.yaml:1:22: workload.sessions.turns: is missing"},
 		{"pools: [{role: prefill}, {role: decode, engine: {policy: tgi}}]",
 			"s.yaml:1:58: pools.1.engine.policy: policy tgi: it does not support a KV connector (want policy vllm)"},
-		{"pools: [{role: prefill}, {role: decode, engine: {speculative: {method: ngram, num_speculative_tokens: 2, acceptance: 0.5}}}]",
-			"s.yaml:1:63: pools.1.engine.speculative: connector: speculative decoding: the KV of drafts is not loaded"},
 		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {router: session}",
 			"s.yaml:2:26: disaggregation.router: session: it needs sessions, but the traffic has none"},
 		{"pools: [{role: prefill}, {role: decode, engine: {enable_prefix_caching: false}}]\ndisaggregation: {router: {policy: kv-aware}}",

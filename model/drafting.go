@@ -1,6 +1,10 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
 
 // Drafting is the step timer of speculative decoding with a draft model on the GPU: one iteration of the target
 // model, which verifies, and k forward passes of the draft model. The first pass processes the same tokens as the
@@ -39,6 +43,73 @@ func (t *Drafting) Span(b *Batch) (first, slope int64, n int) {
 		first = saturate(first, t.passes-1, each)
 	}
 	return first, 0, 1
+}
+
+// MeanDrafting is the step timer of speculative decoding in the mean, for engines that give every decoding sequence
+// one token in an iteration. A step stands for the part of a drafted iteration that yields one token per sequence: with
+// Y tokens per sequence and iteration, decodes take (T + D)/Y, where T + D is the time of [Drafting]. Prompts in the
+// step take their whole time on top of that: a chunk is computed once, whatever the drafts.
+//
+// Sums over a run agree with those of single drafts. The variation of the yield, and the gaps between the chunks of
+// accepted tokens, are not there.
+type MeanDrafting struct {
+	drafting *Drafting
+	drafts   int
+	yield    fraction // in 2^-fractionBits tokens
+}
+
+var _ StepTimer = (*MeanDrafting)(nil)
+
+// NewMeanDrafting returns the timer of a target model that verifies k drafts of a draft model, of which
+// [ExpectedYield] tells the yield. k must be at least 1.
+func NewMeanDrafting(target, draft StepTimer, k int, acceptance []float64) (*MeanDrafting, error) {
+	d, err := NewDrafting(target, draft, k)
+	if err != nil {
+		return nil, err
+	}
+	yield := ExpectedYield(k, acceptance)
+	if !(yield >= 1 && yield <= float64(k+1)) {
+		return nil, fmt.Errorf("drafting: acceptance %v is not allowed (want probabilities)", acceptance)
+	}
+	return &MeanDrafting{d, k, fraction(math.Round(yield * (1 << fractionBits)))}, nil
+}
+
+// ExpectedYield returns the mean number of tokens of an iteration with k drafts: 1 + a1 + a1·a2 + …, where a_i is the
+// probability that draft i is accepted if those before it were. The last of acceptance stands for the drafts beyond.
+func ExpectedYield(k int, acceptance []float64) float64 {
+	yield, all := 1.0, 1.0
+	for i := 0; i < k && len(acceptance) > 0; i++ {
+		all = float64(all * acceptance[min(i, len(acceptance)-1)])
+		yield += all
+	}
+	return yield
+}
+
+// Span implements [StepTimer]. It returns single steps.
+func (t *MeanDrafting) Span(b *Batch) (first, slope int64, n int) {
+	if b.Decodes == 0 {
+		return t.drafting.Span(b)
+	}
+	decodes := *b
+	decodes.Chunks, decodes.Drafts = nil, t.drafts*b.Decodes
+	decodes.Context += int64(decodes.Drafts)
+	decodes.Emit = b.Decodes + decodes.Drafts
+	alone, _, _ := t.drafting.Span(&decodes)
+	first = t.perToken(alone)
+	if len(b.Chunks) > 0 {
+		mixed := decodes
+		mixed.Chunks, mixed.Emit = b.Chunks, b.Emit+decodes.Drafts
+		whole, _, _ := t.drafting.Span(&mixed)
+		first = min(first+max(0, whole-alone), maxFemtos)
+	}
+	return first, 0, 1
+}
+
+// perToken divides a time by the yield.
+func (t *MeanDrafting) perToken(femtos int64) int64 {
+	hi, lo := bits.Mul64(uint64(femtos), 1<<fractionBits)
+	q, _ := bits.Div64(hi, lo, uint64(t.yield))
+	return max(1, int64(q))
 }
 
 // completed estimates the summed context of the given number of chunks that complete their prompt.

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"math"
 	"testing"
 
 	"clifftop/model"
@@ -78,5 +79,53 @@ func TestDrafterMemory(t *testing.T) {
 	if small := deploy(t, "llama-3.2-1b", "h100-sxm", model.Options{}).AsDrafter(); small.Weights < 2e9 ||
 		small.Weights > 3e9 || small.KVPerToken != 16*2*2*512 {
 		t.Errorf("Llama-3.2-1B as a draft model has %+v", small)
+	}
+}
+
+// TestMeanDrafts: three drafts, of which the first is accepted with 0.8 and each further one with 0.5, yield
+// 1 + 0.8 + 0.4 + 0.2 = 2.4 tokens. A step of the mean is the drafted iteration over 2.4; a prompt in it takes as much
+// more as in a drafted iteration.
+func TestMeanDrafts(t *testing.T) {
+	acceptance := []float64{0.8, 0.5}
+	if got := model.ExpectedYield(3, acceptance); math.Abs(got-2.4) > 1e-12 {
+		t.Errorf("%v tokens (want 2.4)", got)
+	}
+	d := deploy(t, "llama-3.1-8b", "h100-sxm", model.Options{})
+	target, err := model.NewKernels(d, model.KernelOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := model.NewKernels(d.OneLayer(), model.KernelOptions{Overheads: &model.Overheads{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean, err := model.NewMeanDrafting(target, one, 3, acceptance)
+	if err != nil {
+		t.Fatal(err)
+	}
+	each, err := model.NewDrafting(target, one, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunk := []model.Chunk{{New: 512}}
+	drafted := model.Batch{Decodes: 8, Drafts: 24, Context: 8*500 + 24, Emit: 32}
+	whole, _, _ := each.Span(&drafted)
+	step, slope, n := mean.Span(&model.Batch{Decodes: 8, Context: 8 * 500, Emit: 8})
+	if math.Abs(float64(step)*2.4/float64(whole)-1) > 1e-6 || slope != 0 || n != 1 {
+		t.Errorf("a step takes %d fs, an iteration %d (want its part of 2.4)", step, whole)
+	}
+	drafted.Chunks, drafted.Emit = chunk, 33
+	mixed, _, _ := each.Span(&drafted)
+	withPrompt, _, _ := mean.Span(&model.Batch{Decodes: 8, Context: 8 * 500, Emit: 9, Chunks: chunk})
+	if withPrompt-step != mixed-whole {
+		t.Errorf("a prompt adds %d fs to a step (want %d)", withPrompt-step, mixed-whole)
+	}
+	prompt := model.Batch{Chunks: chunk, Emit: 1}
+	alone, _, _ := each.Span(&prompt)
+	if got, _, _ := mean.Span(&prompt); got != alone {
+		t.Errorf("a prompt alone takes %d fs (want %d)", got, alone)
+	}
+	if _, err := model.NewMeanDrafting(target, one, 3, []float64{2}); err == nil {
+		t.Error("an acceptance of 2 is taken")
 	}
 }

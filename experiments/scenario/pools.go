@@ -269,7 +269,7 @@ func (u fleetResolver) resolvePools() error {
 	for i := range s.Pools {
 		p := s.Pools[i]
 		one := *s.ofPool(&p)
-		t := &Setup{Scenario: &one, from: &one, oneRank: u.oneRank}
+		t := &Setup{Scenario: &one, from: &one, oneRank: u.oneRank, role: p.Role}
 		more, err := engineResolver{t}.replica()
 		if err != nil {
 			return err

@@ -39,6 +39,7 @@ type Setup struct {
 	Traffic     Traffic
 	misfit      *model.FitError // why there is no Memory
 	oneRank     bool            // of several that share the attention's data
+	role        string          // of the pool that the replica belongs to
 	MachineJSON []byte          // the deployment in JSON
 	table       tableFile       // the file that step times come from, if they do
 

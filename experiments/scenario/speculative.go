@@ -1,7 +1,10 @@
 package scenario
 
 import (
+	"slices"
+
 	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/model/catalog"
@@ -11,6 +14,8 @@ import (
 // Speculative is speculative decoding: each iteration verifies drafts of the tokens to come. As in vLLM,
 // async_scheduling auto is on with eagle, mtp and ngram_gpu, and off with draft; ngram does not go with it. The
 // drafter's weights and KV take memory from the KV pool: with eagle and mtp those of one more layer of the model.
+// Policy vllm draws which drafts are accepted. Other policies, and pools that compute prompts or outputs apart, decode
+// with the mean yield of an iteration.
 type Speculative struct {
 	// Method proposes the drafts: an n-gram lookup on the CPU or, with ngram_gpu, on the GPU, which costs nothing; eagle
 	// or mtp, a layer of the model and its output layer; or draft, a model of its own.
@@ -60,10 +65,17 @@ func (u engineResolver) speculative() error {
 	case p.Method == "ngram" && e.AsyncScheduling == On:
 		return s.Fault("engine.async_scheduling", "true is not possible with method ngram, which looks up drafts on the "+
 			"CPU (want auto, false or method ngram_gpu)")
-	case p.Method == "ngram", (p.Method == "draft" || e.Policy != "vllm") && e.AsyncScheduling == Auto:
+	case p.Method == "ngram", (p.Method == "draft" || e.Policy == "sglang") && e.AsyncScheduling == Auto:
 		e.AsyncScheduling = Off
 	}
+	if u.meanDrafts() {
+		u.Warn("mean_drafts", "speculative decoding: policy %s decodes with the mean yield of an iteration, so that "+
+			"chunks of accepted tokens are not seen", e.Policy)
+	}
 	u.Warn("speculative", "speculative decoding: acceptance is an assumption of the scenario")
+	if u.meanDrafts() {
+		return nil
+	}
 	match := 1.0
 	if p.Match != nil {
 		match = *p.Match
@@ -81,6 +93,14 @@ func (u engineResolver) speculative() error {
 		u.Config.Speculative.Method, u.Config.Speculative.Slots = engine.DraftModel, 1
 	}
 	return nil
+}
+
+// meanDrafts reports whether drafts are in the step time only, because the engine gives each sequence one token in an
+// iteration.
+func (u engineResolver) meanDrafts() bool {
+	given := func(p policy.Policy) bool { return p.Name == u.policy.Name }
+	one := u.policy.Name != "vllm" && !slices.ContainsFunc(u.Scenario.own, given)
+	return one || u.role == "prefill" || u.role == "decode"
 }
 
 // draftModel returns the deployment of the draft model of method draft.
@@ -117,8 +137,42 @@ func (u engineResolver) drafterMemory() (model.DrafterMemory, error) {
 // drafting adds the passes of the drafter to the length of iterations.
 func (u engineResolver) drafting(timer model.StepTimer) (model.StepTimer, error) {
 	p := u.Scenario.Engine.Speculative
-	if p == nil || p.Method == "ngram" || p.Method == "ngram_gpu" || u.Scenario.StepTime.Kind == "linear" {
+	if p == nil || u.costless() && !u.meanDrafts() {
 		return timer, nil
+	}
+	draft, err := u.draftTimer()
+	if err != nil {
+		return nil, err
+	}
+	if u.meanDrafts() {
+		return model.NewMeanDrafting(timer, draft, p.NumSpeculativeTokens, p.matched())
+	}
+	return model.NewDrafting(timer, draft, p.NumSpeculativeTokens)
+}
+
+// costless reports whether drafts take no time: those of a lookup, and any beside a linear step time.
+func (u engineResolver) costless() bool {
+	method := u.Scenario.Engine.Speculative.Method
+	return method == "ngram" || method == "ngram_gpu" || u.Scenario.StepTime.Kind == "linear"
+}
+
+// matched is the acceptance in the mean: a lookup that finds nothing has no first draft.
+func (p *Speculative) matched() []float64 {
+	list := slices.Clone(p.Acceptance)
+	if len(list) == 1 && p.Match != nil {
+		list = append(list, list[0])
+	}
+	if p.Match != nil {
+		list[0] *= *p.Match
+	}
+	return list
+}
+
+// draftTimer is the step timer of the drafter.
+func (u engineResolver) draftTimer() (model.StepTimer, error) {
+	p := u.Scenario.Engine.Speculative
+	if u.costless() {
+		return model.NewLinear(0, 0), nil
 	}
 	d := u.Deployment.OneLayer()
 	if p.Method == "draft" {
@@ -127,21 +181,14 @@ func (u engineResolver) drafting(timer model.StepTimer) (model.StepTimer, error)
 			return nil, err
 		}
 	}
-	var draft model.StepTimer
-	var err error
 	if s := u.Scenario.StepTime; s.Kind == "roofline" {
-		draft, err = model.NewRoofline(d, model.RooflineOptions{
+		return model.NewRoofline(d, model.RooflineOptions{
 			PeakFraction: s.Roofline.PeakFraction, BandwidthFraction: s.Roofline.BandwidthFraction,
 			LayerTime: s.Roofline.LayerTime.Clock(),
 		})
-	} else {
-		options := u.KernelOptions()
-		options.Overheads = &model.Overheads{} // the host's part is that of the iteration
-		options.Drafts = 0                     // a sequence has one token in each of its passes
-		draft, err = model.NewKernels(d, options)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return model.NewDrafting(timer, draft, p.NumSpeculativeTokens)
+	options := u.KernelOptions()
+	options.Overheads = &model.Overheads{} // the host's part is that of the iteration
+	options.Drafts = 0                     // a sequence has one token in each of its passes
+	return model.NewKernels(d, options)
 }

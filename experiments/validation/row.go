@@ -35,6 +35,8 @@ type Row struct {
 	StreamInterval      *int     `csv:"stream_interval"`
 	KVBlocks            *int     `csv:"kv_blocks"`     // as the engine logged it
 	CPUKVBlocks         *int     `csv:"cpu_kv_blocks"` // offloading to host memory
+	SpecMethod          string   `csv:"spec_method"`   // none or mtp
+	EngineFlags         string   `csv:"engine_flags"`
 	PrefixCaching       string   `csv:"prefix_caching"`
 	ChunkedPrefill      string   `csv:"chunked_prefill"`
 

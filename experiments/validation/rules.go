@@ -48,6 +48,9 @@ func Rules() []Rule {
 			"throughput counts n times"},
 		{"chunks", "where the mean time between chunks is several times that per token, the stream carries several tokens " +
 			"a chunk (SGLang's stream_interval), and times between chunks are not compared"},
+		{"acceptance", fmt.Sprintf("a layer of multi-token prediction has its drafts accepted with probabilities %v by "+
+			"place, as published for DeepSeek-V3 and random prompts in a chat template, and %v in forced outputs of %d tokens "+
+			"or more, which repeat themselves", acceptance, longAcceptance, longOutput)},
 		{"e2e", "where only TTFT and TPOT were published, the measured end-to-end latency is TTFT + TPOT · (output tokens " +
 			"- 1), of the means"},
 		{"offload", "offloading of KV to host memory is not simulated"},

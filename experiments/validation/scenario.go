@@ -43,7 +43,9 @@ func newWriter(c *Case) (*writer, error) {
 	w.line("model: %s", w.llm.Name)
 	w.line("gpu: %s", gpu.Name)
 	w.deployment(&gpu)
-	w.engine()
+	if err := w.engine(); err != nil {
+		return nil, err
+	}
 	v, _ := r.version()
 	switch {
 	case r.queueClock():
@@ -87,7 +89,7 @@ func (w *writer) deployment(gpu *model.GPU) {
 	w.line("  kv_cache_dtype: %q", kv)
 }
 
-func (w *writer) engine() {
+func (w *writer) engine() error {
 	r := w.row
 	w.line("engine:")
 	w.line("  policy: %q", r.Engine)
@@ -110,10 +112,14 @@ func (w *writer) engine() {
 	w.count("max_model_len", r.MaxModelLen)
 	w.count("block_size", r.BlockSize)
 	w.count("num_gpu_blocks_override", r.KVBlocks)
-	if n := or(r.RecvInterval, 1); r.Engine == "sglang" && n > 1 {
+	if n := w.iterations(or(r.RecvInterval, 1)); r.Engine == "sglang" && n > 1 {
 		w.line("  sglang: {scheduler_recv_interval: %d}", n)
 	}
-	if n := or(r.StreamInterval, 1); n > 1 {
+	n := or(r.StreamInterval, 1)
+	if strings.HasPrefix(r.Engine, "trtllm") { // which counts iterations
+		n = w.iterations(n)
+	}
+	if n > 1 {
 		w.line("  stream_interval: %d", n)
 	}
 	if u := r.GPUMemUtil; u != nil {
@@ -124,6 +130,7 @@ func (w *writer) engine() {
 	if or(r.CPUKVBlocks, 0) > 0 {
 		w.c.apply("offload")
 	}
+	return w.speculative()
 }
 
 func given(n int) *int { return &n }
