@@ -6,46 +6,81 @@ import (
 	"slices"
 )
 
-// layerClass is a group of layers with the same attention cost: full attention, or a sliding window.
+// layerClass is a set of layers with the same token mixer, on one rank.
 type layerClass struct {
-	layers float64
-	window int64 // tokens; noWindow for full attention
+	Mixer
+	layers  float64
+	window  int64   // tokens; noWindow for attention to all tokens
+	q, kv   float64 // heads per rank
+	hd, vd  float64 // widths of a key and a value head
+	storing float64 // layers that store KV of their own
 }
 
 // noWindow is longer than any context and can be doubled without overflow.
 const noWindow = math.MaxInt64 / 4
 
-// classes returns the layer classes of the model; empty classes are omitted.
-func (o *ops) classes() []layerClass {
+// classes returns the layer classes of the model on one of tp ranks: attention to all tokens first, then windows, then
+// recurrent layers.
+func (m *LLM) classes(tp int) []layerClass {
 	var cs []layerClass
-	for _, x := range o.d.LLM.mixers() {
-		c := layerClass{float64(x.Layers), noWindow}
+	for _, x := range m.mixers() {
+		c := layerClass{Mixer: x, layers: float64(x.Layers), window: noWindow, storing: float64(x.Layers - x.SharedKV)}
 		if x.Window > 0 {
 			c.window = int64(x.Window)
 		}
+		if x.Kind == Attention {
+			c.q, c.kv = float64(x.Heads)/float64(tp), x.kvHeadsPerRank(tp)
+			c.hd, c.vd = float64(x.HeadDim), float64(x.ValueDim)
+		}
 		cs = append(cs, c)
 	}
-	slices.SortStableFunc(cs, func(a, b layerClass) int { return cmp.Compare(b.window, a.window) })
+	slices.SortStableFunc(cs, func(a, b layerClass) int {
+		return cmp.Or(cmp.Compare(min(a.Kind, 1), min(b.Kind, 1)), cmp.Compare(b.window, a.window))
+	})
 	return cs
 }
 
-// kvSeconds returns the time to read one token's keys and values of a layer at full bandwidth.
-func (o *ops) kvSeconds() float64 {
-	if o.d.LLM.UsesMLA() {
-		return float64(o.d.kvBytesPerTokenLayer()) / o.bw
+// attention returns the classes of attention layers.
+func (o *ops) attention() []layerClass {
+	n := 0
+	for n < len(o.classes) && o.classes[n].Kind == Attention {
+		n++
 	}
-	return o.kv * o.hd * 2 * o.kvb / o.bw
+	return o.classes[:n]
+}
+
+// attentionLayers returns the number of attention layers.
+func (o *ops) attentionLayers() (sum float64) {
+	for _, c := range o.attention() {
+		sum += c.layers
+	}
+	return sum
+}
+
+// kvSeconds returns the time to read one token's keys and values of a layer at full bandwidth.
+func (o *ops) kvSeconds(c *layerClass) float64 {
+	if o.d.LLM.UsesMLA() {
+		return float64(o.d.latentBytes()) / o.bw
+	}
+	return c.kv * (c.hd + c.vd) * o.kvb / o.bw
 }
 
 // decodeLaunch returns the fixed latency of the decode attention of a layer.
-func (o *ops) decodeLaunch() cost {
-	if !o.d.LLM.UsesMLA() {
+func (o *ops) decodeLaunch(x *layerClass) cost {
+	switch {
+	case x.Kind.Recurrent():
+		return latency(o.c.Recurrent[x.Kind].DecodeLaunch)
+	case !o.d.LLM.UsesMLA():
 		return latency(o.c.Decode[o.d.KVDtype].Launch)
 	}
 	// The absorbed up-projections of queries and values are read for any batch.
 	c := latency(o.c.Common.MLADecodeLaunch + mlaProjectionLaunch)
 	c.memory = o.mlaUpParams() * 2 / (mlaProjectionMemory * o.bw)
 	c.seconds += c.memory
+	if x.Indexer.TopK > 0 {
+		index := float64(o.c.Sparse.IndexLaunch * float64(x.Indexer.Layers) / x.layers)
+		c.latency, c.seconds = c.latency+index, c.seconds+index
+	}
 	return c
 }
 
@@ -65,15 +100,21 @@ func (o *ops) mlaUpParams() float64 {
 // decodeSequence returns the time that one decoding sequence with the given context adds to the decode attention of
 // a layer: the soft maximum, with exponent 3/2, of a cost per sequence and the read of its KV, because the kernel's
 // prologue overlaps with the read.
-func (o *ops) decodeSequence(context float64) cost {
-	if o.d.LLM.UsesMLA() {
-		return o.mlaDecodeSequence(context)
+func (o *ops) decodeSequence(x *layerClass, context float64) cost {
+	context = min(context, float64(x.window))
+	switch {
+	case x.Kind.Recurrent():
+		return o.recurrentSequence(x)
+	case x.Indexer.TopK > 0:
+		return o.sparseDecodeSequence(x, context)
+	case o.d.LLM.UsesMLA():
+		return o.mlaDecodeSequence(x, context)
 	}
 	k := &o.c.Decode[o.d.KVDtype]
 	c := cost{
-		latency: o.kv * k.Sequence,
-		memory:  context * o.kvSeconds() / k.Memory,
-		compute: context * 4 * o.q * o.hd / o.d.GPU.BF16FLOPs,
+		latency: x.kv * k.Sequence,
+		memory:  context * o.kvSeconds(x) / k.Memory,
+		compute: context * 2 * x.q * (x.hd + x.vd) / o.d.GPU.BF16FLOPs,
 	}
 	exponent := 1.5
 	if o.o.AdditiveDecode {
@@ -83,12 +124,20 @@ func (o *ops) decodeSequence(context float64) cost {
 	return c
 }
 
-func (o *ops) mlaDecodeSequence(context float64) cost {
+// decodeCompute returns the arithmetic of one (query, context token) pair of the decode attention of a layer.
+func (o *ops) decodeCompute(x *layerClass) float64 {
+	if x.Indexer.TopK > 0 {
+		return o.indexPair(x) * float64(x.Indexer.Layers) / x.layers
+	}
+	return o.decodeSequence(x, 1).compute
+}
+
+func (o *ops) mlaDecodeSequence(x *layerClass, context float64) cost {
 	g, peak := &o.c.Common, o.d.GPU.BF16FLOPs
 	_, c, r, _, _ := o.d.LLM.MLA.dims()
 	attend := cost{
-		compute: context * 2 * o.q * (2*c + r) / (g.MLADecodeCompute * peak),
-		memory:  context * o.kvSeconds() / g.MLADecodeMemory,
+		compute: context * 2 * x.q * (2*c + r) / (g.MLADecodeCompute * peak),
+		memory:  context * o.kvSeconds(x) / g.MLADecodeMemory,
 	}
 	project := 2 * o.mlaUpParams() / (mlaProjectionCompute * peak)
 	attend.latency = g.MLADecodeSequence + project
@@ -106,13 +155,13 @@ func (o *ops) prefillLaunch() float64 {
 
 // prefillPair returns the time of one (new token, context token) pair in the prefill attention of a layer, and the
 // number of tokens added to the mean context of a chunk.
-func (o *ops) prefillPair() (seconds, delta float64) {
+func (o *ops) prefillPair(x *layerClass) (seconds, delta float64) {
 	peak := o.d.GPU.BF16FLOPs
 	if o.d.LLM.UsesMLA() {
 		_, _, r, n, v := o.d.LLM.MLA.dims()
-		return 2 * o.q * (n + r + v) / (o.c.Common.MLAPrefillCompute * peak), o.c.Common.MLAPrefillDelta
+		return 2 * x.q * (n + r + v) / (o.c.Common.MLAPrefillCompute * peak), o.c.Common.MLAPrefillDelta
 	}
-	return 4 * o.q * o.hd / (o.c.Prefill.Compute * peak), o.c.Prefill.Delta
+	return 2 * x.q * (x.hd + x.vd) / (o.c.Prefill.Compute * peak), o.c.Prefill.Delta
 }
 
 // upProjection expands the latent vectors of the given number of tokens to keys and values, in one layer of a
@@ -128,12 +177,12 @@ func (o *ops) usesMixed() bool {
 }
 
 // mixedTile returns the time of one (tile, context token) pair of the mixed kernel of a layer if all SMs are busy.
-func (o *ops) mixedTile() float64 {
+func (o *ops) mixedTile(x *layerClass) float64 {
 	e := o.c.Mixed.Compute
 	if o.o.MixedEfficiency > 0 {
 		e = o.o.MixedEfficiency
 	}
-	return 4 * o.c.Common.FA2TileRows * o.hd / (o.d.GPU.BF16FLOPs * e)
+	return 2 * o.c.Common.FA2TileRows * (x.hd + x.vd) / (o.d.GPU.BF16FLOPs * e)
 }
 
 // mixedLaunch is the latency of the mixed kernel relative to the prefill kernel.

@@ -101,16 +101,31 @@ func (g *CacheGroups) Has(kind KVKind) bool {
 	return slices.ContainsFunc(g.Groups, func(c CacheGroup) bool { return c.Kind == kind })
 }
 
+// blockSize returns vLLM's block size for a given one: with recurrent layers, the least multiple of 16 tokens for which
+// a page of attention holds a state.
+func (gs KVGroups) blockSize(given int) int {
+	const alignment = 16
+	state, token := int64(0), int64(0)
+	for i := range gs {
+		state, token = max(state, gs[i].StateBytes), max(token, gs[i].TokenBytes)
+	}
+	if state == 0 || token == 0 {
+		return given
+	}
+	return max(given, alignment*int((state+alignment*token-1)/(alignment*token)))
+}
+
 // GroupLayers divides the layers of a model, by kind in order of first appearance, into vLLM's KV cache groups. Layers
-// with smaller pages get larger blocks. Groups have as many layers as the kind with the fewest or, if no kind has half
+// with smaller pages get larger blocks, and blocks grow until a recurrent state fits into one. Groups have as many layers as the kind with the fewest or, if no kind has half
 // as many again as that, as the kind with the most. blockSize is in tokens.
 func GroupLayers(kinds KVGroups, blockSize int) (CacheGroups, error) {
 	var f faults.List
 	var gs CacheGroups
+	blockSize = kinds.blockSize(blockSize)
 	fewest, most := math.MaxInt, 0
 	for i := range kinds {
 		k := &kinds[i]
-		gs.PageBytes = max(gs.PageBytes, k.TokenBytes*int64(blockSize))
+		gs.PageBytes = max(gs.PageBytes, k.TokenBytes*int64(blockSize), k.StateBytes)
 		fewest, most = min(fewest, k.Layers), max(most, k.Layers)
 	}
 	size := fewest
@@ -120,6 +135,9 @@ func GroupLayers(kinds KVGroups, blockSize int) (CacheGroups, error) {
 	for i := range kinds {
 		k := &kinds[i]
 		page := k.TokenBytes * int64(blockSize)
+		if k.Kind == RecurrentState { // padded to the page of attention
+			page = gs.PageBytes
+		}
 		f.Check(page > 0 && gs.PageBytes%page == 0,
 			"KV cache groups: pages of %d and %d bytes (want multiples)", page, gs.PageBytes)
 		if f.Err() != nil {
@@ -225,6 +243,6 @@ func (gs *CacheGroups) Validate() error {
 
 // CacheGroups returns the KV cache groups of the longest pipeline stage with blocks of this many tokens.
 func (d *Deployment) CacheGroups(blockSize int) CacheGroups {
-	gs, _ := GroupLayers(d.KVGroups(), blockSize) // all layers have equal pages
+	gs, _ := GroupLayers(d.KVGroups(), blockSize)
 	return gs
 }

@@ -64,8 +64,13 @@ func TestCacheGroups(t *testing.T) {
 		var kinds model.KVGroups // the layers before they are grouped
 		for _, g := range want {
 			if n := len(kinds); n == 0 || kinds[n-1].Kind != g.Kind || kinds[n-1].Window != g.Window {
-				kinds = append(kinds, model.KVGroup{Kind: g.Kind, Window: g.Window,
-					TokenBytes: int64(page / g.BlockSize)})
+				kind := model.KVGroup{Kind: g.Kind, Window: g.Window}
+				if g.Kind == model.RecurrentState {
+					kind.StateBytes = int64(page)
+				} else {
+					kind.TokenBytes = int64(page / g.BlockSize)
+				}
+				kinds = append(kinds, kind)
 			}
 			kinds[len(kinds)-1].Layers += g.Layers
 		}

@@ -11,6 +11,8 @@ type KernelConstants struct {
 	Prefill   PrefillConstants
 	Mixed     MixedConstants
 	MoE       [precisions]MoEConstants // by format of the expert weights
+	Recurrent [mixerKinds]RecurrentConstants
+	Sparse    SparseConstants
 	AllReduce AllReduceConstants
 	Common    CommonConstants
 }
@@ -64,6 +66,42 @@ type MoEConstants struct {
 	TileRows   float64
 	ShortK     float64 // width at which a narrow expert runs at half speed
 	Exponent   float64
+}
+
+// RecurrentConstants describe the kernels of a kind of recurrent layers, with heads of 128·128 numbers.
+type RecurrentConstants struct {
+	Row          string
+	DecodeLaunch float64 // of the recurrence and the short convolution of a decode
+	DecodeMemory float64 // traffic of the states
+	ConvLaunch   float64 // of the convolution of a prefill
+	ConvMemory   float64
+	Prefill      ChunkConstants // fused kernels
+	Triton       ChunkConstants // a sequence of Triton kernels
+}
+
+// ChunkConstants describe the recurrence of prefill chunks: see [recurrentPrefill].
+type ChunkConstants struct {
+	Launch  float64
+	Chain   float64 // per token of one head
+	Compute float64 // of the 16-bit peak, at 6 operations per number of the state and token
+	Padding float64 // tokens that the start of a chunk costs
+}
+
+// SparseConstants describe sparse attention with an indexer.
+type SparseConstants struct {
+	Row            string
+	Heads          float64 // query heads to which the kernel pads
+	IndexLaunch    float64 // small kernels of the indexer in a decode
+	IndexMemory    float64 // of the indexer's cache in a decode
+	IndexCompute   float64 // of the 8-bit peak
+	TopKLaunch     float64 // of the selection in a decode
+	TopKLatency    float64 // per token of context beyond TopK, in a decode
+	TopKToken      float64 // per token of a prefill
+	TopKPair       float64 // per (new token, context token) of a prefill
+	DecodeCompute  float64
+	DecodeMemory   float64
+	PrefillCompute float64
+	PrefillMemory  float64 // relative to HBM; neighbouring queries share tokens in the L2 cache
 }
 
 // AllReduceConstants are latency and bus bandwidth of an all-reduce over 2, 4 and 8 GPUs.
@@ -155,6 +193,7 @@ func (k *KernelConstants) validate() error {
 		atLeast(d.Row, "t0", d.Launch, 0)
 		atLeast(d.Row, "cs", d.Sequence, 0)
 	}
+	k.validateLayers(fraction, atLeast)
 	fraction(k.Prefill.Row, "e", k.Prefill.Compute, 1)
 	atLeast(k.Prefill.Row, "t0", k.Prefill.Launch, 0)
 	atLeast(k.Prefill.Row, "delta_tokens", k.Prefill.Delta, 0)
@@ -167,6 +206,35 @@ func (k *KernelConstants) validate() error {
 		}
 	}
 	return f.Err()
+}
+
+// validateLayers checks the constants of recurrent layers and of sparse attention.
+func (k *KernelConstants) validateLayers(fraction func(row, name string, v, limit float64),
+	atLeast func(row, name string, v, least float64)) {
+	for kind := GatedDeltaNet; kind < mixerKinds; kind++ {
+		r := &k.Recurrent[kind]
+		fraction(r.Row, "decode: em", r.DecodeMemory, 1)
+		fraction(r.Row, "conv: em", r.ConvMemory, 1)
+		atLeast(r.Row, "decode: t0", r.DecodeLaunch, 0)
+		atLeast(r.Row, "conv: t0", r.ConvLaunch, 0)
+		for _, c := range []ChunkConstants{r.Prefill, r.Triton} {
+			fraction(r.Row, "prefill: ec", c.Compute, 1)
+			atLeast(r.Row, "prefill: t0", c.Launch, 0)
+			atLeast(r.Row, "prefill: chain", c.Chain, 0)
+			atLeast(r.Row, "prefill: pad_tokens", c.Padding, 0)
+		}
+	}
+	s := &k.Sparse
+	fraction(s.Row, "index: em", s.IndexMemory, 1)
+	fraction(s.Row, "index: ec", s.IndexCompute, 1)
+	fraction(s.Row, "decode: em", s.DecodeMemory, 1)
+	fraction(s.Row, "decode: ec", s.DecodeCompute, 1)
+	fraction(s.Row, "prefill: em", s.PrefillMemory, 1)
+	fraction(s.Row, "prefill: ec", s.PrefillCompute, 1)
+	atLeast(s.Row, "heads", s.Heads, 1)
+	for _, v := range []float64{s.IndexLaunch, s.TopKLaunch, s.TopKLatency, s.TopKToken, s.TopKPair} {
+		atLeast(s.Row, "times", v, 0)
+	}
 }
 
 // moeMemoryLimit is the maximum effective bandwidth of expert weights relative to the datasheet: the expected

@@ -65,7 +65,7 @@ func NewDeployment(llm LLM, gpu GPU, o Options) (*Deployment, error) {
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	f.Add(d.resolvePrecisions(), d.checkTensorParallel(), d.checkExpertParallel(), llm.checkTimed())
+	f.Add(d.resolvePrecisions(), d.checkTensorParallel(), d.checkExpertParallel())
 	f.Check(d.PipelineParallel <= llm.Layers, "pipeline_parallel_size %d exceeds the %d layers of %s",
 		d.PipelineParallel, llm.Layers, llm.Name)
 	if err := f.Err(); err != nil {

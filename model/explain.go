@@ -114,6 +114,12 @@ func (k *Kernels) Explain(b *Batch) Explanation {
 func (k *Kernels) explainAttention(e *Explanation, b *Batch) {
 	p := k.ops
 	seconds := func(fs int64) float64 { return float64(fs) / femtosPerSecond }
+	if len(b.Chunks) > 0 {
+		for i := range k.recurrent {
+			t := seconds(k.recurrent[i].femtos(b))
+			e.add(termRecurrence, p.c.Recurrent[p.classes[len(p.attention())+i].Kind].Row, cost{seconds: t, compute: t})
+		}
+	}
 	if len(b.Chunks) > 0 && k.mixed != nil {
 		t := int64(0)
 		for i := range k.mixed {
@@ -122,17 +128,23 @@ func (k *Kernels) explainAttention(e *Explanation, b *Batch) {
 		e.add(termMixed, p.c.Mixed.Row, cost{seconds: seconds(t), compute: seconds(t)})
 		return
 	}
-	layers := float64(p.d.LLM.Layers)
 	decodeRow, prefillRow := p.c.Decode[p.d.KVDtype].Row, p.c.Prefill.Row
-	if p.d.LLM.UsesMLA() {
+	switch {
+	case len(p.attention()) == 0:
+		decodeRow = p.c.Recurrent[p.classes[0].Kind].Row
+	case p.classes[0].Indexer.TopK > 0:
+		decodeRow, prefillRow = p.c.Sparse.Row, p.c.Sparse.Row
+	case p.d.LLM.UsesMLA():
 		decodeRow, prefillRow = "common mla_decode", "common mla_prefill"
 	}
 	if b.Decodes > 0 {
 		read, _ := readContext(b)
 		n := float64(b.Decodes)
-		c := p.decodeLaunch().times(layers)
-		for _, class := range p.classes() {
-			c = c.plus(p.decodeSequence(min(float64(read)/n, float64(class.window))).times(n * class.layers))
+		var c cost
+		for i := range p.classes {
+			x := &p.classes[i]
+			c = c.plus(p.decodeLaunch(x).times(x.layers))
+			c = c.plus(p.decodeSequence(x, float64(read)/n).times(n * x.layers))
 		}
 		c.seconds = seconds(k.decodeAttention(b))
 		e.add(termDecode, decodeRow, c)
@@ -143,7 +155,7 @@ func (k *Kernels) explainAttention(e *Explanation, b *Batch) {
 		c.seconds = seconds(max(k.prefillLaunch+pairs, reads))
 		e.add(termPrefill, prefillRow, c)
 		if k.up != nil {
-			c := p.upProjection(float64(context)).times(layers)
+			c := p.upProjection(float64(context)).times(p.attentionLayers())
 			c.seconds = seconds(k.up.at(context))
 			e.add(termUp, p.c.GEMM[p.d.Dtype].Row, c)
 		}

@@ -30,14 +30,20 @@ func AllReduce(d *Deployment, bytes float64) float64 {
 
 // Projections returns the time of the attention projections of all layers.
 func Projections(d *Deployment, m float64) float64 {
-	return newTestOps(d).projections(m).seconds * float64(d.LLM.Layers)
+	o, sum := newTestOps(d), 0.0
+	for i := range o.classes {
+		sum += o.projections(&o.classes[i], m).seconds
+	}
+	return sum
 }
 
 // DenseLayers returns the time of the MLPs and elementwise kernels of the dense layers.
 func DenseLayers(d *Deployment, m float64) float64 {
 	o := newTestOps(d)
 	width := float64(d.LLM.Intermediate) / o.tp
-	return (o.mlp(m, width).seconds + o.elementwise(m, width).seconds) * func() float64 { n, _ := d.LLM.floatMLPLayers(); return n }()
+	dense, _ := d.LLM.floatMLPLayers()
+	small := o.mlpElementwise(m, width).seconds + o.mixerElementwise(&o.classes[0], m).seconds
+	return (o.mlp(m, width).seconds + small) * dense
 }
 
 // Head returns the time of the output head with its all-reduce and the sampler.

@@ -30,20 +30,28 @@ type Kernels struct {
 	hop      int64    // between pipeline stages, per step
 	hopToken fraction // between pipeline stages, per token
 
-	decode       curve // by mean context: decode attention of one sequence in all layers
-	decodeLaunch int64
-	arithmetic   [2]int64 // of decode attention per token of context, full and windowed layers
-	draft        int64    // of decode attention per draft, without its context
-	draftRow     int64    // minimum per token of a decoding sequence
+	decode        curve // by mean context: decode attention of one sequence in all layers
+	decodeLaunch  int64
+	decodeLatency *curve      // by mean context: parts of decode attention that take as long for any number of sequences
+	arithmetic    windowRates // of decode attention
+	draft         int64       // of decode attention per draft, without its context
+	draftRow      int64       // minimum per token of a decoding sequence
 
 	prefillLaunch int64
-	pair          [2]fraction // per (new token, context token), full and windowed layers, halved
-	newToken      fraction    // per new token
-	read          [2]fraction // per token of KV read, full and windowed layers
-	window        int64
-	up            *curve // by tokens in context: up-projection of latent attention
+	windows       []windowPairs
+	newToken      fraction       // per new token
+	up            *curve         // by tokens in context: up-projection of latent attention
+	sparse        *sparsePrefill // nil without sparse attention
+	recurrent     []recurrentPrefill
 
 	mixed []mixedClass // kernels that mix prefill and decode; nil if they run separately
+}
+
+// windowPairs is the prefill attention of layers with the same window.
+type windowPairs struct {
+	window int64
+	pair   fraction // per (new token, context token), halved
+	read   fraction // per token of KV read
 }
 
 // mixedClass is the mixed attention of one layer class.
@@ -71,7 +79,7 @@ func NewKernels(d *Deployment, o KernelOptions) (*Kernels, error) {
 		return nil, fmt.Errorf("kernels of %v: %w", d, err)
 	}
 	p := newOps(d, o)
-	k := &Kernels{ops: p, window: noWindow}
+	k := &Kernels{ops: p}
 	k.tokens = newTable(func(m float64) float64 { return total(func(v termFunc) { p.tokenTerms(m, v) }) },
 		min(o.MaxNumBatchedTokens, tableLimit)+1)
 	if o.PadGraphs {
@@ -108,8 +116,8 @@ func (k *Kernels) fullBatchSeconds(n int) float64 {
 	context := max(d.GPU.MemoryBytes/float64(max(1, d.KVBytesPerToken())), float64(n))
 	mean := int64(min(context/float64(n), curveEnd))
 	attention := 0.0
-	for _, c := range k.ops.classes() {
-		attention += c.layers * k.ops.decodeSequence(min(float64(mean), float64(c.window))).seconds
+	for i := range k.ops.classes {
+		attention += float64(k.ops.classes[i].layers * k.ops.decodeSequence(&k.ops.classes[i], float64(mean)).seconds)
 	}
 	fs := float64(k.fixed) + float64(k.decodeLaunch) + float64(k.tokens.at(int64(n))) + float64(k.emit.at(int64(n)))
 	return fs/femtosPerSecond + float64(n)*(attention+float64(k.sequence)/femtosPerSecond)
@@ -117,46 +125,79 @@ func (k *Kernels) fullBatchSeconds(n int) float64 {
 
 func (k *Kernels) prepareAttention() {
 	p := k.ops
-	layers := float64(p.d.LLM.Layers)
-	classes := p.classes()
-	k.decode = p.decodeCurve(classes)
-	k.decodeLaunch = roundFemtos(p.decodeLaunch().seconds * layers * femtosPerSecond)
-	sequence := p.decodeSequence(0)
-	k.draft = roundFemtos(draftShare * sequence.latency * layers * femtosPerSecond)
-	if p.d.LLM.UsesMLA() { // its projections apply to every row
-		seconds := 2 * p.mlaUpParams() / (mlaProjectionCompute * p.d.GPU.BF16FLOPs) * layers
-		project := int64(math.Ceil(seconds * femtosPerSecond))
-		k.draft, k.draftRow = k.draft+project, project
-	}
-	k.prefillLaunch = roundFemtos(p.prefillLaunch() * layers * femtosPerSecond)
-	pair, delta := p.prefillPair()
-	k.newToken = newFraction(pair * delta * layers)
-	for _, c := range classes {
-		i := 0
-		if c.window != noWindow {
-			i, k.window = 1, c.window
+	k.decode = p.decodeCurve(p.classes)
+	launch, draft, prefillLaunch, newToken := 0.0, 0.0, 0.0, 0.0
+	for i := range p.classes {
+		c := &p.classes[i]
+		launch += float64(p.decodeLaunch(c).seconds * c.layers)
+		if c.Kind.Recurrent() {
+			draft += float64(p.decodeSequence(c, 0).seconds / 2 * c.layers) // each draft writes a state
+			k.recurrent = append(k.recurrent, p.recurrentPrefill(c))
+			continue
 		}
-		k.pair[i] = newFraction(pair / 2 * c.layers)
-		k.read[i] = newFraction(p.kvSeconds() * c.layers)
-		k.arithmetic[i] = int64(math.Ceil(p.decodeSequence(1).compute * c.layers * femtosPerSecond))
+		draft += float64(draftShare * p.decodeSequence(c, 0).latency * c.layers)
+		prefillLaunch += float64(p.prefillLaunch() * c.layers)
+		k.arithmetic.add(c.window, int64(math.Ceil(p.decodeCompute(c)*c.layers*femtosPerSecond)))
+		if c.Indexer.TopK > 0 {
+			k.prepareSparse(c)
+			continue
+		}
+		pair, delta := p.prefillPair(c)
+		newToken += float64(pair * delta * c.layers)
+		k.addWindow(c, pair)
 	}
-	if p.d.LLM.UsesMLA() {
-		up := newCurve(func(tokens float64) float64 { return p.upProjection(tokens).seconds * layers }, 0, nil, true)
-		k.up = &up
+	k.decodeLaunch = roundFemtos(launch * femtosPerSecond)
+	k.draft = roundFemtos(draft * femtosPerSecond)
+	k.prefillLaunch = roundFemtos(prefillLaunch * femtosPerSecond)
+	k.newToken += newFraction(newToken)
+	k.prepareLatent()
+	if p.usesMixed() {
+		k.prepareMixed()
 	}
-	if !p.usesMixed() {
+}
+
+// addWindow adds the prefill attention of a class of layers.
+func (k *Kernels) addWindow(c *layerClass, pair float64) {
+	k.windows = append(k.windows, windowPairs{c.window, newFraction(pair / 2 * c.layers),
+		newFraction(k.ops.kvSeconds(c) * c.layers)})
+}
+
+// prepareLatent adds the projections of latent attention, which apply to every row of a decode and to the context of
+// prefill chunks.
+func (k *Kernels) prepareLatent() {
+	p := k.ops
+	if !p.d.LLM.UsesMLA() {
 		return
 	}
-	for _, c := range classes {
+	layers := p.attentionLayers()
+	seconds := 2 * p.mlaUpParams() / (mlaProjectionCompute * p.d.GPU.BF16FLOPs) * layers
+	project := int64(math.Ceil(seconds * femtosPerSecond))
+	k.draft, k.draftRow = k.draft+project, project
+	up := newCurve(func(tokens float64) float64 { return p.upProjection(tokens).seconds * layers }, 0, nil, true)
+	k.up = &up
+}
+
+// prepareMixed prepares kernels that run prefill and decode together.
+func (k *Kernels) prepareMixed() {
+	p := k.ops
+	for i := range p.attention() {
+		c := &p.classes[i]
 		k.mixed = append(k.mixed, mixedClass{
-			window: c.window, heads: int64(p.d.LLM.Heads / p.d.TensorParallel), sms: int64(p.d.GPU.SMs),
+			window: c.window, heads: int64(c.q), sms: int64(p.d.GPU.SMs),
 			delta: int64(2 * p.c.Common.FA2Delta), tileRows: int64(max(1, p.c.Common.FA2TileRows)),
-			tile:         newFraction(p.mixedTile() / 2 * c.layers),
+			tile:         newFraction(p.mixedTile(c) / 2 * c.layers),
 			launch:       roundFemtos(mixedLaunch * p.c.Prefill.Launch * c.layers * femtosPerSecond),
-			decode:       p.decodeCurve([]layerClass{c}),
-			decodeLaunch: roundFemtos(p.decodeLaunch().seconds * c.layers * femtosPerSecond),
-			read:         newFraction(p.kvSeconds() * c.layers),
+			decode:       p.decodeCurve([]layerClass{*c}),
+			decodeLaunch: roundFemtos(p.decodeLaunch(c).seconds * c.layers * femtosPerSecond),
+			read:         newFraction(p.kvSeconds(c) * c.layers),
 		})
+	}
+	if recurrent := p.classes[len(k.mixed):]; len(recurrent) > 0 { // decodes of recurrent layers run separately
+		k.mixed = append(k.mixed, mixedClass{tileRows: 1, decode: p.decodeCurve(recurrent)})
+		last := &k.mixed[len(k.mixed)-1]
+		for i := range recurrent {
+			last.decodeLaunch += roundFemtos(p.decodeLaunch(&recurrent[i]).seconds * recurrent[i].layers * femtosPerSecond)
+		}
 	}
 }
 
@@ -166,15 +207,15 @@ const draftShare = 0.1
 // decodeCurve returns the decode attention of a sequence by its context, summed over the layers.
 func (o *ops) decodeCurve(classes []layerClass) curve {
 	var kinks []int64
-	for _, c := range classes {
-		if c.window != noWindow {
-			kinks = append(kinks, c.window)
+	for i := range classes {
+		if w := classes[i].span(); w != noWindow {
+			kinks = append(kinks, w)
 		}
 	}
 	f := func(context float64) float64 {
 		sum := 0.0
-		for _, c := range classes {
-			sum += float64(c.layers * o.decodeSequence(min(context, float64(c.window))).seconds)
+		for i := range classes {
+			sum += float64(classes[i].layers * o.decodeSequence(&classes[i], context).seconds)
 		}
 		return sum
 	}
@@ -253,8 +294,13 @@ func (k *Kernels) Span(b *Batch) (first, slope int64, n int) {
 		run++
 	}
 	if b.SharedTokens > 0 {
-		t := linear{value, slope, run}.max(k.decodeArithmetic(decodes, b.Context))
+		t := linear{value, slope, run}.max(k.arithmetic.linear(b.Context, decodes))
 		value, slope, run = t.value, t.slope, t.run
+	}
+	if k.decodeLatency != nil {
+		mean := int64(uint64(b.Context) / uint64(decodes))
+		p := k.decodeLatency.find(mean)
+		value, slope, run = value+p.value+(mean-p.start)*p.slope, slope+p.slope, min(run, p.end-mean)
 	}
 	first = k.fixed + k.decodeLaunch + decodes*k.sequence + k.tokens.at(decodes) + k.emit.at(int64(b.Emit)) + value
 	switch {
@@ -269,13 +315,6 @@ func (k *Kernels) Span(b *Batch) (first, slope int64, n int) {
 	return first, slope, int(run)
 }
 
-// decodeArithmetic returns the arithmetic time of decode attention, which block sharing does not reduce.
-func (k *Kernels) decodeArithmetic(decodes, context int64) linear {
-	l := linear{value: context*k.arithmetic[0] + inWindow(context, decodes, k.window)*k.arithmetic[1]}
-	l.slope, l.run = windowed(&k.arithmetic, k.window, decodes, context)
-	return l
-}
-
 // verifyAttention adds the rows of drafts to the decode attention t of all layers: draftShare per draft, and at
 // least the arithmetic of all rows.
 func (k *Kernels) verifyAttention(b *Batch, t int64) int64 {
@@ -284,8 +323,9 @@ func (k *Kernels) verifyAttention(b *Batch, t int64) int64 {
 	}
 	decodes := int64(b.Decodes)
 	arithmetic := saturate(0, b.decodeTokens(), k.draftRow)
-	arithmetic = saturate(arithmetic, b.rows(b.Context), k.arithmetic[0])
-	arithmetic = saturate(arithmetic, b.rows(inWindow(b.Context, decodes, k.window)), k.arithmetic[1])
+	for _, r := range k.arithmetic {
+		arithmetic = saturate(arithmetic, b.rows(inWindow(b.Context, decodes, r.window)), r.perToken)
+	}
 	return max(saturate(t, int64(b.Drafts), k.draft), arithmetic)
 }
 
@@ -295,9 +335,13 @@ func (k *Kernels) decodeAttention(b *Batch) int64 {
 	read, _ := readContext(b)
 	t := k.decode.sum(decodes, read)
 	if b.SharedTokens > 0 {
-		t = max(t, k.decodeArithmetic(decodes, b.Context).value)
+		t = max(t, k.arithmetic.value(b.Context, decodes))
 	}
-	return k.decodeLaunch + k.verifyAttention(b, t)
+	t = k.decodeLaunch + k.verifyAttention(b, t)
+	if k.decodeLatency != nil {
+		t += k.decodeLatency.at(b.Context / decodes)
+	}
+	return t
 }
 
 // launchBound returns a sequence of iterations that the host's launches limit.
@@ -332,6 +376,9 @@ func (k *Kernels) chunked(b *Batch) int64 {
 	if len(b.Chunks) == 0 {
 		return t + k.decodeAttention(b)
 	}
+	for i := range k.recurrent {
+		t += k.recurrent[i].femtos(b)
+	}
 	if k.mixed != nil {
 		for i := range k.mixed {
 			t += k.mixed[i].femtos(b)
@@ -340,7 +387,7 @@ func (k *Kernels) chunked(b *Batch) int64 {
 	}
 	pairs, reads, context := k.prefill(b)
 	t += max(k.prefillLaunch+pairs, reads)
-	if k.up != nil {
+	if k.up != nil && context > 0 {
 		t += k.up.at(context)
 	}
 	if decodes > 0 {
@@ -350,20 +397,23 @@ func (k *Kernels) chunked(b *Batch) int64 {
 }
 
 // prefill returns the arithmetic of the chunks' attention, the time to read their KV, which is its lower bound, and
-// the number of tokens in their contexts.
+// the number of tokens in contexts whose latent vectors are expanded.
 func (k *Kernels) prefill(b *Batch) (pairs, reads, context int64) {
 	var read uint128
 	for _, c := range b.Chunks {
 		n, cached := int64(c.New), int64(c.Cached)
 		span := 2*cached + n // twice the mean context
 		var chunk uint128    // rounded separately
-		chunk.add(n*span, k.pair[0])
-		chunk.add(n*min(span, 2*k.window), k.pair[1])
+		for i := range k.windows {
+			w := &k.windows[i]
+			chunk.add(n*min(span, 2*w.window), w.pair)
+			read.add(min(n+cached, w.window), w.read)
+		}
 		chunk.add(n, k.newToken)
+		if k.sparse == nil || k.sparse.add(&chunk, n, cached) {
+			context += n + cached
+		}
 		pairs = min(pairs+chunk.femtos(), maxFemtos)
-		read.add(n+cached, k.read[0])
-		read.add(min(n+cached, k.window), k.read[1])
-		context += n + cached
 	}
 	return pairs, read.femtos(), context
 }

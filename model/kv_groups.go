@@ -1,6 +1,10 @@
 package model
 
-import "clifftop/internal/faults"
+import (
+	"math"
+
+	"clifftop/internal/faults"
+)
 
 // KVKind is the kind of a KV cache group. It decides which tokens of a sequence the layers of the group keep.
 type KVKind uint8
@@ -25,7 +29,7 @@ var kvKinds = [...]struct {
 		return (g.Window+blockSize-1)/blockSize + 1
 	}},
 	ChunkedLocalAttention: {name: "chunked local attention"},
-	RecurrentState:        {name: "recurrent state"},
+	RecurrentState:        {"recurrent state", func(*KVGroup, int) int { return 1 }},
 }
 
 // String returns the field's name of the kind.
@@ -36,7 +40,8 @@ type KVGroup struct {
 	Kind       KVKind
 	Layers     int   // on one rank
 	Window     int   // tokens of the window or chunk; 0 for kinds without one
-	TokenBytes int64 // bytes of a token in one layer, on one rank
+	TokenBytes int64 // bytes of a token in one layer, on one rank; 0 for recurrent states
+	StateBytes int64 // bytes of a recurrent state in one layer, on one rank
 }
 
 // most returns the largest number of blocks that a sequence keeps in the group, and whether there is such a bound.
@@ -48,8 +53,8 @@ func (g *KVGroup) most(blockSize int) (blocks int, bounded bool) {
 	return f(g, blockSize), true
 }
 
-// bytes returns the bytes of a token in all layers of the group, on one rank.
-func (g *KVGroup) bytes() int64 { return int64(g.Layers) * g.TokenBytes }
+// bytes returns the bytes of a token, or of a recurrent state, in all layers of the group, on one rank.
+func (g *KVGroup) bytes() int64 { return int64(g.Layers) * (g.TokenBytes + g.StateBytes) }
 
 // KVGroups are the KV cache groups of a deployment. They share one pool. A block of the pool has room for BlockSize
 // tokens in all groups that keep every token. The other groups are charged for each sequence, as a number of blocks:
@@ -72,9 +77,10 @@ func (gs KVGroups) Validate() error {
 	var f faults.List
 	for i := range gs {
 		g := &gs[i]
-		f.Check(int(g.Kind) < len(kvKinds) && g.Layers >= 1 && g.TokenBytes >= 1 && g.Window >= 0 &&
+		f.Check(int(g.Kind) < len(kvKinds) && g.Layers >= 1 && g.Window >= 0 &&
+			(g.Kind == RecurrentState && g.StateBytes >= 1 || g.Kind != RecurrentState && g.TokenBytes >= 1) &&
 			(g.Kind != SlidingWindow || g.Window >= 1),
-			"KV cache group %d: %+v is not allowed (want layers, bytes per token and the window of its kind)", i, *g)
+			"KV cache group %d: %+v is not allowed (want layers, bytes and the window of its kind)", i, *g)
 	}
 	f.Check(len(gs) <= 1 || gs.PoolBytesPerToken() > 0, "KV cache groups: none of %d keeps every token", len(gs))
 	return f.Err()
@@ -88,8 +94,13 @@ func (gs KVGroups) Charge(held, blockSize int) int {
 	}
 	sum, pool := 0, gs.PoolBytesPerToken()
 	for i := range gs {
-		if most, bounded := gs[i].most(blockSize); bounded {
-			sum += int((int64(min(held, most))*gs[i].bytes() + pool - 1) / pool)
+		g := &gs[i]
+		if most, bounded := g.most(blockSize); bounded {
+			n, unit := int64(min(held, most)), pool
+			if g.Kind == RecurrentState {
+				unit *= int64(blockSize)
+			}
+			sum += int((n*g.bytes() + unit - 1) / unit)
 		}
 	}
 	return sum
@@ -109,21 +120,26 @@ func (gs KVGroups) MostCharged(blockSize int) int {
 	return largest
 }
 
-// KVGroups returns the KV cache groups of the longest pipeline stage.
+// KVGroups returns the KV cache groups of the longest pipeline stage, in order of first appearance of their layers.
+// Layers that share the KV of others are in none.
 func (d *Deployment) KVGroups() KVGroups {
 	m := &d.LLM
-	stage, bytes := d.stageLayers(), d.kvBytesPerTokenLayer()
+	stage := d.stageLayers()
 	var gs KVGroups
 	for _, x := range m.mixers() {
-		layers := x.Layers
-		if x.Window == 0 {
-			layers = stage - (m.windowed()*stage+m.Layers-1)/m.Layers
+		n := x.Layers - x.SharedKV
+		share := n * stage / m.Layers
+		if keepsSome := x.Kind.Recurrent() || x.Window > 0; keepsSome || share == 0 {
+			share = (n*stage + m.Layers - 1) / m.Layers
+		}
+		g := KVGroup{Kind: m.kvKind(&x), Layers: share, Window: x.Window}
+		if x.Kind.Recurrent() {
+			tp := d.TensorParallel
+			g.StateBytes = int64(math.Ceil(x.State.stateBytes(tp) + x.State.convBytes(tp)))
 		} else {
-			layers = (layers*stage + m.Layers - 1) / m.Layers
+			g.TokenBytes = d.kvBytesPerTokenLayer(&x)
 		}
-		if layers > 0 {
-			gs = append(gs, KVGroup{Kind: m.kvKind(&x), Layers: layers, Window: x.Window, TokenBytes: bytes})
-		}
+		gs = append(gs, g)
 	}
 	return gs
 }

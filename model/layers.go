@@ -6,6 +6,7 @@ const (
 	termDecode      = "decode attention"
 	termPrefill     = "prefill attention"
 	termMixed       = "mixed attention"
+	termRecurrence  = "recurrence"
 	termUp          = "latent up-projection"
 	termMLP         = "mlp"
 	termElementwise = "elementwise"
@@ -30,19 +31,25 @@ type termFunc func(name, row string, c cost)
 // tokenTerms lists the terms that depend only on the number m of tokens in the step, over all layers.
 func (o *ops) tokenTerms(m float64, v termFunc) {
 	d, llm := o.d, &o.d.LLM
-	layers := float64(llm.Layers)
 	dense, moe := llm.floatMLPLayers()
 	row := o.c.GEMM[d.Dtype].Row
 
-	v(termProjections, row, o.projections(m).times(layers))
+	reduces := dense
+	var projections, small cost
+	for i := range o.classes {
+		c := &o.classes[i]
+		projections = projections.plus(o.projections(c, m))
+		small = small.plus(o.mixerElementwise(c, m).times(c.layers))
+		reduces += c.layers
+	}
+	v(termProjections, row, projections)
 	reduce := o.layerReduce(m)
-	reduces := layers + dense
-	small := o.elementwise(m, 0).times(moe)
 	if dense > 0 {
 		width := float64(llm.Intermediate) / o.tp
 		v(termMLP, row, o.mlp(m, width).times(dense))
-		small = small.plus(o.elementwise(m, width).times(dense))
+		small = small.plus(o.mlpElementwise(m, width).times(dense))
 	}
+	small = small.plus(o.mlpElementwise(m, 0).times(moe))
 	if moe > 0 {
 		tokens := m * float64(d.DataParallel)
 		v(termExperts, o.c.MoE[d.MoEDtype].Row, o.experts(tokens).times(moe))
@@ -70,18 +77,58 @@ func (o *ops) tokenTerms(m float64, v termFunc) {
 	}
 }
 
-// projections returns the dense products around attention in one layer.
-func (o *ops) projections(m float64) cost {
+// projections returns the dense products around the token mixers of a class, in all its layers.
+func (o *ops) projections(x *layerClass, m float64) cost {
 	w := o.d.Dtype
-	if !o.d.LLM.UsesMLA() {
-		return o.gemm(m, (o.q+2*o.kv)*o.hd, o.h, w).plus(o.gemm(m, o.h, o.q*o.hd, w))
+	switch {
+	case x.Kind.Recurrent():
+		return o.recurrentProjections(x, m).times(x.layers)
+	case !o.d.LLM.UsesMLA():
+		gate := 0.0
+		if x.OutputGate {
+			gate = x.q * x.hd
+		}
+		all := o.gemm(m, gate+x.q*x.hd+x.kv*(x.hd+x.vd), o.h, w).times(x.storing)
+		if sharing := x.layers - x.storing; sharing > 0 {
+			all = all.plus(o.gemm(m, gate+x.q*x.hd, o.h, w).times(sharing))
+		}
+		return all.plus(o.gemm(m, o.h, x.q*x.vd, w).times(x.layers))
 	}
 	q, c, r, n, v := o.d.LLM.MLA.dims()
-	out := o.gemm(m, o.h, o.q*v, w)
+	all := o.gemm(m, o.h, o.q*v, w)
 	if q == 0 {
-		return out.plus(o.gemm(m, c+r, o.h, w)).plus(o.gemm(m, o.q*(n+r), o.h, w))
+		all = all.plus(o.gemm(m, c+r, o.h, w)).plus(o.gemm(m, o.q*(n+r), o.h, w))
+	} else {
+		all = all.plus(o.gemm(m, q+c+r, o.h, w)).plus(o.gemm(m, o.q*(n+r), q, w))
 	}
-	return out.plus(o.gemm(m, q+c+r, o.h, w)).plus(o.gemm(m, o.q*(n+r), q, w))
+	all = all.times(x.layers)
+	if i := &x.Indexer; i.TopK > 0 {
+		from := q
+		if q == 0 {
+			from = o.h
+		}
+		index := o.gemm(m, float64(i.Heads*i.Dim), from, w).plus(o.gemm(m, float64(i.Dim), o.h, w))
+		all = all.plus(index.plus(o.gemm(m, float64(i.Heads), o.h, BF16)).times(float64(i.Layers)))
+	}
+	return all
+}
+
+// recurrentProjections returns the dense products of a recurrent layer: of the inputs, of gates and decays, and of the
+// output. KDA makes its gates by pairs of narrow matrices.
+func (o *ops) recurrentProjections(x *layerClass, m float64) cost {
+	s, w := &x.State, o.d.Dtype
+	channels, out := float64(s.channels())/o.tp, float64(s.ValueHeads*s.ValueDim)/o.tp
+	heads := float64(s.ValueHeads) / o.tp
+	all := o.gemm(m, o.h, out, w)
+	switch x.Kind {
+	case KimiDelta:
+		rank := float64(s.KeyDim)
+		return all.plus(o.gemm(m, channels, o.h, w)).plus(o.gemm(m, 2*rank+heads, o.h, w)).
+			plus(o.gemm(m, out, rank, w).times(2))
+	case Mamba2:
+		return all.plus(o.gemm(m, channels+out+heads, o.h, w))
+	}
+	return all.plus(o.gemm(m, channels+out, o.h, w)).plus(o.gemm(m, 2*heads, o.h, w))
 }
 
 // mlp returns an MLP of the given width on this rank: gate and up in one product, then down.

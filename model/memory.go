@@ -10,17 +10,36 @@ import (
 // KVBytesPerToken returns the bytes of one token's keys and values on one rank, over all layers of the longest
 // pipeline stage, without the savings of sliding windows.
 func (d *Deployment) KVBytesPerToken() int64 {
-	return d.kvBytesPerTokenLayer() * int64(d.stageLayers())
+	sum := int64(0)
+	for _, g := range d.KVGroups() {
+		if g.Kind != RecurrentState {
+			sum += g.bytes()
+		}
+	}
+	return sum
 }
 
-// kvBytesPerTokenLayer returns the bytes of one token in one layer's cache on one rank. Every rank holds the latent
-// vector of MLA.
-func (d *Deployment) kvBytesPerTokenLayer() int64 {
-	m := &d.LLM
-	if m.UsesMLA() {
-		return int64(m.MLA.KVRank+m.MLA.RopeDim) * d.KVDtype.kvBytes()
+// kvBytesPerTokenLayer returns the bytes of one token in the cache of an attention layer on one rank. Every rank holds
+// the latent vector of MLA and the index of sparse attention, whose layers share the mean.
+func (d *Deployment) kvBytesPerTokenLayer(x *Mixer) int64 {
+	if d.LLM.UsesMLA() {
+		bytes := d.latentBytes()
+		if i := &x.Indexer; i.TopK > 0 {
+			bytes += (i.indexBytes()*int64(i.Layers) + int64(x.Layers) - 1) / int64(x.Layers)
+		}
+		return bytes
 	}
-	return 2 * int64(max(1, m.KVHeads/d.TensorParallel)) * int64(m.HeadDim) * d.KVDtype.kvBytes()
+	return int64(max(1, x.KVHeads/d.TensorParallel)) * int64(x.HeadDim+x.ValueDim) * d.KVDtype.kvBytes()
+}
+
+// latentBytes returns the bytes of a latent vector of MLA. Kernels of sparse attention keep its positional part in 16
+// bits, and a scale of 4 bytes for every 128 numbers.
+func (d *Deployment) latentBytes() int64 {
+	a := &d.LLM.MLA
+	if d.KVDtype == FP8 && d.LLM.sparse() {
+		return int64(a.KVRank + (a.KVRank+127)/128*4 + 2*a.RopeDim)
+	}
+	return int64(a.KVRank+a.RopeDim) * d.KVDtype.kvBytes()
 }
 
 // MemoryKnobs are the engine settings that determine the size of the KV cache. Start from [DefaultMemoryKnobs].

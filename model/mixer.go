@@ -1,8 +1,6 @@
 package model
 
 import (
-	"fmt"
-
 	"clifftop/internal/faults"
 )
 
@@ -134,29 +132,14 @@ func (m *LLM) kvKind(x *Mixer) KVKind {
 	return SlidingWindow
 }
 
-// windows returns the number of layers with a window.
-func (m *LLM) windowed() (n int) {
+// sparse reports whether the model has sparse attention.
+func (m *LLM) sparse() bool {
 	for i := range m.Mixers {
-		if m.Mixers[i].Window > 0 {
-			n += m.Mixers[i].Layers
+		if m.Mixers[i].Indexer.TopK > 0 {
+			return true
 		}
 	}
-	return n
-}
-
-// checkTimed reports mixers that the step timers do not know.
-func (m *LLM) checkTimed() error {
-	sum := 0
-	for _, x := range m.mixers() {
-		if x.Kind.Recurrent() || x.Indexer != (Indexer{}) || x.SharedKV > 0 || x.OutputGate {
-			return fmt.Errorf("%s: layers of kind %v with these dimensions have no step times", m.Name, x.Kind)
-		}
-		sum += x.Layers
-	}
-	if sum != m.Layers || len(m.Mixers) > 2 {
-		return fmt.Errorf("%s: its kinds of layers have no step times", m.Name)
-	}
-	return nil
+	return false
 }
 
 // validateMixers checks the list of mixers and the dimensions of each.

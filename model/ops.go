@@ -31,20 +31,20 @@ type ops struct {
 	bw   float64       // HBM bytes per second
 	tp   float64
 	h    float64 // hidden
-	hd   float64 // head dimension
-	q    float64 // query heads per rank
-	kv   float64 // key heads per rank
+	q    float64 // query heads per rank, of latent attention
 	kvb  float64 // bytes per number in the KV cache
 	voc  float64 // vocabulary per rank
 	comm commLinks
+
+	classes []layerClass
 }
 
 func newOps(d *Deployment, o KernelOptions) *ops {
 	tp := float64(d.TensorParallel)
 	return &ops{
 		d: d, c: d.GPU.constants(o.Tables), o: o, bw: d.GPU.HBMBytesPerSecond, tp: tp,
-		h: float64(d.LLM.Hidden), hd: float64(d.LLM.HeadDim),
-		q: float64(d.LLM.Heads) / tp, kv: max(1, float64(d.LLM.KVHeads)/tp),
+		h: float64(d.LLM.Hidden), classes: d.LLM.classes(d.TensorParallel),
+		q:   float64(d.LLM.Heads) / tp,
 		kvb: float64(d.KVDtype.kvBytes()), voc: float64(d.LLM.Vocab) / tp,
 		comm: newCommLinks(d),
 	}
@@ -144,22 +144,40 @@ func activeExperts(llm *LLM, tokens, ep, concentration, dispersion float64) floa
 	return min(local, max(min(local, k/ep), e/ep*(1-idle)))
 }
 
-// elementwise returns the cost of the small kernels of a layer: norms with residuals, rotary embedding, KV write,
-// and an activation of the given width.
-func (o *ops) elementwise(m, width float64) cost {
-	c := &o.c.Common
-	attention := 2 * (o.q + 2*o.kv) * o.hd
+// Of the small kernels of a layer, a norm, the rotary embedding and the write to the KV cache belong to the mixer, a
+// norm and the activation to the MLP.
+const mixerKernels = 0.6
+
+// mixerElementwise returns the cost of the small kernels of a token mixer: the norm with its residual, rotary embedding
+// and KV write, or what recurrent layers have in their place.
+func (o *ops) mixerElementwise(x *layerClass, m float64) cost {
+	attention := 2 * (x.q*x.hd + x.kv*(x.hd+x.vd))
 	if a := &o.d.LLM.MLA; o.d.LLM.UsesMLA() {
 		q, c, r, n, _ := a.dims()
-		attention = float64(2*(q+c+r)) + float64(2*o.q*(n+r))
+		attention = float64(2*(q+c+r)) + float64(2*x.q*(n+r))
 	}
-	kernels := c.ElementwiseKernels
+	if x.Kind.Recurrent() {
+		attention = 4 * float64(x.State.ValueHeads*x.State.ValueDim) / o.tp // the output, normed by a gate
+	}
+	return o.smallKernels(m, mixerKernels, float64(2*m*attention))
+}
+
+// mlpElementwise returns the cost of the small kernels of an MLP: the norm with its residual, and an activation of the
+// given width.
+func (o *ops) mlpElementwise(m, width float64) cost {
+	return o.smallKernels(m, 1-mixerKernels, float64(6*m*width))
+}
+
+// smallKernels returns the cost of a share of a layer's small kernels that move the given bytes besides a norm.
+func (o *ops) smallKernels(m, share, bytes float64) cost {
+	c := &o.c.Common
+	kernels := float64(c.ElementwiseKernels * share)
 	if o.fusesAllReduce(m) {
-		kernels -= fusedNorms
+		kernels -= fusedNorms / 2
 	}
 	c1 := cost{
 		latency: float64(kernels * c.ElementwiseLaunch),
-		memory:  (float64(16*m*o.h) + float64(2*m*attention) + float64(6*m*width)) / (c.ElementwiseMemory * o.bw),
+		memory:  (float64(8*m*o.h) + bytes) / (c.ElementwiseMemory * o.bw),
 	}
 	c1.seconds = c1.latency + c1.memory
 	return c1

@@ -42,6 +42,10 @@ type KernelOptions struct {
 	FuseAllReduce bool
 	// FuseLayerKernels omits the additional small kernels of a model's layers (see [LLM.Unfused]).
 	FuseLayerKernels bool
+	// TritonRecurrence runs the prefill of recurrent layers as a sequence of Triton kernels instead of a fused one.
+	TritonRecurrence bool
+	// DenseShortPrefill runs sparse attention of prompts that have no more tokens than it selects as dense attention.
+	DenseShortPrefill bool
 	// Tables selects constants without corrections from served runs.
 	Tables Tables
 }

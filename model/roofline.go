@@ -41,19 +41,18 @@ type Roofline struct {
 	work *Work
 	o    RooflineOptions
 
-	fixed  int64
-	window int64
+	fixed int64
 
-	// Arithmetic, in femtoseconds per unit. Arrays have an entry for full and one for windowed layers.
+	// Arithmetic, in femtoseconds per unit.
 	token, decodeToken, emit, upToken int64
-	computeContext                    [2]int64    // per token of the decodes' context
-	pair                              [2]fraction // per (new, context) pair of a chunk, halved
+	computeContext                    windowRates // of the decodes
+	windows                           []windowPairs
 
 	// Memory traffic, in femtoseconds per unit.
 	weights, head  int64
-	trafficContext [2]int64 // per token of the decodes' context
-	cached         [2]fraction
-	experts        table // by tokens in the step; empty for dense models
+	state          int64       // per sequence
+	trafficContext windowRates // of the decodes
+	experts        table       // by tokens in the step; empty for dense models
 }
 
 var _ StepTimer = (*Roofline)(nil)
@@ -67,17 +66,19 @@ func NewRoofline(d *Deployment, o RooflineOptions) (*Roofline, error) {
 	compute := func(p operations) float64 { return p.seconds / o.PeakFraction }
 	memory := func(bytes float64) float64 { return bytes / (d.GPU.HBMBytesPerSecond * o.BandwidthFraction) }
 	fs := func(seconds float64) int64 { return roundFemtos(seconds * femtosPerSecond) }
-	r := &Roofline{work: w, o: o, window: w.window, weights: fs(memory(w.weightBytes)), head: fs(memory(w.headBytes))}
+	r := &Roofline{work: w, o: o, weights: fs(memory(w.weightBytes)), head: fs(memory(w.headBytes)),
+		state: fs(memory(w.stateBytes))}
 	r.fixed = fs(o.StepTime.Seconds() + float64(o.LayerTime.Seconds()*float64(d.LLM.Layers)))
 	r.token = fs(compute(w.token.plus(w.experts)))
 	r.emit = fs(compute(w.emit))
 	r.upToken = fs(compute(w.upToken))
 	r.decodeToken = fs(compute(w.decodeToken))
-	for i := range 2 {
-		r.computeContext[i] = fs(compute(w.decodePair[i]))
-		r.pair[i] = newFraction(compute(w.prefillPair[i]) / 2)
-		r.trafficContext[i] = fs(memory(w.kvBytes[i]))
-		r.cached[i] = newFraction(memory(w.kvBytes[i]))
+	for i := range w.windows {
+		x := &w.windows[i]
+		r.computeContext.add(x.window, fs(compute(x.decodePair)))
+		r.trafficContext.add(x.window, fs(memory(x.kvBytes)))
+		r.windows = append(r.windows, windowPairs{x.window, newFraction(compute(x.prefillPair) / 2),
+			newFraction(memory(x.kvBytes))})
 	}
 	if w.expertBytes > 0 {
 		r.experts = newTable(func(tokens float64) float64 {
@@ -105,10 +106,8 @@ func (r *Roofline) Span(b *Batch) (first, slope int64, n int) {
 	if !exact {
 		return r.fixed + max(c, m), 0, 1
 	}
-	compute := linear{value: c}
-	compute.slope, compute.run = windowed(&r.computeContext, r.window, decodes, b.Context)
-	traffic := linear{value: m}
-	traffic.slope, traffic.run = windowed(&r.trafficContext, r.window, decodes, read)
+	compute, traffic := r.computeContext.linear(b.Context, decodes), r.trafficContext.linear(read, decodes)
+	compute.value, traffic.value = c, m
 	t := compute.max(traffic)
 	return r.fixed + t.value, t.slope, int(bound(r.fixed+t.value, t.slope, t.run))
 }
@@ -118,17 +117,20 @@ func (r *Roofline) sides(b *Batch) (compute, memory, tokens int64) {
 	decodes := int64(b.Decodes)
 	read, _ := readContext(b)
 	tokens = b.decodeTokens()
-	compute = tokens*r.decodeToken + b.rows(b.Context)*r.computeContext[0] + b.rows(inWindow(b.Context, decodes,
-		r.window))*r.computeContext[1]
-	memory = r.weights + read*r.trafficContext[0] + inWindow(read, decodes, r.window)*r.trafficContext[1]
+	compute = tokens * r.decodeToken
+	for _, x := range r.computeContext {
+		compute = saturate(compute, b.rows(inWindow(b.Context, decodes, x.window)), x.perToken)
+	}
+	memory = saturate(r.weights+r.trafficContext.value(read, decodes), decodes+int64(len(b.Chunks)), r.state)
 	for _, ch := range b.Chunks {
 		n, cached := int64(ch.New), int64(ch.Cached)
 		span := 2*cached + n
 		var pairs, reads uint128
-		pairs.add(n*span, r.pair[0])
-		pairs.add(n*min(span, 2*r.window), r.pair[1])
-		reads.add(cached, r.cached[0])
-		reads.add(min(cached, r.window), r.cached[1])
+		for i := range r.windows {
+			x := &r.windows[i]
+			pairs.add(n*min(span, 2*x.window), x.pair)
+			reads.add(min(cached, x.window), x.read)
+		}
 		compute = min(compute+pairs.femtos()+(n+cached)*r.upToken, maxFemtos)
 		memory = min(memory+reads.femtos(), maxFemtos)
 		tokens += n

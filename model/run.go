@@ -33,15 +33,48 @@ func bound(first, slope, run int64) int64 {
 	return run
 }
 
-// windowed returns the growth per iteration of a time that is linear in the summed context of the decodes, with one
-// rate for full layers and another one for windowed layers up to the window, and the number of iterations for which
-// it holds.
-func windowed(perToken *[2]int64, window, decodes, context int64) (slope, run int64) {
-	mean := (context + decodes - 1) / decodes
-	if mean > window || (mean == window && context == window*decodes) {
-		return decodes * perToken[0], maxRun
+// windowRate is a time per token of the decodes' context, in layers that attend to a window.
+type windowRate struct {
+	window   int64
+	perToken int64 // femtoseconds
+}
+
+// windowRates are rates of layers with different windows.
+type windowRates []windowRate
+
+// add adds a rate for a window.
+func (rs *windowRates) add(window, perToken int64) {
+	for i := range *rs {
+		if r := &(*rs)[i]; r.window == window {
+			r.perToken = min(r.perToken+perToken, maxFemtos)
+			return
+		}
 	}
-	return decodes * (perToken[0] + perToken[1]), min(window-mean+1, maxRun)
+	*rs = append(*rs, windowRate{window, perToken})
+}
+
+// value returns the time for a summed context of the decodes.
+func (rs windowRates) value(context, decodes int64) (sum int64) {
+	for i := range rs {
+		sum = saturate(sum, inWindow(context, decodes, rs[i].window), rs[i].perToken)
+	}
+	return sum
+}
+
+// linear returns the time for a summed context with its growth per iteration, and the number of iterations for which it
+// holds.
+func (rs windowRates) linear(context, decodes int64) linear {
+	l := linear{value: rs.value(context, decodes), run: maxRun}
+	mean := (context + decodes - 1) / decodes
+	for i := range rs {
+		w := rs[i].window
+		if mean > w || (mean == w && context == w*decodes) {
+			continue
+		}
+		l.slope += decodes * rs[i].perToken
+		l.run = min(l.run, w-mean+1)
+	}
+	return l
 }
 
 // inWindow returns the part of the summed context that is inside the windows.

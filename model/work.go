@@ -11,14 +11,22 @@ type Work struct {
 	routing KernelOptions
 
 	token, decodeToken, emit, experts operations
-	decodePair, prefillPair           [2]operations // per context token; full and windowed layers
-	upToken                           operations    // per token in the context of a chunk
+	upToken                           operations // per token in the context of a chunk
+	windows                           []windowWork
+
+	stateBytes float64 // of recurrent layers, read and written per sequence
 
 	weightBytes float64 // per step, without experts and head
 	headBytes   float64 // per step that emits
 	expertBytes float64 // per active expert, over all layers
-	kvBytes     [2]float64
+}
+
+// windowWork is the work per token of the context in layers with the same window.
+type windowWork struct {
 	window      int64
+	decodePair  operations // per (decoded token, token of its context)
+	prefillPair operations // per (new token, token of its context)
+	kvBytes     float64    // per token of KV read
 }
 
 // operations are floating-point operations, and their time at the peak of their format.
@@ -42,7 +50,7 @@ func newWork(p *ops) *Work {
 	d, llm := p.d, &p.d.LLM
 	layers := float64(llm.Layers)
 	dense, moe := llm.floatMLPLayers()
-	w := &Work{d: d, stages: float64(d.PipelineParallel), routing: p.o, window: noWindow}
+	w := &Work{d: d, stages: float64(d.PipelineParallel), routing: p.o}
 	at := func(format Precision, flops float64) operations {
 		return operations{flops, flops / d.GPU.Peak(d.GPU.Kernels.GEMM[format].Arithmetic)}
 	}
@@ -52,7 +60,9 @@ func newWork(p *ops) *Work {
 		up := p.mlaUpParams()
 		projections -= up * layers
 		w.decodeToken = at(BF16, 2*up*layers)
-		w.upToken = at(d.Dtype, 2*up*layers)
+		if x := p.classes[0].Indexer; x.TopK == 0 { // sparse attention does not expand its context
+			w.upToken = at(d.Dtype, 2*up*layers)
+		}
 	}
 	mlp := (dense*llm.mlpParams(llm.Intermediate) + moe*llm.sharedParams()) / p.tp
 	w.token = at(d.Dtype, 2*(projections+mlp)).plus(at(BF16, 2*moe*llm.routerParams()))
@@ -65,21 +75,37 @@ func newWork(p *ops) *Work {
 		perRank := float64(llm.Experts) / float64(d.ExpertParallel)
 		w.expertBytes = moe * d.expertLayerBytes() / perRank / moeMemoryLimit
 	}
-	decode, prefill := 4*p.q*p.hd, 4*p.q*p.hd
-	if llm.UsesMLA() {
-		_, c, r, n, v := llm.MLA.dims()
-		decode, prefill = 2*p.q*(2*c+r), 2*p.q*(n+r+v)
-	}
-	for _, c := range p.classes() {
-		i := 0
-		if c.window != noWindow {
-			i, w.window = 1, c.window
+	for i := range p.classes {
+		c := &p.classes[i]
+		if c.Kind.Recurrent() {
+			w.token = w.token.plus(at(BF16, c.State.flopsPerToken(d.TensorParallel)*c.layers))
+			w.stateBytes += 2 * c.State.stateBytes(d.TensorParallel) * c.layers
+			continue
 		}
-		w.decodePair[i] = at(BF16, decode*c.layers)
-		w.prefillPair[i] = at(BF16, prefill*c.layers)
-		w.kvBytes[i] = float64(d.kvBytesPerTokenLayer()) * c.layers
+		w.addWindow(p, c, at)
 	}
 	return w
+}
+
+// addWindow adds a class of attention layers. Sparse attention reads the index of all tokens, and the KV of the best.
+func (w *Work) addWindow(p *ops, c *layerClass, at func(Precision, float64) operations) {
+	decode, prefill := 2*c.q*(c.hd+c.vd), 2*c.q*(c.hd+c.vd)
+	bytes := float64(p.d.kvBytesPerTokenLayer(&c.Mixer))
+	if p.d.LLM.UsesMLA() {
+		_, rank, rope, n, v := p.d.LLM.MLA.dims()
+		decode, prefill = 2*c.q*(2*rank+rope), 2*c.q*(n+rope+v)
+	}
+	if x := &c.Indexer; x.TopK > 0 {
+		indexed := float64(x.Layers)
+		pair := operations{flops: float64(2*x.Heads*x.Dim) * indexed}
+		pair.seconds = pair.flops / max(p.d.GPU.FP8FLOPs, p.d.GPU.BF16FLOPs)
+		w.windows = append(w.windows, windowWork{noWindow, pair, pair, float64(x.indexBytes()) * indexed})
+		w.windows = append(w.windows, windowWork{int64(x.TopK), at(BF16, decode*c.layers), at(BF16, prefill*c.layers),
+			float64(p.d.latentBytes()) * c.layers})
+		return
+	}
+	w.windows = append(w.windows, windowWork{c.window, at(BF16, decode*c.layers), at(BF16, prefill*c.layers),
+		bytes * c.layers})
 }
 
 // arithmetic returns the sum over all stages.
@@ -90,13 +116,18 @@ func (w *Work) arithmetic(b *Batch) operations {
 	if n > 0 {
 		rows = tokens / n
 	}
-	sum := w.decodeToken.times(tokens).plus(w.decodePair[0].times(float64(context * rows)))
-	sum = sum.plus(w.decodePair[1].times(float64(min(context, n*float64(w.window)) * rows)))
+	sum := w.decodeToken.times(tokens)
+	for i := range w.windows {
+		x := &w.windows[i]
+		sum = sum.plus(x.decodePair.times(float64(min(context, n*float64(x.window)) * rows)))
+	}
 	for _, c := range b.Chunks {
 		n, cached := float64(c.New), float64(c.Cached)
 		mean := cached + n/2
 		tokens += n
-		sum = sum.plus(w.prefillPair[0].times(n * mean)).plus(w.prefillPair[1].times(n * min(mean, float64(w.window))))
+		for i := range w.windows {
+			sum = sum.plus(w.windows[i].prefillPair.times(n * min(mean, float64(w.windows[i].window))))
+		}
 		sum = sum.plus(w.upToken.times(cached + n))
 	}
 	return sum.plus(w.token.times(tokens)).plus(w.experts.times(tokens)).plus(w.emit.times(float64(b.Emit)))
@@ -106,12 +137,16 @@ func (w *Work) arithmetic(b *Batch) operations {
 func (w *Work) bytes(b *Batch) float64 {
 	read, _ := readContext(b)
 	n := float64(b.Decodes)
-	sum := w.weightBytes + float64(w.kvBytes[0]*float64(read)) + float64(w.kvBytes[1]*min(float64(read),
-		n*float64(w.window)))
+	sum := w.weightBytes + float64(w.stateBytes*float64(b.Decodes+len(b.Chunks)))
+	for i := range w.windows {
+		sum += float64(w.windows[i].kvBytes * min(float64(read), n*float64(w.windows[i].window)))
+	}
 	tokens := n + float64(b.Drafts)
 	for _, c := range b.Chunks {
 		tokens += float64(c.New)
-		sum += float64(w.kvBytes[0]*float64(c.Cached)) + float64(w.kvBytes[1]*min(float64(c.Cached), float64(w.window)))
+		for i := range w.windows {
+			sum += float64(w.windows[i].kvBytes * min(float64(c.Cached), float64(w.windows[i].window)))
+		}
 	}
 	if b.Emit > 0 {
 		sum += w.headBytes

@@ -99,6 +99,7 @@ type shared struct {
 	int4      map[string]gemmRow               // by architecture
 	fused     float64                          // latency of an all-reduce fused with the norm, in µs
 	common    model.CommonConstants
+	layers    *layersFile
 	exponent  map[string]float64 // of the soft maximum, by format of the multiplication
 }
 
@@ -183,6 +184,9 @@ func (k *kernelRows) lookUpIn(s *shared, g *model.GPU) (model.KernelConstants, e
 	}
 	c.Prefill = k.prefill(s, g)
 	c.Mixed = k.mixed(s, g, c.Prefill.Compute)
+	if err = s.layers.layers(g.Architecture, &c); err != nil {
+		return c, err
+	}
 	c.AllReduce, err = k.reduce(s, g)
 	return c, err
 }

@@ -67,6 +67,7 @@ func readShared() (*shared, error) {
 		s       shared
 		classes classesFile
 		global  globalFile
+		layers  layersFile
 	)
 	for _, f := range []struct {
 		name string
@@ -75,6 +76,7 @@ func readShared() (*shared, error) {
 		{"kernels/default.yaml", &s.defaults},
 		{"kernels/classes.yaml", &classes},
 		{"kernels/global.yaml", &global},
+		{"kernels/layers.yaml", &layers},
 	} {
 		data, err := files.ReadFile(f.name)
 		if err != nil {
@@ -89,7 +91,7 @@ func readShared() (*shared, error) {
 	s.exponent = map[string]float64{
 		"bf16": global.GEMM.PBF16, "fp8": global.GEMM.PFP8, "nvfp4": global.GEMM.PNVFP4, "int4": global.GEMM.PINT4,
 	}
-	s.common = global.common()
+	s.common, s.layers = global.common(), &layers
 	return &s, nil
 }
 
