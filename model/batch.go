@@ -29,6 +29,10 @@ type Batch struct {
 	// Emit is the number of tokens for which the output layer runs: the decodes, their drafts, and the chunks that
 	// complete a prompt.
 	Emit int
+	// GroupTokens is the number of tokens in this step of all data-parallel ranks that share the experts, with
+	// padding and dummy batches. BusiestTokens is that of the rank with the most. 0 means that all ranks have as many
+	// as this one.
+	GroupTokens, BusiestTokens int64
 }
 
 // decodeTokens returns the number of tokens of the decoding sequences.
@@ -68,6 +72,7 @@ type Padder interface {
 	// if none does.
 	GraphTokens(tokens int) int
 	// Padding returns the additional femtoseconds of a step that is padded from one number of tokens to another.
-	// Padding tokens have no attention and no output.
+	// Padding tokens have no attention and no output. They do not change GroupTokens and BusiestTokens of a batch,
+	// which include them.
 	Padding(from, to int) int64
 }

@@ -101,6 +101,11 @@ func (k *Kernels) Explain(b *Batch) Explanation {
 		m = graph
 	}
 	p.tokenTerms(float64(m), e.add)
+	if k.group.ranks > 1 {
+		all, busiest := k.groupTokens(b, int64(tokens))
+		p.groupTerms(float64(all), e.add)
+		p.busiestTerms(float64(busiest), e.add)
+	}
 	p.emitTerms(float64(b.Emit), e.add)
 	p.fixedTerms(e.add)
 	e.add(termSequences, "common", latency(p.o.Overheads.Sequence.Seconds()*float64(b.Decodes+len(b.Chunks))))

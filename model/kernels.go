@@ -16,12 +16,13 @@ import (
 // With pipeline parallelism the time is that of one batch through all stages; Stages divides it. The caller models
 // the overlap of batches.
 //
-// The batch is that of one rank of data-parallel attention. If experts are shared among ranks, the others are
-// assumed to have the same load.
+// The batch is that of one rank of data-parallel attention. If ranks share the experts, [Batch] has the tokens of all
+// ranks; otherwise the other ranks are assumed to have the same load.
 type Kernels struct {
 	ops *ops // for Explain; not used by Span
 
-	tokens     table // by tokens in the step: all layers without attention
+	tokens     table // by tokens in the step: all layers without attention, and without what ranks share
+	group      rankGroup
 	emit       table // by sequences that emit: output head and sampler
 	fixed      int64 // per step
 	sequence   int64 // per sequence
@@ -82,6 +83,7 @@ func NewKernels(d *Deployment, o KernelOptions) (*Kernels, error) {
 	k := &Kernels{ops: p}
 	k.tokens = newTable(func(m float64) float64 { return total(func(v termFunc) { p.tokenTerms(m, v) }) },
 		min(o.MaxNumBatchedTokens, tableLimit)+1)
+	k.group = newRankGroup(p, o.MaxNumBatchedTokens)
 	if o.PadGraphs {
 		k.padTokens()
 	}
@@ -119,7 +121,8 @@ func (k *Kernels) fullBatchSeconds(n int) float64 {
 	for i := range k.ops.classes {
 		attention += float64(k.ops.classes[i].layers * k.ops.decodeSequence(&k.ops.classes[i], float64(mean)).seconds)
 	}
-	fs := float64(k.fixed) + float64(k.decodeLaunch) + float64(k.tokens.at(int64(n))) + float64(k.emit.at(int64(n)))
+	fs := float64(k.fixed) + float64(k.decodeLaunch) + float64(k.tokens.at(int64(n))) + float64(k.emit.at(int64(n))) +
+		float64(k.shared(&Batch{}, int64(n)))
 	return fs/femtosPerSecond + float64(n)*(attention+float64(k.sequence)/femtosPerSecond)
 }
 
@@ -303,6 +306,9 @@ func (k *Kernels) Span(b *Batch) (first, slope int64, n int) {
 		value, slope, run = value+p.value+(mean-p.start)*p.slope, slope+p.slope, min(run, p.end-mean)
 	}
 	first = k.fixed + k.decodeLaunch + decodes*k.sequence + k.tokens.at(decodes) + k.emit.at(int64(b.Emit)) + value
+	if k.group.ranks > 1 {
+		first += k.shared(b, decodes)
+	}
 	switch {
 	case !exact:
 		return max(first, k.eagerFloor), 0, 1
@@ -372,7 +378,8 @@ func (k *Kernels) chunked(b *Batch) int64 {
 	if tokens == 0 {
 		return 0
 	}
-	t := k.fixed + (decodes+int64(len(b.Chunks)))*k.sequence + k.tokens.at(tokens) + k.emit.at(int64(b.Emit))
+	t := k.fixed + (decodes+int64(len(b.Chunks)))*k.sequence + k.tokens.at(tokens) + k.emit.at(int64(b.Emit)) +
+		k.shared(b, tokens)
 	if len(b.Chunks) == 0 {
 		return t + k.decodeAttention(b)
 	}

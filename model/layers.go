@@ -28,7 +28,8 @@ const (
 // termFunc receives each term of a sum.
 type termFunc func(name, row string, c cost)
 
-// tokenTerms lists the terms that depend only on the number m of tokens in the step, over all layers.
+// tokenTerms lists the terms that depend only on the number m of tokens in the step, over all layers. Data-parallel
+// ranks that share the experts have the terms of [ops.groupTerms] and [ops.busiestTerms] in addition.
 func (o *ops) tokenTerms(m float64, v termFunc) {
 	d, llm := o.d, &o.d.LLM
 	dense, moe := llm.floatMLPLayers()
@@ -51,8 +52,10 @@ func (o *ops) tokenTerms(m float64, v termFunc) {
 	}
 	small = small.plus(o.mlpElementwise(m, 0).times(moe))
 	if moe > 0 {
-		tokens := m * float64(d.DataParallel)
-		v(termExperts, o.c.MoE[d.MoEDtype].Row, o.experts(tokens).times(moe))
+		if d.DataParallel == 1 {
+			o.groupTerms(m, v)
+			reduces += moe
+		}
 		v(termRouter, o.c.GEMM[BF16].Row, o.gemm(m, float64(llm.Experts), o.h, BF16).times(moe))
 		if u := llm.Unfused; u != (UnfusedKernels{}) && !o.o.FuseLayerKernels {
 			c := cost{latency: u.LayerSeconds, memory: m * u.TokenSeconds}
@@ -61,11 +64,6 @@ func (o *ops) tokenTerms(m float64, v termFunc) {
 		}
 		if llm.SharedIntermediate > 0 {
 			v(termShared, row, o.mlp(m, float64(llm.SharedIntermediate)/o.tp).times(moe))
-		}
-		if d.DataParallel > 1 {
-			v(termExchange, o.comm.c.Row, o.comm.exchange(2*tokens*o.h, d.moeRanks()).times(moe))
-		} else {
-			reduces += moe
 		}
 	}
 	v(termElementwise, "common", small)

@@ -140,7 +140,11 @@ func (r *Roofline) sides(b *Batch) (compute, memory, tokens int64) {
 		memory += r.head
 	}
 	if r.experts.values != nil {
-		memory += r.experts.at(tokens * int64(r.work.d.DataParallel))
+		routed := tokens * int64(r.work.d.DataParallel)
+		if b.GroupTokens > 0 {
+			routed = b.GroupTokens
+		}
+		memory += r.experts.at(routed)
 	}
 	return compute, memory, tokens
 }

@@ -130,7 +130,11 @@ func (w *Work) arithmetic(b *Batch) operations {
 		}
 		sum = sum.plus(w.upToken.times(cached + n))
 	}
-	return sum.plus(w.token.times(tokens)).plus(w.experts.times(tokens)).plus(w.emit.times(float64(b.Emit)))
+	routed := tokens
+	if b.GroupTokens > 0 {
+		routed = float64(b.GroupTokens) / float64(w.d.DataParallel)
+	}
+	return sum.plus(w.token.times(tokens)).plus(w.experts.times(routed)).plus(w.emit.times(float64(b.Emit)))
 }
 
 // bytes returns the sum over all stages.
@@ -152,7 +156,11 @@ func (w *Work) bytes(b *Batch) float64 {
 		sum += w.headBytes
 	}
 	if w.expertBytes > 0 {
-		sum += float64(w.expertBytes * w.activeExperts(tokens*float64(w.d.DataParallel)))
+		routed := tokens * float64(w.d.DataParallel)
+		if b.GroupTokens > 0 {
+			routed = float64(b.GroupTokens)
+		}
+		sum += float64(w.expertBytes * w.activeExperts(routed))
 	}
 	return sum
 }

@@ -9,10 +9,11 @@ import (
 )
 
 // Data-parallel ranks of a mixture-of-experts model iterate in lock step, because all ranks take part in each exchange
-// between the experts. An iteration lasts as long as that of the slowest rank. If a CUDA graph runs it, all ranks are
-// padded to the number of tokens of the largest rank. A rank with no work runs a dummy batch of one token. The ranks
-// agree on whether any of them has work left only once in agreeEvery steps. Until then dummy batches follow the last
-// real batch of a wave. After the agreement all ranks sleep until a request arrives.
+// between the experts. An iteration lasts as long as that of the slowest rank. The experts compute the tokens of all
+// ranks, so that each rank's batch has the numbers of all. If a CUDA graph runs it, all ranks are padded to the number of
+// tokens of the largest rank. A rank with no work runs a dummy batch of one token. The ranks agree on whether any of
+// them has work left only once in agreeEvery steps. Until then dummy batches follow the last real batch of a wave. After
+// the agreement all ranks sleep until a request arrives.
 
 // agreeEvery is the number of steps from one agreement to the next, as in vLLM.
 const agreeEvery = 32
@@ -126,29 +127,37 @@ func (g *lockstep) inLockstep(r *Engine, n int) int {
 	return min(n, r.maxSpan)
 }
 
-// tokens returns the number of tokens of the composed iteration, padding included.
+// tokens returns the number of tokens of the composed iteration, with the padding of its own batch.
 func (it *batchBuilder) tokens() int {
-	n := it.decodes + it.drafts + it.padRows + it.padTokens
+	n := it.decodes + it.drafts + it.padRows
 	for _, c := range it.chunks {
-		n += int(c.New)
+		n += int(max(c.New, it.padTo))
 	}
 	return n
 }
 
-// pace is gpu.pace for the slowest rank: n is limited to the iterations in which that rank stays the slowest. It pads
-// all ranks.
+// pace is gpu.pace for the slowest rank: n is limited to the iterations in which that rank stays the slowest. It gives
+// all ranks the numbers of tokens of the group, and pads them.
 func (g *lockstep) pace() (first, slope int64, n int) {
-	most := 1
+	all, most := int64(0), 1
 	for _, r := range g.ranks {
-		most = max(most, r.it.tokens())
+		tokens := max(1, r.it.tokens())
+		all += int64(tokens)
+		most = max(most, tokens)
 	}
-	if g.padder == nil || g.padder.GraphTokens(most) == 0 {
-		most = 1
+	busiest, padTo := int64(most), 1
+	if g.padder != nil {
+		if graph := g.padder.GraphTokens(most); graph > 0 {
+			busiest, padTo = int64(graph), most
+			all = busiest * int64(len(g.ranks))
+		}
 	}
 	n = math.MaxInt
 	lines := g.lines[:0]
 	for _, r := range g.ranks {
-		l, k := g.paddedPace(r, most)
+		b := &r.gpu.batch
+		b.GroupTokens, b.BusiestTokens = all, busiest
+		l, k := g.paddedPace(r, padTo)
 		lines = append(lines, l)
 		n = min(n, k)
 		if l.first > first || l.first == first && l.slope > slope {
@@ -167,23 +176,23 @@ func (g *lockstep) pace() (first, slope int64, n int) {
 // line is the length of the first iteration, and the growth from each iteration to the next, in femtoseconds.
 type line struct{ first, slope int64 }
 
-// paddedPace returns the lengths of n iterations like the composed one on a rank that is padded to most tokens, or that
-// runs a dummy batch.
-func (g *lockstep) paddedPace(r *Engine, most int) (l line, n int) {
+// paddedPace returns the lengths of n iterations like the composed one on a rank that is padded to a number of tokens, or
+// that runs a dummy batch.
+func (g *lockstep) paddedPace(r *Engine, padTo int) (l line, n int) {
 	it := &r.it
 	tokens := it.tokens()
 	if tokens > 0 {
 		l.first, l.slope, n = r.gpu.pace(r)
 	} else {
 		b := &r.gpu.batch
-		*b = model.Batch{Decodes: 1, Context: 1}
+		*b = model.Batch{Decodes: 1, Context: 1, GroupTokens: b.GroupTokens, BusiestTokens: b.BusiestTokens}
 		l.first, _, _ = r.cfg.Timer.Span(b)
 		s := &r.span
 		s.SwapFemtos, s.HostFemtos, s.HostSlope = 0, 0, 0
 		it.padTokens, tokens, n = 1, 1, math.MaxInt
 	}
-	if more := most - tokens; more > 0 {
-		l.first += g.padder.Padding(tokens, most)
+	if more := padTo - tokens; more > 0 {
+		l.first += g.padder.Padding(tokens, padTo)
 		it.padTokens += more
 	}
 	return l, n

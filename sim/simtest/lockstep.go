@@ -27,6 +27,8 @@ func VerifyLockstep(t testing.TB, p Policy, router func() route.Router) {
 		c.config.Connector = nil
 		ranks := rapid.IntRange(2, 4).Draw(t, "ranks")
 		copies := rapid.Bool().Draw(t, "copies")
+		c.config.Timer = sharing{c.config.Timer, ranks, rapid.Int64Range(0, 1e6).Draw(t, "femtos per token of all ranks"),
+			rapid.Int64Range(0, 1e6).Draw(t, "femtos per token of the busiest rank")}
 		if copies {
 			c.together()
 		}
@@ -78,6 +80,27 @@ func VerifyLockstep(t testing.TB, p Policy, router func() route.Router) {
 		}
 	})
 	t.Log(seen)
+}
+
+// sharing is a timer of ranks that do something together.
+type sharing struct {
+	model.StepTimer
+	ranks               int
+	perToken, perOfMost int64 // femtoseconds for each token of all ranks, and of the busiest one
+}
+
+// Span implements [model.StepTimer].
+func (s sharing) Span(b *model.Batch) (first, slope int64, n int) {
+	first, slope, n = s.StepTimer.Span(b)
+	all, most := b.GroupTokens, b.BusiestTokens
+	if all == 0 {
+		most = int64(b.Decodes + b.Drafts)
+		for _, c := range b.Chunks {
+			most += int64(c.New)
+		}
+		all = most * int64(s.ranks)
+	}
+	return first + s.perToken*all + s.perOfMost*most, slope, n
 }
 
 // together makes all requests of a case reach the queue at once, from clients that stay.
