@@ -1,5 +1,10 @@
 package model
 
+import (
+	"math"
+	"math/bits"
+)
+
 // Chunk is a part of one sequence's prefill that runs in an iteration.
 type Chunk struct {
 	New    int32 // tokens computed in this iteration
@@ -13,8 +18,8 @@ type Batch struct {
 	// Context is the sum of the KV lengths of the decoding sequences in tokens, each including the token being
 	// written.
 	Context int64
-	// ContextDeviation is the standard deviation of these KV lengths in tokens, rounded; 0 if all are equal. Decodes and
-	// the deviation stay the same while each sequence gains one token per iteration.
+	// ContextDeviation is the standard deviation of these KV lengths in tokens, rounded; 0 if all are equal. It stays
+	// the same while each sequence gains one token per iteration. See [ContextDeviation].
 	ContextDeviation int64
 	// Drafts is the number of draft tokens that the decoding sequences verify in addition to the one token that
 	// each decodes (speculative decoding). Context includes them. They add rows to every matrix product; attention
@@ -33,6 +38,18 @@ type Batch struct {
 	// padding and dummy batches. BusiestTokens is that of the rank with the most. 0 means that all ranks have as many
 	// as this one.
 	GroupTokens, BusiestTokens int64
+}
+
+// ContextDeviation returns the rounded standard deviation of n lengths from their sum and the sum of their squares. It
+// returns 0 if the sum is 2³² or more, because the sum of squares may then overflow.
+func ContextDeviation(n int, sum int64, squares uint64) int64 {
+	if n < 2 || sum>>32 != 0 {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(n), squares)
+	lo, borrow := bits.Sub64(lo, uint64(sum*sum), 0)
+	variance := float64(float64(hi-borrow)*(1<<64)) + float64(lo) // times n²
+	return int64(math.Round(math.Sqrt(variance) / float64(n)))
 }
 
 // decodeTokens returns the number of tokens of the decoding sequences.

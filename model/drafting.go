@@ -38,7 +38,7 @@ func (t *Drafting) Span(b *Batch) (first, slope int64, n int) {
 	first = min(first+drafting, maxFemtos)
 	if emitting > 0 && t.passes > 1 {
 		next := Batch{Decodes: emitting, Context: b.Context + completed(b, emitting-b.Decodes),
-			SharedTokens: b.SharedTokens, Emit: emitting}
+			ContextDeviation: b.ContextDeviation, SharedTokens: b.SharedTokens, Emit: emitting}
 		each, _, _ := t.draft.Span(&next)
 		first = saturate(first, t.passes-1, each)
 	}

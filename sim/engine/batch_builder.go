@@ -116,10 +116,11 @@ type composition struct {
 
 	stepBlocks int // blocks that the step takes
 
-	budget  int32 // tokens that it can still take
-	decodes int   // sequences that decode
-	resumed int   // sequences that decode again after a swap; they are in current.firsts
-	context int64 // computed tokens of the sequences that decode
+	budget  int32  // tokens that it can still take
+	decodes int    // sequences that decode
+	resumed int    // sequences that decode again after a swap; they are in current.firsts
+	context int64  // computed tokens of the sequences that decode
+	squares uint64 // Σ of their squares, modulo 2⁶⁴
 	tokenGaps
 }
 
@@ -132,7 +133,7 @@ func (c *composition) begin(number int64) {
 	c.serials = r.running.serials
 	c.asked, c.stepped, c.slow, c.stepBlocks = false, false, false, 0
 	c.budget = int32(min(r.cfg.MaxNumBatchedTokens, math.MaxInt32))
-	c.decodes, c.resumed, c.context = 0, 0, 0
+	c.decodes, c.resumed, c.context, c.squares = 0, 0, 0, 0
 	c.gaps, c.late, c.last = 0, c.late[:0], number-1
 	if r.pipe != nil {
 		c.last = noIteration
@@ -186,6 +187,7 @@ func (c *composition) takeBackToken(s *sequence) {
 	c.budget++
 	c.decodes--
 	c.context -= int64(s.computed)
+	c.squares -= square(s.computed)
 	c.countGaps(s.lastBatch, s.lastEnd, -1)
 	s.computed--
 	s.issued--

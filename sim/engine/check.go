@@ -36,6 +36,7 @@ type census struct {
 
 	members       int // of the cohort
 	context       int64
+	squares       uint64
 	takes, booked []int32 // members that take blocks, and that have booked the next one, by residue
 	empty         int     // reserved blocks of members that hold nothing
 	growing       int     // sequences whose windowed layers still take blocks
@@ -87,6 +88,7 @@ func (k *checker) add(s *sequence) error {
 func (k *checker) addMember(s *sequence, computed int32) error {
 	k.members++
 	k.context += int64(computed)
+	k.squares += square(computed)
 	if s.covered {
 		k.empty += s.coverage - k.e.cfg.blocksFor(computed)
 	} else {
@@ -149,7 +151,8 @@ func (k *checker) checkBatch() error {
 	switch {
 	case k.running != k.e.running.size || k.running > k.e.cfg.MaxNumSeqs:
 		return k.e.Broken("%d sequences run, counted %d, at most %d allowed", k.running, k.e.running.size, k.e.cfg.MaxNumSeqs)
-	case k.members != k.c.size || k.context != k.c.context || k.prefills != len(k.e.running.prefills):
+	case k.members != k.c.size || k.context != k.c.context || k.squares != k.c.squares ||
+		k.prefills != len(k.e.running.prefills):
 		return k.e.Broken("cohort of %d with context %d and %d prefills, counted %d, %d and %d",
 			k.members, k.context, k.prefills, k.c.size, k.c.context, len(k.e.running.prefills))
 	case k.drafting != k.e.running.speculating:

@@ -14,7 +14,7 @@ import (
 // Invariants, which Engine.check asserts member by member:
 //
 //   - A member that joined at step j with t computed tokens has computed t+steps-j: see computed.
-//   - context is the sum of the computed tokens of all members, and size their number.
+//   - context is the sum of the computed tokens of all members, squares that of their squares, and size their number.
 //   - Every member takes one block in each round of as many steps as a block has tokens, at the steps of its residue. It is
 //     counted in takes if it takes them from the pool, and in fills if it has reserved them.
 //   - empty is the number of reserved blocks of members that hold nothing.
@@ -25,6 +25,7 @@ type cohort struct {
 	size    int
 	share   int64           // Σ over its steps of the GPU time of a token, modulo 2⁶⁴: see Span.Share
 	context int64           // Σ computed tokens over the members, at steps
+	squares uint64          // Σ of their squares, modulo 2⁶⁴
 	ends    pq.Queue[int32] // steps at which members issue their last token; entries may be stale
 
 	takes    blockSchedule   // members that take new blocks from the pool: all but those in fills
@@ -92,6 +93,7 @@ func (c *cohort) step() {
 		c.empty -= c.fills.at(c.steps)
 	}
 	c.steps++
+	c.squares += uint64(2*c.context + int64(c.size))
 	c.context += int64(c.size)
 }
 
@@ -101,8 +103,12 @@ func (c *cohort) advance(n int) {
 		c.empty -= c.fills.over(c.steps, n)
 	}
 	c.steps += int64(n)
+	c.squares += uint64(n) * uint64(2*c.context+int64(n)*int64(c.size))
 	c.context += int64(n) * int64(c.size)
 }
+
+// square returns n².
+func square(n int32) uint64 { return uint64(int64(n) * int64(n)) }
 
 // link adds member i to the list of its residue, if there are lists.
 func (c *cohort) link(i int32) {

@@ -70,7 +70,7 @@ func (d *cohortDecoder) step() bool {
 		r.space.Settle() // evictions for the new blocks happen now
 	}
 	d.decodes = c.size
-	d.context = c.context
+	d.context, d.squares = c.context, c.squares
 	d.budget -= int32(c.size)
 	return true
 }
@@ -155,6 +155,7 @@ func (d *cohortDecoder) giveDecode(i int32, s *sequence) {
 	d.decodes++
 	length := r.cohort.computed(s)
 	d.context += int64(length)
+	d.squares += square(length)
 	number, end := r.lastToken(s)
 	d.countGaps(number, end, 1)
 	if r.space.caching || r.space.groups != nil {
@@ -205,6 +206,7 @@ func (d *cohortDecoder) putBack() {
 		}
 		d.missed = append(d.missed, i)
 		r.space.leaveSchedule(i)
+		c.squares -= uint64(2*int64(c.computed(s)) - 1)
 		s.joined++
 		s.ends++
 		r.fair.missed(s)

@@ -209,6 +209,7 @@ func (p *pipeline) whole() *cohort {
 		}
 		all.size += c.size
 		all.context += c.context
+		all.squares += c.squares
 		all.debt += c.debt
 		all.empty += c.empty
 		all.growing += c.growing

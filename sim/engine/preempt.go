@@ -126,6 +126,7 @@ func (it *batchBuilder) resume(i int32, s *sequence) {
 	it.decodes++
 	it.resumed++
 	it.context += int64(s.computed)
+	it.squares += square(s.computed)
 	it.countGaps(s.lastBatch, s.lastEnd, 1)
 	it.current.firsts = append(it.current.firsts, i)
 }

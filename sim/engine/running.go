@@ -137,6 +137,7 @@ func (d *decoders) joinCohort(i int32) {
 	}
 	c.size++
 	c.context += int64(s.target)
+	c.squares += square(s.target)
 	c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: i})
 	d.fair.joins(s)
 	d.running.order.add(s.slot, 1)
@@ -158,6 +159,7 @@ func (d *decoders) leaveCohort(i int32) {
 	d.fair.leaves(s, grown)
 	c.size--
 	c.context -= int64(s.target + grown)
+	c.squares -= square(s.target + grown)
 	d.running.order.add(s.slot, -1)
 	d.space.leaveSchedule(i)
 	s.computed = s.target + grown

@@ -34,6 +34,7 @@ func (g *gpu) pace(e *Engine) (first, slope int64, n int) {
 	if it.padTo > 0 {
 		b.Chunks = it.padChunks(it.chunks)
 	}
+	b.ContextDeviation = model.ContextDeviation(it.decodes, it.context, it.squares)
 	b.SharedTokens = e.space.Shared() * int64(e.cfg.BlockSize)
 	b.Drafts = it.drafts
 	b.Emit = it.decodes + it.drafts + len(it.current.firsts) - it.resumed + it.padRows

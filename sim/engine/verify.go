@@ -85,6 +85,7 @@ func (v *draftVerifier) countDrafts(s *sequence, sign int) {
 	v.decodes += sign
 	v.drafts += sign * int(s.given-1)
 	v.context += int64(sign) * int64(s.computed)
+	v.squares += uint64(sign) * square(s.computed)
 	v.countGaps(s.lastBatch, s.lastEnd, sign)
 }
 

@@ -15,6 +15,7 @@ type Affine struct {
 	PerToken   int64 // for each token of a chunk
 	PerPair    int64 // for each pair of a chunk's token and a token cached before the chunk
 	PerContext int64 // for each token of the decodes' context that is not shared
+	PerSpread  int64 // for each token of the contexts' standard deviation
 }
 
 var (
@@ -28,7 +29,7 @@ func (a Affine) Span(b *model.Batch) (first, slope int64, n int) {
 	for _, c := range b.Chunks {
 		first += a.PerToken*int64(c.New) + a.PerPair*int64(c.New)*int64(c.Cached)
 	}
-	first += a.PerContext * max(0, b.Context-b.SharedTokens)
+	first += a.PerContext*max(0, b.Context-b.SharedTokens) + a.PerSpread*b.ContextDeviation
 	if len(b.Chunks) > 0 || b.Decodes == 0 || b.Context < b.SharedTokens {
 		return first, 0, 1
 	}

@@ -74,6 +74,7 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 	step := event.Step{Span: &span, Preempted: n.changes.preempted, SwappedOut: n.changes.swapped,
 		FreeBlocks: n.FreeBlocks(), Running: len(n.running), Waiting: n.waits()}
 	batch := model.Batch{SharedTokens: span.Shared}
+	squares := uint64(0)
 	var gaps []*sequence // of sequences that did not produce in the previous iteration
 	for _, s := range n.running {
 		if s.given == 0 {
@@ -96,6 +97,7 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 			if emits {
 				batch.Decodes++
 				batch.Context += int64(s.computed + s.given)
+				squares += uint64(int64(s.computed+s.given) * int64(s.computed+s.given))
 				speculative--
 			}
 			batch.Drafts += int(speculative)
@@ -151,6 +153,7 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 		span.EmptyBlocks += max(0, s.reserved-n.blocksFor(s.computed))
 	}
 	span.Decodes, span.Context = batch.Decodes, batch.Context
+	batch.ContextDeviation = model.ContextDeviation(batch.Decodes, batch.Context, squares)
 	if batch.Decodes > 0 {
 		n.decodeSteps++
 	}
