@@ -165,7 +165,6 @@ var keys = []struct{ column, key string }{
 	{"dp", "deployment.data_parallel_size"}, {"ep", "deployment.expert_parallel_size"},
 	{"dtype", "deployment.dtype"}, {"weight_dtype", "deployment.dtype"},
 	{"kv_cache_dtype", "deployment.kv_cache_dtype"}, {"kv_dtype", "deployment.kv_cache_dtype"},
-	{"block_size", "engine.block_size"},
 	{"max_num_batched_tokens", "engine.max_num_batched_tokens"}, {"max_num_seqs", "engine.max_num_seqs"},
 }
 
@@ -175,6 +174,8 @@ var releaseNumber = regexp.MustCompile(`^v?([0-9]+\.[0-9]+)`)
 // configure takes the configuration from a row of the list of runs.
 func (f *File) configure(r listedRun) {
 	limits := f.believes(r)
+	// The prefix cache does not change the time of an iteration, and models with recurrent layers restrict it.
+	f.Settings = []scenario.Setting{{Key: "engine.enable_prefix_caching", Value: "false"}}
 	for _, k := range keys {
 		value := strings.ToLower(r[k.column])
 		limit := strings.HasPrefix(k.column, "max_num")
