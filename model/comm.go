@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 )
 
@@ -11,8 +12,9 @@ const gpusPerNode = 8
 // commLinks are the links between the GPUs of a deployment.
 type commLinks struct {
 	c   *AllReduceConstants
-	nic float64 // achieved network bandwidth of collectives, bytes per second and GPU
-	hop float64 // bandwidth between pipeline stages, bytes per second
+	own *[3][reduceRegimes]ReduceRegime // of the engine's all-reduce, by size of the group
+	nic float64                         // achieved network bandwidth of collectives, bytes per second and GPU
+	hop float64                         // bandwidth between pipeline stages, bytes per second
 }
 
 // Achieved fractions of the datasheet's link speeds, and latencies in seconds: engineering estimates, not measured.
@@ -23,9 +25,10 @@ const (
 	nodesLatency = 20e-6 // per doubling of the number of nodes
 )
 
-func newCommLinks(d *Deployment) commLinks {
+func newCommLinks(d *Deployment, o *KernelOptions) commLinks {
+	c := d.GPU.constants(o.Tables)
 	l := commLinks{
-		c:   &d.GPU.Kernels.AllReduce,
+		c: &c.AllReduce, own: &c.AllReduce.Regimes[o.AllReduce],
 		nic: nicFraction * d.GPU.NICBytesPerSecond,
 		hop: hopFraction * d.GPU.ScaleUpBytesPerSecond,
 	}
@@ -37,7 +40,7 @@ func newCommLinks(d *Deployment) commLinks {
 
 // checkLinks returns an error if the GPU lacks a link that the deployment needs.
 func (d *Deployment) checkLinks() error {
-	l := newCommLinks(d)
+	l := newCommLinks(d, &KernelOptions{})
 	group := d.TensorParallel
 	if d.LLM.Experts > 0 {
 		group = d.moeRanks()
@@ -72,12 +75,24 @@ func (l *commLinks) latency(n int) float64 {
 	return l.c.Latency[l.line(n)] + float64(nodesLatency*float64(bits.Len(uint(nodes-1))))
 }
 
-// allReduce returns the cost of an all-reduce of the given bytes over n GPUs.
-func (l *commLinks) allReduce(bytes float64, n int) cost {
+// allReduce returns the cost of an all-reduce of the given bytes over n GPUs, by the engine's kernels.
+func (l *commLinks) allReduce(bytes float64, n int) cost { return l.reduceBy(l.own, bytes, n) }
+
+// reduceBy returns the cost of an all-reduce of the given bytes over n GPUs by the given kernels. Beyond a node the
+// network is added. A GPU without measured kernels has one latency and one bandwidth for all sizes.
+func (l *commLinks) reduceBy(kernels *[3][reduceRegimes]ReduceRegime, bytes float64, n int) cost {
 	if n <= 1 {
 		return cost{}
 	}
 	c := cost{latency: l.latency(n), memory: l.transfer(bytes, n)}
+	for _, r := range kernels[l.line(n)] {
+		if bytes < r.Below {
+			inside := min(n, gpusPerNode)
+			c.latency += r.Latency - l.c.Latency[l.line(n)]
+			c.memory += float64(bytes*r.SecondsPerByte) - l.transfer(bytes, inside)
+			break
+		}
+	}
 	c.seconds = c.latency + c.memory
 	return c
 }
@@ -91,14 +106,37 @@ func (o *ops) fusesAllReduce(m float64) bool {
 	return o.o.FuseAllReduce && n > 1 && n <= gpusPerNode && 2*m*o.h <= o.comm.c.FusedBytes[o.comm.line(n)]
 }
 
-// layerReduce returns the cost of one all-reduce of a layer, after attention or after the MLP.
+// layerReduce returns the cost of one all-reduce of a layer, after attention or after the MLP. Engines fuse it with
+// the norm by kernels of TensorRT-LLM.
 func (o *ops) layerReduce(m float64) cost {
-	c := o.comm.allReduce(2*m*o.h, o.d.TensorParallel)
-	if o.fusesAllReduce(m) {
+	if !o.fusesAllReduce(m) {
+		return o.comm.allReduce(2*m*o.h, o.d.TensorParallel)
+	}
+	fused := &o.comm.c.Regimes[ReduceTRTLLM]
+	c := o.comm.reduceBy(fused, 2*m*o.h, o.d.TensorParallel)
+	if fused[0][0].Below == 0 {
 		c.latency = o.comm.c.FusedLatency
 		c.seconds = c.latency + c.memory
 	}
 	return c
+}
+
+// reduceJumps returns the numbers of rows of the given bytes at which the time of an all-reduce may jump.
+func (o *ops) reduceJumps(row float64) []int64 {
+	n := o.d.TensorParallel
+	if n <= 1 {
+		return nil
+	}
+	line := o.comm.line(n)
+	jumps := []int64{int64(o.comm.c.FusedBytes[line]/row) + 1}
+	for _, kernels := range []*[3][reduceRegimes]ReduceRegime{o.comm.own, &o.comm.c.Regimes[ReduceTRTLLM]} {
+		for _, r := range kernels[line] {
+			if r.Below > 0 && r.Below < curveEnd*row {
+				jumps = append(jumps, int64(math.Ceil(r.Below/row)))
+			}
+		}
+	}
+	return jumps
 }
 
 // exchange returns the cost of moving tokens to the ranks of their experts and back: all-gathers of the hidden

@@ -104,8 +104,33 @@ type SparseConstants struct {
 	PrefillMemory  float64 // relative to HBM; neighbouring queries share tokens in the L2 cache
 }
 
+// ReduceKernels names the all-reduce of an engine.
+type ReduceKernels uint8
+
+// The kernels whose times were measured apart. Each engine runs different algorithms for small, medium and large
+// messages: one step in which all ranks read all inputs, two steps, and NCCL.
+const (
+	ReduceVLLM   ReduceKernels = iota // of vLLM from 0.18: medium messages go through symmetric memory
+	ReduceCustom                      // of vLLM before, and of SGLang before 0.5.14: in one or two steps up to 8 MiB
+	ReduceTRTLLM                      // also of kernels that are fused with the norm, in all engines
+	reduceKernels
+)
+
+// reduceRegimes is the maximum number of regimes of an all-reduce.
+const reduceRegimes = 5
+
+// ReduceRegime is the all-reduce of messages below a size: Latency + bytes·SecondsPerByte.
+type ReduceRegime struct {
+	Below          float64 // bytes; the largest float64 for the last regime, 0 for none
+	Latency        float64
+	SecondsPerByte float64
+}
+
 // AllReduceConstants are latency and bus bandwidth of an all-reduce over 2, 4 and 8 GPUs.
 type AllReduceConstants struct {
+	// Regimes are the measured times by kernels, group of 2, 4 or 8 GPUs, and size. Without them Latency and
+	// BusBytesPerSecond apply to all sizes.
+	Regimes           [reduceKernels][3][reduceRegimes]ReduceRegime
 	Row               string
 	Latency           [3]float64
 	BusBytesPerSecond [3]float64
@@ -145,6 +170,7 @@ type Tables struct {
 	GEMM           bool // bandwidth of dense products
 	MixedAttention bool // rate of attention that mixes prefill with decode
 	MoE            bool // kernels of the experts
+	AllReduce      bool // one latency and bandwidth of all-reduces for all engines and sizes
 }
 
 // constants returns the constants of the GPU, with the given groups uncorrected.
@@ -161,6 +187,9 @@ func (g *GPU) constants(t Tables) *KernelConstants {
 	}
 	if t.MoE {
 		k.MoE = g.Tables.MoE
+	}
+	if t.AllReduce {
+		k.AllReduce.Regimes = [reduceKernels][3][reduceRegimes]ReduceRegime{}
 	}
 	return &k
 }
@@ -203,6 +232,14 @@ func (k *KernelConstants) validate() error {
 		for i := range k.AllReduce.Latency {
 			atLeast(k.AllReduce.Row, "latency", k.AllReduce.Latency[i], 0)
 			atLeast(k.AllReduce.Row, "bus bandwidth", k.AllReduce.BusBytesPerSecond[i], 1)
+		}
+		for _, kernels := range k.AllReduce.Regimes {
+			for _, regimes := range kernels {
+				for _, r := range regimes {
+					atLeast(k.AllReduce.Row, "latency", r.Latency, 0)
+					atLeast(k.AllReduce.Row, "seconds per byte", r.SecondsPerByte, 0)
+				}
+			}
 		}
 	}
 	return f.Err()

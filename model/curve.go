@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"sort"
 )
 
@@ -149,19 +150,35 @@ func (c *curve) at(x int64) int64 {
 	return saturate(p.value, x-p.start, p.slope)
 }
 
-// table is an exact table of a function for small integers, continued by a curve.
+// table is an exact table of a function for small integers, continued by curves that join where the function jumps.
 type table struct {
 	values []int64
-	beyond curve
+	beyond []continuation
 }
 
-// newTable tabulates f for 0…n-1.
-func newTable(f func(x float64) float64, n int) table {
+type continuation struct {
+	end int64
+	curve
+}
+
+// newTable tabulates f for 0…n-1. Jumps are the numbers at which f may jump, in any order.
+func newTable(f func(x float64) float64, n int, jumps []int64) table {
 	t := table{values: make([]int64, n)}
 	for i := range t.values {
 		t.values[i] = roundSum(f(float64(i)))
 	}
-	t.beyond = newCurve(f, int64(n), nil, false)
+	jumps = slices.Clone(jumps)
+	slices.Sort(jumps)
+	from := int64(n)
+	for _, end := range append(jumps, forever) {
+		if end <= from || end > curveEnd && end < forever {
+			continue
+		}
+		last := float64(end - 1)
+		before := func(x float64) float64 { return f(min(x, last)) }
+		t.beyond = append(t.beyond, continuation{end, newCurve(before, from, []int64{end - 1}, false)})
+		from = end
+	}
 	return t
 }
 
@@ -169,5 +186,9 @@ func (t *table) at(x int64) int64 {
 	if x < int64(len(t.values)) {
 		return t.values[x]
 	}
-	return t.beyond.at(x)
+	i := 0
+	for x >= t.beyond[i].end && i < len(t.beyond)-1 {
+		i++
+	}
+	return t.beyond[i].at(x)
 }

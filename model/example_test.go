@@ -71,7 +71,7 @@ func ExampleKernels_Span() {
 	first, slope, n := k.Span(&model.Batch{Decodes: 32, Context: 32 * 2048, Emit: 32})
 	fmt.Printf("%.2f ms, then %.2f µs more each time, for %d iterations\n", float64(first)/1e12, float64(slope)/1e9, n)
 	// Output:
-	// 14.26 ms, then 0.84 µs more each time, for 100 iterations
+	// 14.62 ms, then 0.84 µs more each time, for 100 iterations
 }
 
 func ExampleKernels_Explain() {
@@ -91,6 +91,6 @@ func ExampleKernels_Explain() {
 	// attention projections   2.26 ms  latency h100-sxm gemm fp8
 	// mlp                     6.29 ms  memory  h100-sxm gemm fp8
 	// elementwise             0.98 ms  latency common
-	// all-reduce              1.26 ms  latency hopper allreduce
-	// MFU 4 %, MBU 48 %
+	// all-reduce              1.63 ms  latency hopper allreduce
+	// MFU 4 %, MBU 47 %
 }

@@ -4,7 +4,7 @@ package model
 
 // newTestOps returns operations with the constants of the kernel tables, which the vectors use.
 func newTestOps(d *Deployment) *ops {
-	o, err := KernelOptions{Tables: Tables{GEMM: true, MixedAttention: true, MoE: true}}.resolve(&d.GPU.Kernels.Common)
+	o, err := KernelOptions{Tables: Tables{GEMM: true, MixedAttention: true, MoE: true, AllReduce: true}}.resolve(&d.GPU.Kernels.Common)
 	if err != nil {
 		panic(err)
 	}

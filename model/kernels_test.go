@@ -93,7 +93,14 @@ func TestSwitches(t *testing.T) {
 		micros         float64 // that the refinement adds
 	}{
 		{"fused all-reduce", "llama-3.1-70b", "b200", tp(2), decodes, model.KernelOptions{FuseAllReduce: true},
-			model.KernelOptions{}, -80 * (2*4 + 2*2)},
+			model.KernelOptions{}, -160 * (6.81 - 4.86 + (5.72-1.42)/4 + 2)}, // 256 KiB
+		{"fused all-reduce, one latency", "llama-3.1-70b", "b200", tp(2), decodes,
+			model.KernelOptions{FuseAllReduce: true, Tables: tables}, model.KernelOptions{Tables: tables}, -160 * (4 + 2)},
+		{"two steps of 256 KiB over 8 GPUs", "llama-3.1-70b", "h100", tp(8), decodes, model.KernelOptions{},
+			model.KernelOptions{Tables: model.Tables{AllReduce: true}}, 160*(8.82+4.94/4-5.3-1e6*2*7/8.*(256<<10)/323e9) +
+				3.157}, // of the logits: 501 KiB
+		{"the older two steps", "llama-3.1-70b", "h100", tp(8), decodes,
+			model.KernelOptions{AllReduce: model.ReduceCustom}, model.KernelOptions{}, 160*(13+4.78/4-8.82-4.94/4) + 4.102},
 		{"fused all-reduce of a long message", "llama-3.1-70b", "h200", tp(8), prefill,
 			model.KernelOptions{FuseAllReduce: true}, model.KernelOptions{}, 0},
 		{"fused all-reduce on Ampere", "llama-3.1-70b", "a100", tp(4), decodes,

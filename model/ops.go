@@ -46,7 +46,7 @@ func newOps(d *Deployment, o KernelOptions) *ops {
 		h: float64(d.LLM.Hidden), classes: d.LLM.classes(d.TensorParallel),
 		q:   float64(d.LLM.Heads) / tp,
 		kvb: float64(d.KVDtype.kvBytes()), voc: float64(d.LLM.Vocab) / tp,
-		comm: newCommLinks(d),
+		comm: newCommLinks(d, &o),
 	}
 }
 

@@ -38,6 +38,8 @@ type KernelOptions struct {
 	// ExpertImbalance is the load of the busiest expert-parallel rank over the mean; 1 means perfect balance. 0
 	// means an estimate from RoutingDispersion.
 	ExpertImbalance float64
+	// AllReduce are the kernels of all-reduces that are not fused.
+	AllReduce ReduceKernels
 	// FuseAllReduce fuses an all-reduce with the norm after it, up to the message size that the GPU supports.
 	FuseAllReduce bool
 	// FuseLayerKernels omits the additional small kernels of a model's layers (see [LLM.Unfused]).
@@ -82,6 +84,7 @@ func (o KernelOptions) resolve(c *CommonConstants) (KernelOptions, error) {
 	if o.MixedEfficiency != 0 {
 		number("mixed attention efficiency", &o.MixedEfficiency, 0, 1e-6, 1)
 	}
+	faults.Within(&f, "all-reduce kernels", o.AllReduce, 0, reduceKernels-1)
 	if o.Overheads == nil {
 		o.Overheads = &Overheads{Step: clock.FromSeconds(c.StepOverhead),
 			Sequence: clock.FromSeconds(c.SequenceOverhead)}

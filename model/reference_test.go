@@ -26,9 +26,31 @@ func (r *reference) gemm(m, n, k float64, w model.Precision) float64 {
 	return c.Launch + k*2.5e-10 + math.Pow(math.Pow(compute, c.Exponent)+math.Pow(memory, c.Exponent), 1/c.Exponent)
 }
 
+// regime returns the measured time of an all-reduce in a group of n; ok is false if there is none.
+func (r *reference) regime(kernels model.ReduceKernels, bytes float64, n int) (seconds float64, ok bool) {
+	i := map[int]int{2: 0, 3: 1, 4: 1}[n]
+	if n > 4 {
+		i = 2
+	}
+	for _, g := range r.d.GPU.Kernels.AllReduce.Regimes[kernels][i] {
+		if bytes < g.Below {
+			return g.Latency + bytes*g.SecondsPerByte, true
+		}
+	}
+	return 0, false
+}
+
+// allReduce returns the time of the engine's all-reduce, or with latencies 0 the transfer alone.
 func (r *reference) allReduce(bytes float64, n int, latencies float64) float64 {
 	if n == 1 {
 		return 0
+	}
+	if t, ok := r.regime(model.ReduceVLLM, bytes, n); ok && latencies > 0 {
+		if n > 8 {
+			nodes := math.Ceil(float64(n) / 8)
+			t += 2*(nodes-1)/nodes*bytes/(8*0.8*r.d.GPU.NICBytesPerSecond) + 20e-6*math.Ceil(math.Log2(nodes))
+		}
+		return t
 	}
 	i := map[bool]int{true: 0, false: 1}[n <= 2]
 	if n > 4 {
@@ -87,6 +109,9 @@ func (r *reference) layerReduce(bytes float64) (seconds, norm float64) {
 	i := map[int]int{2: 0, 4: 1, 8: 2}[n]
 	if !r.fuse || n < 2 || n > 8 || bytes > c.FusedBytes[i] {
 		return r.allReduce(bytes, n, 1), 0
+	}
+	if t, ok := r.regime(model.ReduceTRTLLM, bytes, n); ok {
+		return t, 2e-6
 	}
 	return r.allReduce(bytes, n, 0) + c.FusedLatency, 2e-6
 }

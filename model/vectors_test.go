@@ -53,7 +53,7 @@ func (v *stepVector) batch() *model.Batch {
 }
 
 // tables selects the constants that the vectors use.
-var tables = model.Tables{GEMM: true, MixedAttention: true, MoE: true}
+var tables = model.Tables{GEMM: true, MixedAttention: true, MoE: true, AllReduce: true}
 
 // TestStepVectors compares the parts of steps with those of another implementation.
 func TestStepVectors(t *testing.T) {

@@ -32,6 +32,9 @@ func (u engineResolver) engineDefaults() error {
 	if err != nil {
 		return s.Fault("engine.version", "%v", err)
 	}
+	if k := u.policy.Defaults.AllReduce; k != 0 {
+		p.AllReduce = k
+	}
 	u.Profile = p
 	if minor, _ := strconv.Atoi(strings.TrimPrefix(p.Name, "vllm-0.")); minor > currentMinor {
 		u.Warn("version", "%s is not known: the rules of vllm-0.%d apply", p.Name, currentMinor)

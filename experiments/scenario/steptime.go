@@ -151,6 +151,7 @@ func (u *Setup) KernelOptions() model.KernelOptions {
 		MaxNumSeqs:          *u.Scenario.Engine.MaxNumSeqs,
 		PadGraphs:           true,
 		TopP:                u.Scenario.Workload.Sampling == "top_p",
+		AllReduce:           u.Profile.AllReduce,
 		FuseAllReduce:       u.Profile.FuseAllReduce,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
 )
@@ -24,6 +25,8 @@ type Profile struct {
 	SchedulerReserveFullISL bool
 	// FuseAllReduce runs all-reduces and norms as one kernel.
 	FuseAllReduce bool
+	// AllReduce are the kernels of all-reduces.
+	AllReduce model.ReduceKernels
 	// Frontend and FrontendPerToken are the time from a request's arrival to the engine's sight of it.
 	Frontend, FrontendPerToken clock.Duration
 	// CPU and CPUPerSequence are the host's time for an iteration: scheduling, preparing the inputs and processing the
@@ -75,6 +78,8 @@ var changes = []change{
 		p.Frontend, p.FrontendPerToken = 12*clock.Millisecond, 4*clock.Microsecond
 	}},
 	{18, "all-reduces are fused with the norm after them", func(p *Profile) { p.FuseAllReduce = true }},
+	{18, "all-reduces of medium messages go through symmetric memory",
+		func(p *Profile) { p.AllReduce = model.ReduceVLLM }},
 	{19, "scheduler_reserve_full_isl is on", func(p *Profile) { p.SchedulerReserveFullISL = true }},
 	{21, "CUDA graphs count against gpu_memory_utilization", func(p *Profile) { p.GraphsInBudget = true }},
 	// PR 43733, merged on 27 May 2026. 0.22 was released in the same days; the first release surely after it is 0.23, of
@@ -114,7 +119,8 @@ func profileFor(version string) (Profile, error) {
 	}
 	p := Profile{
 		Name: fmt.Sprintf("vllm-0.%d", minor), GPUMemoryUtilization: 0.90, AppendUnkeyed: true, LookaheadAtAdmission: true,
-		Frontend: 4200 * clock.Microsecond, FrontendPerToken: 2800 * clock.Nanosecond,
+		AllReduce: model.ReduceCustom,
+		Frontend:  4200 * clock.Microsecond, FrontendPerToken: 2800 * clock.Nanosecond,
 		CPU: hostStep, CPUPerSequence: hostPerSequence, RetentionInterval: engine.DenseRetention,
 	}
 	for _, c := range changes {

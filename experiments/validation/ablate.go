@@ -49,6 +49,9 @@ func Parts() []Part {
 			kernels: func(o *model.KernelOptions) { o.Tables.MoE = true }},
 		{Name: "fused all-reduce", Without: "all-reduce and norm are kernels apart",
 			kernels: func(o *model.KernelOptions) { o.FuseAllReduce = false }},
+		{Name: "all-reduce by size", Without: "one latency and bandwidth of all-reduces for all sizes and engines, and 3 us " +
+			"for fused ones",
+			kernels: func(o *model.KernelOptions) { o.Tables.AllReduce = true }},
 		{Name: "front end of vLLM 0.16", Without: "4.2 ms and 2.8 us per token in all releases",
 			settings: []scenario.Setting{set("overheads.frontend", "4.2ms"),
 				set("overheads.frontend_per_token", "2.8us")}},

@@ -87,6 +87,46 @@ type allReduceLine struct {
 	Fused float64 `yaml:"fused_mib"` // largest message of the kernel that is fused with the norm
 }
 
+// reduceClasses are the regimes of an all-reduce by class and number of GPUs, smallest messages first.
+type reduceClasses map[string]map[int][]reduceRegime
+
+type reduceRegime struct {
+	Below  float64 `yaml:"below_kib"` // messages below this size; the last regime has none
+	Alpha  float64 `yaml:"alpha_us"`
+	PerMiB float64 `yaml:"us_per_mib"`
+}
+
+// reduceNames are the kernels of all-reduces in classes.yaml, and those that stand in for a class that lacks them.
+var reduceNames = [...]struct{ name, otherwise string }{
+	model.ReduceVLLM: {"vllm", "custom"}, model.ReduceCustom: {"custom", ""},
+	model.ReduceTRTLLM: {"trtllm", ""},
+}
+
+// regimesOf sets the regimes of a class.
+func (s *shared) regimesOf(class string, c *model.AllReduceConstants) error {
+	for kernels, names := range reduceNames {
+		lines := s.regimes[names.name][class]
+		if lines == nil {
+			lines = s.regimes[names.otherwise][class]
+		}
+		for i, n := range []int{2, 4, 8} {
+			to := &c.Regimes[kernels][i]
+			if len(lines[n]) > len(to) {
+				return fmt.Errorf("allreduce kernels %s, %s, %d GPUs: %d regimes (want at most %d)", names.name, class, n,
+					len(lines[n]), len(to))
+			}
+			for j, r := range lines[n] {
+				below := r.Below * (1 << 10)
+				if below == 0 {
+					below = math.MaxFloat64
+				}
+				to[j] = model.ReduceRegime{Below: below, Latency: r.Alpha * micro, SecondsPerByte: r.PerMiB * micro / (1 << 20)}
+			}
+		}
+	}
+	return nil
+}
+
 func (k *kernelRows) empty() bool {
 	return len(k.GEMM)+len(k.Decode)+len(k.MoE)+len(k.Reduce) == 0 && k.Prefill == nil && k.Mixed == nil
 }
@@ -98,6 +138,7 @@ type shared struct {
 	nccl      map[string]float64               // latency of a call in µs, by class
 	int4      map[string]gemmRow               // by architecture
 	fused     float64                          // latency of an all-reduce fused with the norm, in µs
+	regimes   map[string]reduceClasses         // of all-reduces, by kernels
 	common    model.CommonConstants
 	layers    *layersFile
 	exponent  map[string]float64 // of the soft maximum, by format of the multiplication
@@ -357,6 +398,9 @@ func (k *kernelRows) reduce(s *shared, g *model.GPU) (model.AllReduceConstants, 
 		c.Latency[i] = line.Alpha * micro
 		c.BusBytesPerSecond[i] = min(line.Bus*1e9, link)
 		c.FusedBytes[i] = line.Fused * (1 << 20)
+	}
+	if len(k.Reduce) == 0 {
+		return c, s.regimesOf(g.AllReduceClass, &c)
 	}
 	return c, nil
 }

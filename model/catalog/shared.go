@@ -13,6 +13,8 @@ type classesFile struct {
 		Fused   float64                          `yaml:"fused_us"`
 		NCCL    map[string]float64               `yaml:"nccl_us"`
 		Classes map[string]map[int]allReduceLine `yaml:"classes"`
+		Regimes map[string]reduceClasses         `yaml:"kernels"`
+		From    string                           `yaml:"kernels_source"`
 	} `yaml:"allreduce"`
 	INT4 struct {
 		Source        string             `yaml:"source"`
@@ -87,7 +89,7 @@ func readShared() (*shared, error) {
 		}
 	}
 	s.allReduce, s.int4, s.fused = classes.AllReduce.Classes, classes.INT4.Architectures, classes.AllReduce.Fused
-	s.nccl = classes.AllReduce.NCCL
+	s.nccl, s.regimes = classes.AllReduce.NCCL, classes.AllReduce.Regimes
 	s.exponent = map[string]float64{
 		"bf16": global.GEMM.PBF16, "fp8": global.GEMM.PFP8, "nvfp4": global.GEMM.PNVFP4, "int4": global.GEMM.PINT4,
 	}

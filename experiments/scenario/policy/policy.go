@@ -87,6 +87,8 @@ type Defaults struct {
 	FP8KV bool
 	// Radix keeps the prefix cache by the token, in a radix tree.
 	Radix bool
+	// AllReduce are the kernels of all-reduces; 0 are those of vLLM's release.
+	AllReduce model.ReduceKernels
 }
 
 // Engine is what a policy reads of the engine: the values of its keys, with all defaults filled in.

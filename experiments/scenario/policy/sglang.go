@@ -13,7 +13,7 @@ var sglangPolicy = Policy{
 		"when it was wrong; radix cache",
 	Source:       "SGLang (managers/schedule_policy, mem_cache/radix_cache)",
 	New:          newSGLang,
-	Defaults:     Defaults{UnpredictedEnds: true, BlockSize: 1, Radix: true},
+	Defaults:     Defaults{UnpredictedEnds: true, BlockSize: 1, Radix: true, AllReduce: model.ReduceCustom},
 	PoolMemory:   sglangPool,
 	Sizes:        sglangSizes,
 	Seats:        sglangSeats,
