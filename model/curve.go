@@ -162,7 +162,7 @@ type continuation struct {
 }
 
 // newTable tabulates f for 0…n-1. Jumps are the numbers at which f may jump, in any order.
-func newTable(f func(x float64) float64, n int, jumps []int64) table {
+func newTable(f func(x float64) float64, n int, jumps ...int64) table {
 	t := table{values: make([]int64, n)}
 	for i := range t.values {
 		t.values[i] = roundSum(f(float64(i)))

@@ -82,13 +82,13 @@ func NewKernels(d *Deployment, o KernelOptions) (*Kernels, error) {
 	p := newOps(d, o)
 	k := &Kernels{ops: p}
 	k.tokens = newTable(func(m float64) float64 { return total(func(v termFunc) { p.tokenTerms(m, v) }) },
-		min(o.MaxNumBatchedTokens, tableLimit)+1, p.reduceJumps(2*p.h))
+		min(o.MaxNumBatchedTokens, tableLimit)+1, p.reduceJumps(2*p.h)...)
 	k.group = newRankGroup(p, o.MaxNumBatchedTokens)
 	if o.PadGraphs {
 		k.padTokens()
 	}
 	k.emit = newTable(func(n float64) float64 { return total(func(v termFunc) { p.emitTerms(n, v) }) },
-		min(o.MaxNumSeqs, tableLimit)+1, p.reduceJumps(2*p.voc))
+		min(o.MaxNumSeqs, tableLimit)+1, p.reduceJumps(2*p.voc)...)
 	k.fixed = roundFemtos(total(p.fixedTerms) * femtosPerSecond)
 	k.sequence = roundFemtos(o.Overheads.Sequence.Seconds() * femtosPerSecond)
 	if o.EagerLayerTime > 0 {

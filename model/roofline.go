@@ -83,7 +83,7 @@ func NewRoofline(d *Deployment, o RooflineOptions) (*Roofline, error) {
 	if w.expertBytes > 0 {
 		r.experts = newTable(func(tokens float64) float64 {
 			return memory(w.expertBytes * w.activeExperts(tokens))
-		}, 4096, nil)
+		}, 4096)
 	}
 	return r, nil
 }
