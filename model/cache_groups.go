@@ -101,6 +101,9 @@ func (g *CacheGroups) Has(kind KVKind) bool {
 	return slices.ContainsFunc(g.Groups, func(c CacheGroup) bool { return c.Kind == kind })
 }
 
+// BlockSize returns the tokens of a block of vLLM's pool for a given size: more if recurrent layers need it.
+func (d *Deployment) BlockSize(given int) int { return d.KVGroups().blockSize(given) }
+
 // blockSize returns vLLM's block size for a given one: with recurrent layers, the least multiple of 16 tokens for which
 // a page of attention holds a state.
 func (gs KVGroups) blockSize(given int) int {

@@ -117,6 +117,16 @@ func setDefault(v *int, byDefault int) {
 	}
 }
 
+// HasMixer reports whether the model has layers with a kind of mixer.
+func (m *LLM) HasMixer(kind MixerKind) bool {
+	for _, x := range m.mixers() {
+		if x.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
 // kvKind returns the kind of KV that the layers of a mixer keep.
 func (m *LLM) kvKind(x *Mixer) KVKind {
 	switch {

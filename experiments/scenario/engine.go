@@ -79,7 +79,9 @@ func (u engineResolver) memory() error {
 		return err
 	}
 	u.Config.Hybrid = u.hybrid()
-	knobs.Grouped = u.Config.Hybrid != nil
+	if knobs.Grouped = u.Config.Hybrid != nil; knobs.Grouped {
+		knobs.BlockSize = e.BlockSize
+	}
 	u.unused(e.PrefixCacheRetentionInterval != nil && !knobs.Grouped, "engine.prefix_cache_retention_interval",
 		"no KV cache groups with windows have block tables here")
 	budget, err := u.Deployment.KVBlocks(knobs)
@@ -111,7 +113,7 @@ func (u engineResolver) memory() error {
 func (u engineResolver) hybrid() *engine.Hybrid {
 	s, e := u.Scenario, &u.Scenario.Engine
 	groups := u.Deployment.CacheGroups(e.BlockSize)
-	if len(groups.Groups) == 1 && groups.Groups[0].KeepsAll() || u.policy.New == nil {
+	if n := len(groups.Groups); n == 0 || n == 1 && groups.Groups[0].KeepsAll() || u.policy.New == nil {
 		return nil
 	}
 	grouped, ok := u.anyScheduler().(sched.Grouped)
@@ -122,11 +124,36 @@ func (u engineResolver) hybrid() *engine.Hybrid {
 		e.KVAllocation == "contiguous" || e.Preemption == "swap" {
 		return nil
 	}
+	if states {
+		u.recurrent(&groups)
+	}
 	h := &engine.Hybrid{CacheGroups: groups, Retention: u.Profile.RetentionInterval}
 	if e.PrefixCacheRetentionInterval != nil {
 		h.Retention = *e.PrefixCacheRetentionInterval
 	}
 	return h
+}
+
+// recurrent sets what vLLM does for models with recurrent layers: blocks are as long as a state needs, and prefixes are
+// not cached unless the scenario asks for it. Mamba-2 then keeps the state at the end of every block, other layers
+// those at the ends of iterations (mamba_cache_mode).
+func (u engineResolver) recurrent(groups *model.CacheGroups) {
+	e := &u.Scenario.Engine
+	e.BlockSize = u.Deployment.BlockSize(e.BlockSize)
+	mode := model.LastState
+	switch {
+	case !u.Scenario.Given("engine.enable_prefix_caching") || !e.EnablePrefixCaching:
+		e.EnablePrefixCaching = false
+	case u.Deployment.LLM.HasMixer(model.Mamba2):
+		mode = model.AllStates
+	default:
+		mode = model.AlignedState
+	}
+	longest := u.Deployment.LLM.MaxContext
+	if n := optional.Value(e.MaxModelLen); n > 0 {
+		longest = n
+	}
+	groups.SetRecurrentMode(mode, max(longest, e.BlockSize))
 }
 
 // inFlight returns the number of tokens that can be scheduled and not processed, with the slots ahead of drafts. vLLM
