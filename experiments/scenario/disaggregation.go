@@ -117,9 +117,6 @@ func (u fleetResolver) roles() error {
 			return one.Fault(one.FirstGiven("engine.block_size", "engine.policy"),
 				"block_size %d differs from pool %s (want the same in prefill and decode pools)", one.Engine.BlockSize,
 				prefill[0].Name)
-		case p.Ranks > 1 && d.LLM.Experts > 0:
-			return one.Fault("deployment.data_parallel_size",
-				"disaggregation does not support data-parallel ranks in lockstep (want 1)")
 		case one.StepTime.Kind == "linear":
 			return one.Fault("step_time", "linear has no model of the KV cache to transfer (want kernels or roofline)")
 		}
@@ -224,7 +221,7 @@ func (p *PoolSetup) connector() *engine.Connector {
 	if of.Config.Connector != nil {
 		c = *of.Config.Connector
 	}
-	gpus := of.Deployment.TensorParallel * of.Deployment.PipelineParallel
+	gpus := of.Deployment.TensorParallel * of.Deployment.PipelineParallel // that hold a block
 	c.BlockBytes = of.Deployment.KVBytesPerToken() * int64(gpus) * int64(of.Config.BlockSize)
 	return &c
 }
@@ -255,7 +252,8 @@ func (u fleetBuilder) divide(f *sim.Fleet) {
 		division.Outages = append(division.Outages, u.ofLinks(&d.Outages[i])...)
 	}
 	for _, p := range u.Pools {
-		gpus := p.Setup.Deployment.TensorParallel * p.Setup.Deployment.PipelineParallel
+		gpus := p.Setup.Deployment.TensorParallel * p.Setup.Deployment.PipelineParallel *
+			engineResolver{p.Setup}.ranksTogether()
 		link := int64(linkPerGPU*gpus) * 1e9
 		if d.LinkGBPerS != nil {
 			link = int64(math.Round(*d.LinkGBPerS * 1e9))

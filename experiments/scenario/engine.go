@@ -21,8 +21,32 @@ type engineResolver struct{ *Setup }
 
 // replica resolves what is of one replica.
 func (u engineResolver) replica() (yamldoc.Faults, error) {
-	return u.take(u.policyDefaults, u.engineDefaults, u.deployment, u.sizes, u.wholePrompts, u.memory, u.sequenceLength,
+	return u.take(u.policyDefaults, u.engineDefaults, u.deployment, u.joinRanks, u.sizes, u.wholePrompts, u.memory, u.sequenceLength,
 		u.seats, u.overheads, u.stepTime, u.frontend, u.offload, u.engine)
+}
+
+// joinRanks simulates the data-parallel ranks of a replica as one engine where prompts and outputs are computed apart.
+// Ranks that exchange with each other's experts iterate in lock step, so that they begin and end as one.
+func (u engineResolver) joinRanks() error {
+	n := u.Scenario.Deployment.DataParallelSize
+	apart := u.role == "prefill" || u.role == "decode"
+	if u.together = apart && n > 1 && u.Deployment != nil && u.Deployment.LLM.Experts > 0; u.together {
+		u.Warn("ranks_together", "the %d data-parallel ranks of a replica are simulated as one engine with balanced ranks", n)
+	}
+	return nil
+}
+
+// ranksTogether is the number of ranks that the engine stands for.
+func (u engineResolver) ranksTogether() int {
+	if !u.together {
+		return 1
+	}
+	return u.Scenario.Deployment.DataParallelSize
+}
+
+// spread is the timer of all ranks that the engine stands for, from that of one.
+func (u engineResolver) spread(rank model.StepTimer) model.StepTimer {
+	return model.NewSpread(rank, u.ranksTogether())
 }
 
 // engineDefaults fills in what follows from the engine's version.
@@ -251,6 +275,7 @@ func (u engineResolver) stepTime() error {
 	}
 	timer, err := u.Scenario.shared().timer(u.newTimer, u.MachineJSON, u.Scenario.StepTime, u.KernelOptions())
 	if err == nil {
+		timer = u.spread(timer)
 		timer, err = u.drafting(timer)
 	}
 	if err != nil {
@@ -274,6 +299,10 @@ func (u engineResolver) engine() error {
 	e := &s.Engine
 	c := &u.Config
 	c.MaxNumSeqs, c.MaxNumBatchedTokens = *e.MaxNumSeqs, *e.MaxNumBatchedTokens
+	if n := u.ranksTogether(); n > 1 {
+		c.MaxNumSeqs, c.MaxNumBatchedTokens = n*c.MaxNumSeqs, n*c.MaxNumBatchedTokens
+		c.NumGPUBlocks = n*(c.NumGPUBlocks-1) + 1
+	}
 	c.BlockSize = limitInt32(e.BlockSize)
 	c.PrefixCaching = e.EnablePrefixCaching
 	c.AppendUnkeyed = u.Profile.AppendUnkeyed

@@ -196,7 +196,7 @@ func (p *PoolSetup) Engines() int { return p.replicas * p.Ranks }
 
 // Ranks is the number of data-parallel ranks that a run has of a replica.
 func (u *Setup) ranks() int {
-	if u.oneRank {
+	if u.oneRank || u.together {
 		return 1
 	}
 	return u.Scenario.Deployment.DataParallelSize

@@ -40,6 +40,7 @@ type Setup struct {
 	misfit      *model.FitError // why there is no Memory
 	oneRank     bool            // of several that share the attention's data
 	role        string          // of the pool that the replica belongs to
+	together    bool            // its data-parallel ranks are simulated as one engine
 	MachineJSON []byte          // the deployment in JSON
 	table       tableFile       // the file that step times come from, if they do
 

@@ -144,6 +144,7 @@ func (u engineResolver) drafting(timer model.StepTimer) (model.StepTimer, error)
 	if err != nil {
 		return nil, err
 	}
+	draft = u.spread(draft)
 	if u.meanDrafts() {
 		return model.NewMeanDrafting(timer, draft, p.NumSpeculativeTokens, p.matched())
 	}

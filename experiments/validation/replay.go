@@ -25,13 +25,21 @@ type recorded struct {
 	arrival, queued float64
 	input, output   int
 	failed          bool
+
+	// In files of sessions.
+	session, trace string
+	turn           int
+	cachedBlocks   int     // that an unlimited cache would have
+	last           float64 // last token; negative if none came
+	think          float64 // recorded pause before the turn
 }
 
 // mostTokens is the longest prompt or output.
 const mostTokens = 1 << 29
 
 // readRequests reads a request-level file: CSV, gzipped where its name ends in .gz, with the columns
-// arrival_s, input_tokens and output_tokens, and optionally queued_s and has_error.
+// arrival_s, input_tokens and output_tokens, and optionally queued_s and has_error; and of sessions with several turns
+// session, turn, trace_id, expected_cached_blocks, last_token_s and think_s_recorded.
 func readRequests(path string) ([]recorded, error) {
 	f, err := input.Open(path)
 	if err != nil {
@@ -103,13 +111,24 @@ func parseRequest(cells []string, at map[string]int) (q recorded, err error) {
 		}
 		*to = x
 	}
-	var input, output, failed float64
-	q.queued = -1
+	text := func(name string) string {
+		if i, ok := at[name]; ok {
+			return cells[i]
+		}
+		return ""
+	}
+	var input, output, failed, turn, cached float64
+	q.queued, q.last = -1, -1
 	number("arrival_s", &q.arrival, clock.MaxRun.Seconds())
 	number("queued_s", &q.queued, clock.MaxRun.Seconds())
 	number("input_tokens", &input, mostTokens)
 	number("output_tokens", &output, mostTokens)
 	number("has_error", &failed, 1)
+	number("turn", &turn, mostTokens)
+	number("expected_cached_blocks", &cached, mostTokens)
+	number("last_token_s", &q.last, clock.MaxRun.Seconds())
+	number("think_s_recorded", &q.think, clock.MaxRun.Seconds())
+	q.session, q.trace, q.turn, q.cachedBlocks = text("session"), text("trace_id"), int(turn), int(cached)
 	q.input, q.output, q.failed = int(input), int(output), failed != 0
 	if q.queued < 0 {
 		q.queued = q.arrival
