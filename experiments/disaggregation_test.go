@@ -259,3 +259,31 @@ func TestRoutersScrapeTogether(t *testing.T) {
 		}
 	}
 }
+
+// TestWideWorkers: a worker of data-parallel ranks is one engine. Eight ranks with eight times the users decode as fast
+// as one rank with its share, but for the exchange between them, and have eight times the KV.
+func TestWideWorkers(t *testing.T) {
+	run := func(ranks, users int) *report.Summary {
+		return mustRun(t, mustParse(t, fmt.Sprintf(`
+model: qwen3-30b-a3b
+gpu: h200-sxm
+pools:
+- {role: prefill, replicas: 4}
+- {role: decode, deployment: {data_parallel_size: %d}}
+workload:
+  arrivals: {process: closed, users: %d}
+  input: {distribution: fixed, value: 500}
+  output: {distribution: fixed, value: 200}
+run: {requests: %d, warmup: none}
+`, ranks, users, 4*users)), experiments.RunOptions{Check: true}).Summary
+	}
+	one, eight := run(1, 16), run(8, 128)
+	if a, b := *one.System.KVBlocks, *eight.System.KVBlocks; b <= a {
+		t.Errorf("%d blocks with 8 ranks, %d with one", b, a)
+	}
+	a, b := *one.Latency.TPOT.Mean, *eight.Latency.TPOT.Mean
+	t.Logf("TPOT %.2f ms with one rank and 16 users, %.2f ms with 8 and 128", a, b)
+	if b < 0.6*a || b > 2.5*a {
+		t.Errorf("TPOT %.2f ms with one rank and 16 users, %.2f ms with 8 and 128", a, b)
+	}
+}

@@ -94,15 +94,28 @@ func (t *MeanDrafting) Span(b *Batch) (first, slope int64, n int) {
 	decodes.Chunks, decodes.Drafts = nil, t.drafts*b.Decodes
 	decodes.Context += int64(decodes.Drafts)
 	decodes.Emit = b.Decodes + decodes.Drafts
+	decodes.ofGroup(b)
 	alone, _, _ := t.drafting.Span(&decodes)
 	first = t.perToken(alone)
 	if len(b.Chunks) > 0 {
 		mixed := decodes
 		mixed.Chunks, mixed.Emit = b.Chunks, b.Emit+decodes.Drafts
+		mixed.ofGroup(b)
 		whole, _, _ := t.drafting.Span(&mixed)
 		first = min(first+max(0, whole-alone), maxFemtos)
 	}
 	return first, 0, 1
+}
+
+// ofGroup scales the tokens of the ranks of a batch to those of b, from which it was made: other ranks have as many
+// times the tokens of this one as before.
+func (b *Batch) ofGroup(from *Batch) {
+	own := from.tokens()
+	if from.GroupTokens == 0 || own == 0 {
+		return
+	}
+	b.GroupTokens = portion(from.GroupTokens, int(b.tokens()), int(own))
+	b.BusiestTokens = portion(from.BusiestTokens, int(b.tokens()), int(own))
 }
 
 // perToken divides a time by the yield.

@@ -37,6 +37,7 @@ func (t *Spread) Busiest(b *Batch) Batch {
 	rest := max(0, b.Emit-b.Decodes-b.Drafts) // of chunks that complete their prompt
 	r.Emit = r.Decodes + r.Drafts + t.share(rest)
 	r.Chunks = t.longest(b.Chunks)
+	r.GroupTokens, r.BusiestTokens = b.tokens(), r.tokens()
 	return r
 }
 
@@ -68,4 +69,13 @@ func (t *Spread) longest(chunks []Chunk) []Chunk {
 		list = append(list, chunks[i])
 	}
 	return list
+}
+
+// tokens returns the number of tokens that the step computes.
+func (b *Batch) tokens() int64 {
+	n := b.decodeTokens()
+	for _, c := range b.Chunks {
+		n += int64(c.New)
+	}
+	return n
 }
