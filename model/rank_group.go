@@ -18,8 +18,8 @@ func newRankGroup(p *ops, budget int) rankGroup {
 	all := func(n float64) float64 { return total(func(v termFunc) { p.groupTerms(n, v) }) }
 	busiest := func(m float64) float64 { return total(func(v termFunc) { p.busiestTerms(m, v) }) }
 	budget = min(budget, tableLimit)
-	g.experts = newTable(all, min(budget*p.d.DataParallel, tableLimit)+1, nil)
-	g.sent = newTable(busiest, budget+1, nil)
+	g.experts = newTable(all, min(budget*p.d.DataParallel, tableLimit)+1)
+	g.sent = newTable(busiest, budget+1)
 	return g
 }
 
