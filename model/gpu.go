@@ -40,6 +40,7 @@ type GPU struct {
 	FrontendSeconds float64
 
 	Calibrated Calibration
+	Releases   []Release // of engines whose kernels are faster or slower; by engine, oldest first
 	Kernels    KernelConstants
 	KernelsOf  string // the GPU on which they were measured, if it is another one
 	// Tables are the constants without corrections from served runs. The zero value means Kernels.
@@ -137,6 +138,9 @@ func (g *GPU) Validate() error {
 	f.Check(g.Node.Domain == 0 || g.Node.Domain >= g.NodeSize() && g.Node.Domain%g.NodeSize() == 0,
 		"node.domain is %d (want a multiple of the %d GPUs of a node)", g.Node.Domain, g.NodeSize())
 	f.Check(g.SMs >= 1, "sms is %d (want 1 or more)", g.SMs)
+	for _, r := range g.Releases {
+		f.Check(r.Time > 0.01 && r.Time < 100, "release %s takes %v times as long (want 0.01 to 100)", r.Name, r.Time)
+	}
 	if g.Kernels.isZero() {
 		f.Addf("no kernel constants (read the GPU record with catalog.ReadGPU, which adds them)")
 	} else {

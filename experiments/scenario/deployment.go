@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/model/catalog"
@@ -43,6 +44,7 @@ func (u engineResolver) deployment() error {
 	if faults != nil {
 		return faults
 	}
+	gpu = gpu.ForRelease(optional.Value(s.Engine.Version))
 	u.Deployment, err = model.NewDeployment(llm, gpu, options)
 	if err != nil {
 		return s.deploymentFaults(err)

@@ -82,7 +82,8 @@ type Deployment struct {
 type Engine struct {
 	// Policy composes the batches: one of clifftop catalog policies.
 	Policy string `json:"policy"`
-	// Version is a release to imitate, such as vllm-0.15; null is the current one.
+	// Version is a release to imitate, such as vllm-0.15; null is the current one. A release of SGLang, such as
+	// sglang-0.5.9, selects the speed of its kernels on AMD GPUs.
 	Version *string `json:"version"`
 	// SchedulingPolicy orders the waiting requests: by arrival, or by priority and then arrival.
 	SchedulingPolicy string `json:"scheduling_policy" one:"fcfs priority"`

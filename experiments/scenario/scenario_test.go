@@ -80,7 +80,9 @@ func TestFaults(t *testing.T) {
 			`s.yaml:1:7: slo.ttft_p9: unknown key (want a metric and a statistic, such as ttft_p95, or attainment or ` +
 				`wait_probability)`},
 		{"version", "engine: {version: vllm-0.3}\n",
-			`s.yaml:1:19: engine.version: "vllm-0.3" is not known (want vllm-0.8 or a later release)`},
+			`s.yaml:1:19: engine.version: "vllm-0.3" is not known (want vllm-0.8 or a later release, or one such as sglang-0.5.9)`},
+		{"version of another engine", "engine: {version: sglang-0.5.9}\n",
+			`s.yaml:1:19: engine.version: "sglang-0.5.9" is not a release of policy vllm`},
 		{"a list for a map", "engine: [1]\n", `s.yaml:1:9: engine: this is a list (want a map)`},
 		{"a text for all", "hello\n", `s.yaml:1:1: "hello" is a text (want a map)`},
 		{"two documents", "name: a\n---\nname: b\n", `s.yaml:3:5: a second document starts here (want one)`},

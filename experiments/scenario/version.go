@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -103,17 +104,21 @@ const (
 	currentMinor = 32
 )
 
+// otherRelease matches releases of engines that are not told apart but by the speed of their kernels on some GPUs: see
+// [model.GPU.ForRelease].
+var otherRelease = regexp.MustCompile(`^sglang-[0-9]+\.[0-9]+(\.[0-9]+)?$`)
+
 // profileFor is the profile of a version such as vllm-0.15 or vllm-0.15.1. An empty version is the
-// current one.
+// current one, and so is one of another engine.
 func profileFor(version string) (Profile, error) {
 	minor := currentMinor
-	if version != "" {
+	if version != "" && !otherRelease.MatchString(version) {
 		parts := strings.Split(strings.TrimPrefix(version, "vllm-"), ".")
 		m, err := strconv.Atoi(parts[min(1, len(parts)-1)])
 		if err != nil || len(parts) < 2 || len(parts) > 3 || parts[0] != "0" || !strings.HasPrefix(version, "vllm-") ||
 			m < oldestMinor || m > 999 {
-			return Profile{}, fmt.Errorf("%q is not known (want vllm-0.%d or a later release)", yamldoc.Short(version),
-				oldestMinor)
+			return Profile{}, fmt.Errorf("%q is not known (want vllm-0.%d or a later release, or one such as sglang-0.5.9)",
+				yamldoc.Short(version), oldestMinor)
 		}
 		minor = m
 	}

@@ -93,7 +93,9 @@ func (w *writer) engine() error {
 	r := w.row
 	w.line("engine:")
 	w.line("  policy: %q", r.Engine)
-	if v, ruled := r.version(); r.Engine == "vllm" {
+	if v, ruled := r.version(); r.Engine == "sglang" && !ruled {
+		w.line("  version: %q", v)
+	} else if r.Engine == "vllm" {
 		w.line("  version: %q", v)
 		if ruled {
 			w.c.apply("version")

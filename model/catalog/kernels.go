@@ -5,6 +5,10 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
 
 	"clifftop/model"
 )
@@ -20,6 +24,8 @@ type kernelRows struct {
 	Mixed      *mixedRow             `yaml:"attn_mixed"`
 	MoE        map[string]moeRow     `yaml:"moe"`
 	Reduce     map[int]allReduceLine `yaml:"allreduce"`
+	Own        ownCommon             `yaml:",inline"`
+	Releases   yaml.MapSlice         `yaml:"releases"` // time of all kernels relative to the rows, by release
 	measuredOn string                // the measured GPU; empty means this one
 
 	// Served has rows that replace those above, corrected by served runs.
@@ -128,7 +134,7 @@ func (s *shared) regimesOf(class string, c *model.AllReduceConstants) error {
 }
 
 func (k *kernelRows) empty() bool {
-	return len(k.GEMM)+len(k.Decode)+len(k.MoE)+len(k.Reduce) == 0 && k.Prefill == nil && k.Mixed == nil
+	return k.Own == (ownCommon{}) && len(k.GEMM)+len(k.Decode)+len(k.MoE)+len(k.Reduce) == 0 && k.Prefill == nil && k.Mixed == nil
 }
 
 // shared has the constants that do not belong to one GPU.
@@ -161,11 +167,30 @@ func (k *kernelRows) resolve(g *model.GPU) (served, tables model.KernelConstants
 	if k, err = k.like(); err != nil {
 		return served, tables, err
 	}
+	if g.Releases, err = k.releases(); err != nil {
+		return served, tables, err
+	}
 	if tables, err = k.lookUp(s, &s.defaults, g); err != nil {
 		return served, tables, err
 	}
 	served, err = k.withServed().lookUp(s, s.defaults.withServed(), g)
 	return served, tables, err
+}
+
+// releases returns the releases of engines with their own speed.
+func (k *kernelRows) releases() ([]model.Release, error) {
+	var all []model.Release
+	for _, item := range k.Releases {
+		name, named := item.Key.(string)
+		engine, version, cut := strings.Cut(name, "-")
+		time, err := strconv.ParseFloat(fmt.Sprint(item.Value), 64)
+		if !named || !cut || engine == "" || version == "" || err != nil {
+			return nil, fmt.Errorf("kernels.releases: %q: %v is not a release with its time (want such as sglang-0.5.9: 1.2)",
+				fmt.Sprint(item.Key), item.Value)
+		}
+		all = append(all, model.Release{Name: name, Time: time})
+	}
+	return all, nil
 }
 
 // like returns the rows of the GPU named by Like, or k if there is none. A record has rows of its own or those of
@@ -211,7 +236,7 @@ func (k *kernelRows) lookUp(shared *shared, defaults *kernelRows, g *model.GPU) 
 }
 
 func (k *kernelRows) lookUpIn(s *shared, g *model.GPU) (model.KernelConstants, error) {
-	c := model.KernelConstants{Common: s.common}
+	c := model.KernelConstants{Common: k.Own.over(s.common)}
 	var err error
 	for _, p := range []model.Precision{model.BF16, model.FP16, model.FP8, model.INT4, model.NVFP4, model.MXFP4} {
 		c.GEMM[p] = k.gemm(s, g, p)

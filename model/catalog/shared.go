@@ -32,12 +32,8 @@ type globalFile struct {
 		PNVFP4 float64 `yaml:"p_nvfp4"`
 		PINT4  float64 `yaml:"p_int4"`
 	} `yaml:"gemm"`
-	Elementwise struct {
-		Kernels float64 `yaml:"kernels"`
-		T0      float64 `yaml:"t0_us"`
-		E       float64 `yaml:"e"`
-	} `yaml:"elementwise"`
-	Sampler struct {
+	Elementwise elementwiseRow `yaml:"elementwise"`
+	Sampler     struct {
 		T0    float64 `yaml:"t0_us"`
 		Bytes float64 `yaml:"bytes_per_logit"`
 		TopP  float64 `yaml:"top_p_bytes_per_logit"`
@@ -46,21 +42,59 @@ type globalFile struct {
 		TileRows float64 `yaml:"tile_rows"`
 		Delta    float64 `yaml:"delta_tokens"`
 	} `yaml:"fa2"`
-	MLADecode struct {
-		T0 float64 `yaml:"t0_us"`
-		CS float64 `yaml:"cs_ns"`
-		EC float64 `yaml:"ec"`
-		EM float64 `yaml:"em"`
-	} `yaml:"mla_decode"`
-	MLAPrefill struct {
-		T0    float64 `yaml:"t0_us"`
-		E     float64 `yaml:"e"`
-		Delta float64 `yaml:"delta_tokens"`
-	} `yaml:"mla_prefill"`
-	Overheads struct {
-		Step     float64 `yaml:"step_ms"`
-		Sequence float64 `yaml:"per_sequence_us"`
-	} `yaml:"overheads"`
+	MLADecode  mlaDecodeRow  `yaml:"mla_decode"`
+	MLAPrefill mlaPrefillRow `yaml:"mla_prefill"`
+	Overheads  overheadRow   `yaml:"overheads"`
+}
+
+type elementwiseRow struct {
+	Kernels float64 `yaml:"kernels"`
+	T0      float64 `yaml:"t0_us"`
+	E       float64 `yaml:"e"`
+}
+
+type mlaDecodeRow struct {
+	T0 float64 `yaml:"t0_us"`
+	CS float64 `yaml:"cs_ns"`
+	EC float64 `yaml:"ec"`
+	EM float64 `yaml:"em"`
+}
+
+type mlaPrefillRow struct {
+	T0    float64 `yaml:"t0_us"`
+	E     float64 `yaml:"e"`
+	Delta float64 `yaml:"delta_tokens"`
+}
+
+type overheadRow struct {
+	Step     float64 `yaml:"step_ms"`
+	Sequence float64 `yaml:"per_sequence_us"`
+}
+
+// ownCommon are rows of a GPU that replace those of kernels/global.yaml.
+type ownCommon struct {
+	Elementwise *elementwiseRow `yaml:"elementwise"`
+	MLADecode   *mlaDecodeRow   `yaml:"mla_decode"`
+	MLAPrefill  *mlaPrefillRow  `yaml:"mla_prefill"`
+	Overheads   *overheadRow    `yaml:"overheads"`
+}
+
+// over returns the constants with the rows of the GPU.
+func (o *ownCommon) over(c model.CommonConstants) model.CommonConstants {
+	if r := o.Elementwise; r != nil {
+		c.ElementwiseKernels, c.ElementwiseLaunch, c.ElementwiseMemory = r.Kernels, r.T0*micro, r.E
+	}
+	if r := o.MLADecode; r != nil {
+		c.MLADecodeLaunch, c.MLADecodeSequence = r.T0*micro, r.CS*nano
+		c.MLADecodeCompute, c.MLADecodeMemory = r.EC, r.EM
+	}
+	if r := o.MLAPrefill; r != nil {
+		c.MLAPrefillLaunch, c.MLAPrefillCompute, c.MLAPrefillDelta = r.T0*micro, r.E, r.Delta
+	}
+	if r := o.Overheads; r != nil {
+		c.StepOverhead, c.SequenceOverhead = r.Step*1e-3, r.Sequence*micro
+	}
+	return c
 }
 
 // readShared reads the files of the directory kernels.
@@ -98,16 +132,11 @@ func readShared() (*shared, error) {
 }
 
 func (f *globalFile) common() model.CommonConstants {
-	return model.CommonConstants{
-		GEMMPerK:           f.GEMM.PerK * nano,
-		ElementwiseKernels: f.Elementwise.Kernels, ElementwiseLaunch: f.Elementwise.T0 * micro,
-		ElementwiseMemory: f.Elementwise.E,
-		SamplerLaunch:     f.Sampler.T0 * micro, SamplerBytes: f.Sampler.Bytes, SamplerTopPBytes: f.Sampler.TopP,
+	c := model.CommonConstants{
+		GEMMPerK:      f.GEMM.PerK * nano,
+		SamplerLaunch: f.Sampler.T0 * micro, SamplerBytes: f.Sampler.Bytes, SamplerTopPBytes: f.Sampler.TopP,
 		FA2TileRows: f.FA2.TileRows, FA2Delta: f.FA2.Delta,
-		MLADecodeLaunch: f.MLADecode.T0 * micro, MLADecodeSequence: f.MLADecode.CS * nano,
-		MLADecodeCompute: f.MLADecode.EC, MLADecodeMemory: f.MLADecode.EM,
-		MLAPrefillLaunch: f.MLAPrefill.T0 * micro, MLAPrefillCompute: f.MLAPrefill.E,
-		MLAPrefillDelta: f.MLAPrefill.Delta,
-		StepOverhead:    f.Overheads.Step * 1e-3, SequenceOverhead: f.Overheads.Sequence * micro,
 	}
+	all := ownCommon{&f.Elementwise, &f.MLADecode, &f.MLAPrefill, &f.Overheads}
+	return all.over(c)
 }
