@@ -1,41 +1,62 @@
 package model
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
 
-// llm reads the dimensions. It has one case per architecture (model_type).
+// architectures are the values of model_type that [ReadConfig] reads, with their readers. The suffix _text, which
+// language models of multimodal models have, is cut before the search.
+var architectures = []struct {
+	names string
+	read  func(c *config, m *LLM)
+}{
+	{"llama mistral ministral3 mistral3 qwen2 qwen3 phi3 glm glm4 granite", (*config).dense},
+	{"qwen2_vl qwen2_5_vl qwen3_vl", (*config).dense},
+	{"gemma gemma2 gemma3", (*config).gemma},
+	{"starcoder2", (*config).starCoder},
+	{"opt", (*config).opt},
+	{"mixtral minimax_m2 gpt_oss", (*config).localExperts},
+	{"llama4", (*config).llama4},
+	{"qwen2_moe qwen3_moe qwen3_vl_moe", (*config).qwenExperts},
+	{"qwen3_next qwen3_5 qwen3_5_moe qwen3_6 qwen3_6_moe", (*config).qwenHybrid},
+	{"glm4_moe", (*config).glmExperts},
+	{"deepseek_v2 deepseek_v3 deepseek_v32 kimi_k2 kimi_k25 glm4_moe_lite glm_moe_dsa", (*config).deepSeek},
+	{"kimi_linear", (*config).kimiLinear},
+	{"nemotron_h", (*config).nemotron},
+	{"granitemoehybrid", (*config).graniteHybrid},
+}
+
+// llm reads the dimensions by the reader of the model_type.
 func (c *config) llm() LLM {
 	m := LLM{MaxContext: c.numberOr(0, "max_position_embeddings")}
-	switch kind := c.text("model_type"); kind {
-	case "llama", "mistral", "qwen2", "qwen3", "phi3", "glm", "glm4":
-		c.dense(&m)
-	case "gemma3_text", "gemma3":
-		c.gemma3(&m)
-	case "mixtral", "minimax_m2", "gpt_oss":
-		c.dense(&m)
-		if kind == "minimax_m2" {
-			m.Unfused = UnfusedKernels{LayerSeconds: 25e-6, TokenSeconds: 150e-9} // as in the catalog
+	kind := c.text("model_type")
+	c.kind = strings.TrimSuffix(kind, "_text")
+	var known []string
+	found := false
+	for _, a := range architectures {
+		names := strings.Fields(a.names)
+		if known = append(known, names...); slices.Contains(names, c.kind) {
+			a.read(c, &m)
+			found = true
 		}
-		m.Experts = c.number("num_local_experts")
-		m.TopK = c.number("num_experts_per_tok", "experts_per_token")
-		m.MoEIntermediate = m.Intermediate
-	case "qwen2_moe", "qwen3_moe":
-		c.dense(&m)
-		c.qwenExperts(&m)
-	case "glm4_moe":
-		c.dense(&m)
-		c.deepSeekExperts(&m)
-	case "deepseek_v2", "deepseek_v3", "kimi_k2", "glm_moe_dsa":
-		c.latent(&m)
-		c.deepSeekExperts(&m)
-	case "":
-		c.fail("missing key model_type")
-	default:
-		c.fail("model_type %q is not supported (want llama, mistral, mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe, "+
-			"gpt_oss, deepseek_v2, deepseek_v3, kimi_k2, gemma3, glm, glm4, glm4_moe, glm_moe_dsa, minimax_m2 or "+
-			"phi3)", kind)
 	}
-	c.windows(&m)
+	switch {
+	case found:
+	case kind == "":
+		c.fail("missing key model_type")
+	case !c.lenient:
+		c.fail("model_type %q is not supported (want %s or %s)", kind, strings.Join(known[:len(known)-1], ", "),
+			known[len(known)-1])
+	default:
+		c.leaveOut("model_type %q is unknown: it is read as a decoder with full attention", kind)
+		c.unknown(&m)
+	}
+	m.MTPLayers = c.numberOr(0, "num_nextn_predict_layers", "mtp_num_hidden_layers")
+	c.mixers(&m)
 	c.precisions(&m)
+	m.LeftOut = c.leftOut
 	return m
 }
 
@@ -47,10 +68,10 @@ func (c *config) dense(m *LLM) {
 	if m.KVHeads = m.Heads; c.has("num_key_value_heads") {
 		m.KVHeads = c.positive("num_key_value_heads")
 	}
-	m.Intermediate = c.number("intermediate_size")
+	m.Intermediate = c.number("intermediate_size", "ffn_dim")
 	m.Vocab = c.positive("vocab_size")
 	m.TiedEmbeddings = c.truth("tie_word_embeddings", false)
-	switch m.HeadDim = c.numberOr(0, "head_dim"); {
+	switch m.HeadDim = c.numberOr(0, "head_dim", "attention_head_dim"); {
 	case m.HeadDim > 0 || m.Heads == 0:
 	case m.Hidden%m.Heads != 0:
 		c.fail("missing key head_dim (hidden_size %d is not a multiple of num_attention_heads %d)", m.Hidden, m.Heads)
@@ -59,23 +80,85 @@ func (c *config) dense(m *LLM) {
 	}
 }
 
-// gemma3 adds defaults that the files omit.
-func (c *config) gemma3(m *LLM) {
-	for key, value := range map[string]string{
-		"num_attention_heads": "8", "num_key_value_heads": "4", "head_dim": "256", "vocab_size": "262208",
-		"tie_word_embeddings": "true", "sliding_window": "4096",
-	} {
+// setDefaults adds values of keys that files of an architecture may omit.
+func (c *config) setDefaults(values map[string]string) {
+	for key, value := range values {
 		if !c.has(key) {
 			c.keys[key] = json.RawMessage(value)
 		}
 	}
-	if m.MaxContext == 0 {
-		m.MaxContext = 131072
+}
+
+// gemma adds defaults that the files omit.
+func (c *config) gemma(m *LLM) {
+	c.setDefaults(map[string]string{"tie_word_embeddings": "true", "head_dim": "256"})
+	switch c.kind {
+	case "gemma2":
+		c.setDefaults(map[string]string{"num_attention_heads": "8", "num_key_value_heads": "4", "vocab_size": "256000",
+			"sliding_window": "4096"})
+		setDefault(&m.MaxContext, 8192)
+	case "gemma3":
+		c.setDefaults(map[string]string{"num_attention_heads": "8", "num_key_value_heads": "4", "vocab_size": "262208",
+			"sliding_window": "4096"})
+		setDefault(&m.MaxContext, 131072)
 	}
 	c.dense(m)
 }
 
+// starCoder reads a decoder whose MLP has no gate.
+func (c *config) starCoder(m *LLM) {
+	c.setDefaults(map[string]string{"tie_word_embeddings": "true"})
+	c.dense(m)
+	m.UngatedMLP = true
+}
+
+// opt reads a decoder with learned positions, of which the first two are reserved, and an MLP without a gate.
+func (c *config) opt(m *LLM) {
+	c.setDefaults(map[string]string{"tie_word_embeddings": "true"})
+	c.dense(m)
+	m.UngatedMLP = true
+	m.LearnedPositions = m.MaxContext + 2
+	if narrow := c.numberOr(m.Hidden, "word_embed_proj_dim"); narrow != m.Hidden {
+		c.fail("word_embed_proj_dim is %d (want the hidden_size %d: narrower embeddings are not modelled)", narrow,
+			m.Hidden)
+	}
+}
+
+// localExperts reads models whose layers all have experts of the width intermediate_size.
+func (c *config) localExperts(m *LLM) {
+	c.dense(m)
+	if c.kind == "minimax_m2" {
+		m.Unfused = UnfusedKernels{LayerSeconds: 25e-6, TokenSeconds: 150e-9} // as in the catalog
+	}
+	m.Experts = c.number("num_local_experts")
+	m.TopK = c.number("num_experts_per_tok", "experts_per_token")
+	m.MoEIntermediate = m.Intermediate
+}
+
+// llama4 reads Llama 4: layers with experts, of which one is shared, and dense layers between them.
+func (c *config) llama4(m *LLM) {
+	c.dense(m)
+	m.MoEIntermediate = m.Intermediate
+	m.SharedIntermediate = m.Intermediate
+	m.Intermediate = c.number("intermediate_size_mlp")
+	m.Experts = c.number("num_local_experts")
+	m.TopK = c.number("num_experts_per_tok")
+	var with []int
+	if c.read("moe_layers", "a list of numbers", &with); with != nil {
+		m.DenseLayers = m.Layers - len(with)
+	} else if step := c.numberOr(1, "interleave_moe_layer_step"); step > 1 {
+		m.DenseLayers = m.Layers - m.Layers/step
+	}
+}
+
 func (c *config) qwenExperts(m *LLM) {
+	c.setDefaults(map[string]string{"intermediate_size": "0"})
+	c.dense(m)
+	c.manyExperts(m)
+}
+
+// manyExperts reads the experts of Qwen models.
+func (c *config) manyExperts(m *LLM) {
 	m.Experts = c.number("num_experts")
 	m.TopK = c.number("num_experts_per_tok")
 	m.MoEIntermediate = c.number("moe_intermediate_size")
@@ -85,19 +168,33 @@ func (c *config) qwenExperts(m *LLM) {
 	}
 	var dense []int
 	c.read("mlp_only_layers", "a list of numbers", &dense)
-	for i, layer := range dense {
-		if layer != i {
-			c.fail("mlp_only_layers is %s (only the first layers may be dense)", short(c.keys["mlp_only_layers"]))
-		}
-	}
 	m.DenseLayers = len(dense)
 }
 
+// qwenHybrid reads models with Gated DeltaNet in most layers; attention has an output gate.
+func (c *config) qwenHybrid(m *LLM) {
+	if !c.has("num_experts") {
+		c.dense(m)
+		return
+	}
+	c.qwenExperts(m)
+}
+
+func (c *config) glmExperts(m *LLM) {
+	c.dense(m)
+	c.deepSeekExperts(m)
+}
+
+func (c *config) deepSeek(m *LLM) {
+	c.latent(m)
+	c.deepSeekExperts(m)
+}
+
 func (c *config) deepSeekExperts(m *LLM) {
-	m.Experts = c.number("n_routed_experts")
-	m.TopK = c.number("num_experts_per_tok")
+	m.Experts = c.number("n_routed_experts", "num_experts")
+	m.TopK = c.number("num_experts_per_tok", "num_experts_per_token")
 	m.MoEIntermediate = c.number("moe_intermediate_size")
-	m.SharedIntermediate = c.numberOr(0, "n_shared_experts") * m.MoEIntermediate
+	m.SharedIntermediate = c.numberOr(0, "n_shared_experts", "num_shared_experts") * m.MoEIntermediate
 	m.DenseLayers = c.number("first_k_dense_replace")
 	if step := c.numberOr(1, "moe_layer_freq"); step != 1 {
 		c.fail("moe_layer_freq %d is not supported (want 1)", step)
@@ -119,52 +216,92 @@ func (c *config) latent(m *LLM) {
 	}
 }
 
-// windows counts the layers with a sliding window.
-func (c *config) windows(m *LLM) {
-	window := c.numberOr(0, "sliding_window")
-	var kinds []string
-	windowed := 0
-	c.read("layer_types", "a list of strings", &kinds)
-	switch kind := c.text("model_type"); {
-	case len(kinds) > 0:
-		for _, k := range kinds {
-			switch k {
-			case "full_attention":
-			case "sliding_attention":
-				windowed++
-			default:
-				c.fail("layer_types: %q is not supported (want full_attention or sliding_attention)", k)
+// kimiLinear reads a model with Kimi Delta Attention in most layers and latent attention in the others.
+func (c *config) kimiLinear(m *LLM) {
+	setDefault(&m.MaxContext, c.numberOr(0, "model_max_length"))
+	c.latent(m)
+	if c.has("num_experts") && c.number("num_experts") > 0 {
+		c.deepSeekExperts(m)
+	}
+}
+
+// nemotron reads a model whose layers are either a mixer or an MLP; MLPs have no gate.
+func (c *config) nemotron(m *LLM) {
+	names := c.patternNames()
+	if !c.has("num_hidden_layers") && len(names) > 0 {
+		c.keys["num_hidden_layers"] = json.RawMessage(jsonNumber(len(names)))
+	}
+	c.dense(m)
+	m.UngatedMLP = true
+	experts, dense := 0, 0
+	for _, name := range names {
+		switch name {
+		case "moe", "E":
+			experts++
+		case "mlp", "-":
+			dense++
+		}
+	}
+	m.MixerOnlyLayers = max(0, m.Layers-experts-dense)
+	if experts == 0 {
+		return
+	}
+	m.DenseLayers = dense
+	m.Experts = c.number("n_routed_experts")
+	m.TopK = c.number("num_experts_per_tok")
+	m.MoEIntermediate = c.number("moe_intermediate_size")
+	shared := c.numberOr(m.MoEIntermediate, "moe_shared_expert_intermediate_size")
+	m.SharedIntermediate = c.numberOr(1, "n_shared_experts") * shared
+	m.LatentDim = c.numberOr(0, "moe_latent_size")
+}
+
+// graniteHybrid reads a model with Mamba-2 in most layers. Each layer has experts and a shared MLP, or the latter only.
+func (c *config) graniteHybrid(m *LLM) {
+	c.dense(m)
+	m.Experts = c.numberOr(0, "num_local_experts")
+	shared := c.number("shared_intermediate_size")
+	if m.Experts == 0 {
+		m.Intermediate = shared
+		return
+	}
+	m.TopK = c.number("num_experts_per_tok")
+	m.MoEIntermediate, m.SharedIntermediate = m.Intermediate, shared
+}
+
+// unknown reads the keys that most decoders have.
+func (c *config) unknown(m *LLM) {
+	if !c.has("intermediate_size") && !c.has("ffn_dim") {
+		c.setDefaults(map[string]string{"intermediate_size": "0"})
+	}
+	c.dense(m)
+	for _, key := range []string{"n_routed_experts", "num_local_experts", "num_experts"} {
+		if !c.has(key) || c.number(key) == 0 {
+			continue
+		}
+		m.Experts = c.number(key)
+		m.TopK = c.number("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk")
+		if m.MoEIntermediate = c.numberOr(m.Intermediate, "moe_intermediate_size"); m.MoEIntermediate == 0 {
+			c.fail("missing key moe_intermediate_size")
+		}
+		m.SharedIntermediate = c.numberOr(0, "shared_expert_intermediate_size")
+		if m.SharedIntermediate == 0 {
+			m.SharedIntermediate = c.numberOr(0, "n_shared_experts", "num_shared_experts") * m.MoEIntermediate
+		}
+		m.DenseLayers = min(m.Layers, c.numberOr(0, "first_k_dense_replace"))
+		break
+	}
+	var dropped []string
+	for key := range c.keys {
+		for _, part := range []string{"compress", "index_", "linear_", "mamba", "ssm", "sliding_window", "chunk", "lora_rank",
+			"hc_mult", "layer_pattern", "block_pattern"} {
+			if strings.Contains(key, part) && c.has(key) {
+				dropped = append(dropped, key)
+				break
 			}
 		}
-		if len(kinds) != m.Layers {
-			c.fail("layer_types has %d entries for %d layers", len(kinds), m.Layers)
-		}
-		if windowed > 0 && window == 0 {
-			c.fail("missing key sliding_window")
-		}
-	case window == 0 || !c.truth("use_sliding_window", true):
-	case kind == "gemma3" || kind == "gemma3_text":
-		// One layer in each pattern has full attention.
-		if pattern := c.numberOr(6, "sliding_window_pattern"); pattern > 0 {
-			windowed = m.Layers - m.Layers/pattern
-		}
-	case kind == "gpt_oss":
-		windowed = (m.Layers + 1) / 2
-	case kind == "qwen2" || kind == "qwen3" || kind == "qwen2_moe" || kind == "qwen3_moe":
-		if c.truth("use_sliding_window", false) {
-			windowed = max(0, m.Layers-c.numberOr(0, "max_window_layers"))
-		}
-	case kind == "mistral" || kind == "mixtral" || kind == "phi3":
-		windowed = m.Layers
 	}
-	if m.MaxContext > 0 && window >= m.MaxContext {
-		windowed = 0 // the window covers every context
-	}
-	windowed = min(windowed, m.Layers)
-	if windowed > 0 {
-		m.Mixers = []Mixer{{Layers: windowed, Window: window}}
-	}
-	if full := m.Layers - windowed; windowed > 0 && full > 0 {
-		m.Mixers = append(m.Mixers, Mixer{Layers: full})
+	slices.Sort(dropped)
+	if len(dropped) > 0 {
+		c.leaveOut("keys of its layers are left out: %s", strings.Join(dropped, ", "))
 	}
 }

@@ -13,13 +13,17 @@ import (
 )
 
 // ReadConfig reads a Hugging Face config.json. file appears in messages; for a file named config.json, its
-// directory is the model's name. ReadConfig returns one-line errors for unknown architectures, unsupported settings
-// that change the computation, and missing keys.
-//
-// Supported families: Llama, Mistral, Mixtral, Qwen2 to Qwen3 with their mixture-of-experts models, gpt-oss,
-// DeepSeek V2 and V3 (and Kimi K2), Gemma 3, GLM-4 and GLM-4-MoE, Phi-3 and Phi-4, and MiniMax M2.
-func ReadConfig(file string, data []byte) (LLM, error) {
-	m, err := readConfig(data)
+// directory is the model's name. ReadConfig returns one-line errors for unknown architectures and kinds of layers,
+// unsupported settings that change the computation, and missing keys. The list architectures has the families.
+func ReadConfig(file string, data []byte) (LLM, error) { return read(file, data, false) }
+
+// ReadUnknownConfig is [ReadConfig] for files with an unknown model_type or unknown kinds of layers. Such layers count
+// as full attention, and a file with an unknown model_type is read by the keys that most decoders have.
+// [LLM.LeftOut] says what was left out.
+func ReadUnknownConfig(file string, data []byte) (LLM, error) { return read(file, data, true) }
+
+func read(file string, data []byte, lenient bool) (LLM, error) {
+	m, err := readConfig(data, lenient)
 	if err != nil {
 		return LLM{}, fmt.Errorf("%s: %s", file, strings.Join(strings.FieldsFunc(err.Error(), isLineBreak), "; "))
 	}
@@ -39,8 +43,8 @@ func configName(file string) string {
 	return strings.TrimSuffix(base, path.Ext(base))
 }
 
-func readConfig(data []byte) (LLM, error) {
-	c := &config{}
+func readConfig(data []byte, lenient bool) (LLM, error) {
+	c := &config{lenient: lenient}
 	if err := json.Unmarshal(data, &c.keys); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
@@ -66,6 +70,9 @@ func readConfig(data []byte) (LLM, error) {
 		}
 	}
 	m := c.llm()
+	if vision := (&config{keys: outer}).object("vision_config"); vision != nil {
+		m.Encoder = (&config{keys: vision}).encoder()
+	}
 	if c.err != nil {
 		return LLM{}, c.err
 	}
@@ -74,8 +81,16 @@ func readConfig(data []byte) (LLM, error) {
 
 // config gives access to the keys of a config.json and keeps the first error.
 type config struct {
-	keys map[string]json.RawMessage
-	err  error
+	keys    map[string]json.RawMessage
+	kind    string   // model_type
+	listKey string   // the key with the list of layers
+	lenient bool     // unknown kinds count as full attention
+	leftOut []string // what the file has and the model leaves out
+	err     error
+}
+
+func (c *config) leaveOut(format string, args ...any) {
+	c.leftOut = append(c.leftOut, fmt.Sprintf(format, args...))
 }
 
 func (c *config) fail(format string, args ...any) {
@@ -158,95 +173,4 @@ func short(v json.RawMessage) string {
 		s = strings.ToValidUTF8(s[:40], "") + "…"
 	}
 	return s
-}
-
-// precisions reads the formats of the weights: from the quantisation config, otherwise the 16-bit dtype.
-func (c *config) precisions(m *LLM) {
-	m.Precision = BF16
-	dtype := c.text("torch_dtype")
-	if dtype == "" {
-		dtype = c.text("dtype")
-	}
-	if dtype == "float16" {
-		m.Precision = FP16
-	}
-	if c.has("quantization_config") {
-		q := &config{keys: c.object("quantization_config")}
-		p, expertsOnly := q.quantization()
-		if q.err != nil {
-			c.fail("quantization_config: %w", q.err)
-		}
-		if m.MoEPrecision = p; m.Experts == 0 || !expertsOnly {
-			m.Precision = p
-		}
-	}
-	if m.Experts == 0 {
-		m.MoEPrecision = Auto
-	} else if m.MoEPrecision == Auto {
-		m.MoEPrecision = m.Precision
-	}
-}
-
-// quantization returns the format of the weights, and whether only the experts are quantised.
-func (q *config) quantization() (p Precision, expertsOnly bool) {
-	switch method := q.text("quant_method"); method {
-	case "fp8", "fbgemm_fp8":
-		return FP8, false
-	case "mxfp4":
-		return MXFP4, true
-	case "awq", "gptq":
-		if bits := q.number("bits"); bits != 4 && q.err == nil {
-			q.fail("%s with %d bits is not supported (want 4)", method, bits)
-		}
-		return INT4, false
-	case "modelopt", "modelopt_fp4":
-		switch algo := q.text("quant_algo"); algo {
-		case "FP8":
-			return FP8, false
-		case "NVFP4":
-			return NVFP4, false
-		default:
-			q.fail("quant_algo %q is not supported (want FP8 or NVFP4)", algo)
-		}
-	case "compressed-tensors":
-		return q.compressedTensors()
-	case "":
-		q.fail("missing key quant_method")
-	default:
-		q.fail("quant_method %q is not supported (want fp8, mxfp4, awq, gptq, compressed-tensors or modelopt)", method)
-	}
-	return Auto, false
-}
-
-func (q *config) compressedTensors() (p Precision, expertsOnly bool) {
-	var groups map[string]struct {
-		Format  string
-		Weights struct {
-			Bits int    `json:"num_bits"`
-			Type string `json:"type"`
-		}
-	}
-	q.read("config_groups", "an object", &groups)
-	if len(groups) != 1 {
-		q.fail("compressed-tensors with %d groups is not supported (want 1)", len(groups))
-	}
-	for _, g := range groups {
-		switch w := g.Weights; {
-		case w.Type == "float" && w.Bits == 8:
-			p = FP8
-		case w.Type == "float" && w.Bits == 4:
-			p = NVFP4
-		case w.Type == "int" && w.Bits == 4:
-			p = INT4
-		default:
-			q.fail("weights of %d bits of type %q are not supported (want float of 8 or 4 bits, or int of 4)", w.Bits,
-				w.Type)
-		}
-	}
-	var ignore []string
-	q.read("ignore", "a list of strings", &ignore)
-	for _, pattern := range ignore {
-		expertsOnly = expertsOnly || strings.Contains(pattern, "self_attn")
-	}
-	return p, expertsOnly
 }

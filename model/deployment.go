@@ -260,6 +260,9 @@ func (d *Deployment) expertLayerBytes() float64 {
 // does not support in hardware.
 func (d *Deployment) Notes() []string {
 	var notes []string
+	for _, what := range d.LLM.LeftOut {
+		notes = append(notes, d.LLM.Name+": "+what)
+	}
 	if d.GPU.Calibrated != Calibrated {
 		from := "medians over other GPUs"
 		if d.GPU.KernelsOf != "" {

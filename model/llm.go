@@ -42,6 +42,9 @@ type LLM struct {
 
 	Precision    Precision // native format of the weights outside the experts
 	MoEPrecision Precision // native format of the experts; Auto means Precision
+
+	// LeftOut says what a config.json has and the model leaves out; see [ReadUnknownConfig].
+	LeftOut []string
 }
 
 // MoE has the dimensions of a mixture of experts.
