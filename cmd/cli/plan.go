@@ -23,6 +23,7 @@ var errNoPlan = errors.New("no candidate meets the SLO")
 // planKeys are the flags of plan that set keys of the scenario.
 var planKeys = []keyFlag{
 	modelFlag,
+	unknownFlag,
 	{"gpu", "NAMES", "GPUs to try, separated by commas (default all)", listKey("plan.gpus"), "gpus"},
 	{"dtype", "NAMES", "weight formats to try (default auto,fp8,int4)", listKey("plan.dtypes"), ""},
 	{"tp", "NUMBERS", "tensor-parallel sizes to try (default 1,2,4,8)", listKey("plan.tensor_parallel_sizes"), ""},

@@ -32,11 +32,14 @@ type parser func(text string) ([]scenario.Setting, error)
 
 // Flags that set a key of the scenario.
 var (
-	modelFlag  = keyFlag{"model", "NAME", "model name or config.json", key("model"), "models"}
-	seedFlag   = keyFlag{"seed", "N", "seed of the random numbers", key("run.seed"), ""}
-	traceFlag  = keyFlag{"trace", "FILE", "replay recorded requests", key("workload.trace.file"), ""}
+	modelFlag   = keyFlag{"model", "NAME", "model name or config.json", key("model"), "models"}
+	seedFlag    = keyFlag{"seed", "N", "seed of the random numbers", key("run.seed"), ""}
+	traceFlag   = keyFlag{"trace", "FILE", "replay recorded requests", key("workload.trace.file"), ""}
+	unknownFlag = keyFlag{"allow-unknown", "bool", "accept a config.json with unknown kinds of layers: they count as " +
+		"full attention", key("allow_unknown"), ""}
 	commonKeys = []keyFlag{
 		modelFlag,
+		unknownFlag,
 		{"gpu", "NAME", "GPU name or file", key("gpu"), "gpus"},
 		{"tp", "N", "tensor-parallel size", key("deployment.tensor_parallel_size"), ""},
 		{"replicas", "N", "number of replicas behind a router", key("deployment.replicas"), ""},
@@ -56,7 +59,6 @@ var (
 // register adds --set and the flags that most commands share.
 func (f *scenarioFlags) register(c *cobra.Command) {
 	f.registerKeys(c, commonKeys...)
-	c.Flags().Lookup("warm-prefix").NoOptDefVal = "true"
 }
 
 // registerKeys adds --set and flags that set keys.
@@ -90,6 +92,9 @@ func (f *scenarioFlags) registerAccuracy(c *cobra.Command) {
 // add adds one flag.
 func (f *scenarioFlags) add(c *cobra.Command, shorthand string, k keyFlag) {
 	c.Flags().VarP(&settingFlag{f, k}, k.name, shorthand, k.usage)
+	if k.value == "bool" {
+		c.Flags().Lookup(k.name).NoOptDefVal = "true"
+	}
 	if k.completes != "" {
 		_ = c.RegisterFlagCompletionFunc(k.name, completeNames(k.completes))
 	}

@@ -20,6 +20,20 @@ const (
 // others.
 type resultBuilder struct{ *planner }
 
+// leftOut returns warnings that say what the model leaves out of its config.json.
+func leftOut(all []*candidate) []report.Warning {
+	warnings := []report.Warning{}
+	i := slices.IndexFunc(all, func(c *candidate) bool { return c.setup != nil })
+	if i < 0 {
+		return warnings
+	}
+	llm := &all[i].setup.Deployment.LLM
+	for _, what := range llm.LeftOut {
+		warnings = append(warnings, report.Warning{Code: "deployment", Text: llm.Name + ": " + what})
+	}
+	return warnings
+}
+
 // build ranks what the search found, looks closely at the best, and puts the plan together. runErr says why the
 // search ended early, if it did.
 func (p resultBuilder) build(ctx context.Context, all []*candidate, runErr error) (*plan.Result, error) {
@@ -27,8 +41,9 @@ func (p resultBuilder) build(ctx context.Context, all []*candidate, runErr error
 		Schema: plan.Schema, Clifftop: experiments.Version, Seed: p.scenario.Run.Seed, Model: p.scenario.Model,
 		Traffic: p.traffic, SLO: p.slo, SLOAssumed: p.assumed, Candidates: []plan.Candidate{},
 		Refused:  []plan.Refusal{},
-		Warnings: []report.Warning{}, Partial: runErr != nil,
+		Partial: runErr != nil,
 	}
+	result.Warnings = leftOut(all)
 	for _, k := range p.objectives {
 		if k.class >= 0 {
 			result.Classes = append(result.Classes, plan.Class{Name: p.classes[k.class], SLO: k.slo})

@@ -99,7 +99,17 @@ func (s *Scenario) llm() (m model.LLM, fromFile bool, err error) {
 	if err != nil {
 		return m, true, s.Fault("model", "%s cannot be read: %s", path, PlainFileError(err))
 	}
-	m, err = model.ReadConfig(path, data)
+	if s.AllowUnknown {
+		m, err = model.ReadUnknownConfig(path, data)
+		return m, true, err
+	}
+	if m, err = model.ReadConfig(path, data); err != nil {
+		if _, other := model.ReadUnknownConfig(path, data); other == nil {
+			f := s.Fault("model", "%v", err)
+			f.Hint = "allow_unknown: true (or --allow-unknown) counts what is unknown as full attention, with a warning"
+			return m, true, f
+		}
+	}
 	return m, true, err
 }
 

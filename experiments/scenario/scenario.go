@@ -15,6 +15,9 @@ type Scenario struct {
 	Name string `json:"name" empty:"allowed"`
 	// Model is a name or alias from the catalog, or the path of a Hugging Face config.json or of its folder.
 	Model string `json:"model"`
+	// AllowUnknown accepts a config.json with an unknown model_type or unknown kinds of layers. They count as full
+	// attention, and every result has a warning that names them.
+	AllowUnknown bool `json:"allow_unknown,omitempty"`
 	// GPU is a name or alias from the catalog, or the path of a GPU record.
 	GPU string `json:"gpu"`
 	// Deployment places the model on its GPUs.

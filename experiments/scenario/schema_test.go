@@ -73,7 +73,7 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	texts := []string{
-		"{}", string(Example()),
+		"{}", string(Example()), "allow_unknown: true", "allow_unknown: maybe",
 		"engine: {max_num_seqs: 0}", "engine: {max_num_seqs: x}", "engin: {}", "engine: {async_scheduling: true}",
 		"engine: {async_scheduling: yes please}", "overheads: {frontend: 4}", "overheads: {frontend: 1h30m}",
 		"overheads: {frontend: 0}",
