@@ -50,9 +50,10 @@ type MemoryKnobs struct {
 	MaxNumSeqs          int     // largest batch, which sizes the sampler's buffers
 	CountGraphs         bool    // CUDA graphs count towards the budget, as in engines since 2026
 	BlocksOverride      int     // sets the number of blocks if positive
-	KVCacheBytes        float64 // sets the memory of the KV cache if positive
-	Grouped             bool    // KV cache groups have block tables: see [Deployment.CacheGroups]
-	Drafter             DrafterMemory
+	// Pool returns the memory of the KV cache by another engine's rule, in bytes; nil is vLLM's.
+	Pool    func(*Deployment, *KVBudget) float64
+	Grouped bool // KV cache groups have block tables: see [Deployment.CacheGroups]
+	Drafter DrafterMemory
 }
 
 // DefaultMemoryKnobs returns vLLM's defaults.
@@ -71,7 +72,6 @@ func (k *MemoryKnobs) validate() error {
 	faults.Within(&f, "max_num_seqs", k.MaxNumSeqs, 1, math.MaxInt32)
 	f.Check(k.BlocksOverride >= 0 && k.BlocksOverride <= math.MaxInt32, "num_gpu_blocks_override is %d (want 1 to %d)",
 		k.BlocksOverride, math.MaxInt32)
-	f.AtLeast("kv_cache_memory_bytes", k.KVCacheBytes, 0)
 	f.AtLeast("drafter's weights", k.Drafter.Weights, 0)
 	return f.Err()
 }
@@ -158,8 +158,8 @@ func (d *Deployment) budget(k MemoryKnobs) KVBudget {
 		b.Graphs = graphBytes
 	}
 	b.KVCache = b.Requested - b.Weights - b.Runtime - b.Activations - b.Sampler - b.Graphs
-	if k.KVCacheBytes > 0 {
-		b.KVCache = k.KVCacheBytes
+	if k.Pool != nil {
+		b.KVCache = k.Pool(d, &b)
 	}
 	b.setBlocks(math.Floor(b.KVCache / float64(b.BlockBytes)))
 	return b

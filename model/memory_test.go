@@ -69,7 +69,7 @@ func TestKVBlocksArithmetic(t *testing.T) {
 	}
 	k := model.DefaultMemoryKnobs()
 	for gib, want := range map[float64]int{54.840: 28078, 55.824: 28581} {
-		k.KVCacheBytes = gib * (1 << 30)
+		k.Pool = func(*model.Deployment, *model.KVBudget) float64 { return gib * (1 << 30) }
 		b, err := d.KVBlocks(k)
 		if err != nil {
 			t.Fatal(err)
@@ -163,7 +163,6 @@ func TestMemoryKnobs(t *testing.T) {
 		"block_size is 0":               func(k *model.MemoryKnobs) { k.BlockSize = 0 },
 		"max_num_seqs is -1":            func(k *model.MemoryKnobs) { k.MaxNumSeqs = -1 },
 		"num_gpu_blocks_override is -5": func(k *model.MemoryKnobs) { k.BlocksOverride = -5 },
-		"kv_cache_memory_bytes is +Inf": func(k *model.MemoryKnobs) { k.KVCacheBytes = math.Inf(1) },
 	} {
 		k := model.DefaultMemoryKnobs()
 		change(&k)

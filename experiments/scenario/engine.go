@@ -111,11 +111,11 @@ func (u engineResolver) memory() error {
 	}
 	u.unused(e.PrefixCacheRetentionInterval != nil && !knobs.Grouped, "engine.prefix_cache_retention_interval",
 		"no KV cache groups with windows have block tables here")
-	budget, err := u.Deployment.KVBlocks(knobs)
-	if rule := u.policy.PoolMemory; rule != nil && err == nil {
-		knobs.KVCacheBytes = max(1, rule(u.engineKeys(), u.Deployment, &budget))
-		budget, err = u.Deployment.KVBlocks(knobs)
+	if rule := u.policy.PoolMemory; rule != nil {
+		keys := u.engineKeys()
+		knobs.Pool = func(d *model.Deployment, b *model.KVBudget) float64 { return rule(keys, d, b) }
 	}
+	budget, err := u.Deployment.KVBlocks(knobs)
 	var misfit *model.FitError
 	switch {
 	case errors.As(err, &misfit):
