@@ -168,7 +168,7 @@ func (o *ops) prefillPair(x *layerClass) (seconds, delta float64) {
 // prefill step.
 func (o *ops) upProjection(tokens float64) cost {
 	_, c, _, n, v := o.d.LLM.MLA.dims()
-	return o.gemm(tokens, o.q*(n+v), c, o.d.Dtype)
+	return o.gemm(tokens, o.q*(n+v), c, o.d.AttentionDtype)
 }
 
 // usesMixed reports whether decodes share the attention kernel of prefill chunks.

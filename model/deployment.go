@@ -24,6 +24,9 @@ type Options struct {
 
 	// Dtype is the format of the weights; Auto means the native one.
 	Dtype Precision
+	// AttentionDtype is the format of the projections around attention and other token mixers. Auto means Dtype, but 16
+	// bits in a mixture of experts in NVFP4: checkpoints that are quantised to it leave them.
+	AttentionDtype Precision
 	// MoEDtype is the format of the experts; Auto means the native one if Dtype is Auto too, otherwise Dtype.
 	MoEDtype Precision
 	// KVDtype is the format of the KV cache: Auto or BF16 for 16 bits, or FP8.
@@ -75,7 +78,7 @@ func NewDeployment(llm LLM, gpu GPU, o Options) (*Deployment, error) {
 }
 
 func (d *Deployment) resolvePrecisions() error {
-	for _, p := range []Precision{d.Dtype, d.MoEDtype, d.KVDtype} {
+	for _, p := range []Precision{d.Dtype, d.AttentionDtype, d.MoEDtype, d.KVDtype} {
 		if p >= precisions {
 			return fmt.Errorf("unknown precision %v", p)
 		}
@@ -93,8 +96,14 @@ func (d *Deployment) resolvePrecisions() error {
 			d.MoEDtype = native
 		}
 	}
+	if d.AttentionDtype == Auto && d.Dtype == NVFP4 && d.LLM.Experts > 0 && native != NVFP4 {
+		d.AttentionDtype = BF16
+	}
 	if d.Dtype == Auto {
 		d.Dtype = native
+	}
+	if d.AttentionDtype == Auto {
+		d.AttentionDtype = d.Dtype
 	}
 	switch d.KVDtype {
 	case Auto, FP16:
@@ -237,7 +246,7 @@ func (d *Deployment) WeightBytesPerRank() float64 {
 
 // mixerBytes returns the bytes of the weights of the mixers of all layers on one rank.
 func (d *Deployment) mixerBytes() float64 {
-	return d.LLM.allMixerParams(d.TensorParallel) * d.Dtype.WeightBytes()
+	return d.LLM.allMixerParams(d.TensorParallel) * d.AttentionDtype.WeightBytes()
 }
 
 // denseLayerBytes returns the bytes of a dense layer's MLP on one rank.
@@ -287,6 +296,9 @@ func (d *Deployment) Notes() []string {
 func (d *Deployment) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %v", d.LLM.Name, d.Dtype)
+	if d.AttentionDtype != d.Dtype {
+		fmt.Fprintf(&b, "/%v attention", d.AttentionDtype)
+	}
 	if d.LLM.Experts > 0 && d.MoEDtype != d.Dtype {
 		fmt.Fprintf(&b, "/%v experts", d.MoEDtype)
 	}

@@ -137,3 +137,34 @@ func TestNotes(t *testing.T) {
 		t.Errorf("%d gpus", n)
 	}
 }
+
+// TestAttentionDtype: checkpoints of experts in NVFP4 keep attention in 16 bits; dense ones do not.
+func TestAttentionDtype(t *testing.T) {
+	for _, c := range []struct {
+		llm        string
+		o          model.Options
+		want       model.Precision
+		deployment string
+	}{
+		{llm: "llama-3.1-70b", o: model.Options{Dtype: model.NVFP4}, want: model.NVFP4,
+			deployment: "llama-3.1-70b nvfp4 on 1 × b200-sxm"},
+		{llm: "deepseek-r1", o: model.Options{Dtype: model.NVFP4, TensorParallel: 4}, want: model.BF16,
+			deployment: "deepseek-r1 nvfp4/bf16 attention on 4 × b200-sxm (TP 4)"},
+		{llm: "deepseek-r1", o: model.Options{Dtype: model.NVFP4, AttentionDtype: model.FP8, TensorParallel: 4},
+			want: model.FP8, deployment: "deepseek-r1 nvfp4/fp8 attention on 4 × b200-sxm (TP 4)"},
+		{llm: "deepseek-r1", o: model.Options{TensorParallel: 8}, want: model.FP8,
+			deployment: "deepseek-r1 fp8 on 8 × b200-sxm (TP 8)"},
+	} {
+		d := deploy(t, c.llm, "b200", c.o)
+		if d.AttentionDtype != c.want || d.String() != c.deployment {
+			t.Errorf("%v of %v, want %v of %s", d.AttentionDtype, d, c.want, c.deployment)
+		}
+	}
+	// DeepSeek-R1 has 11.4e9 weights around attention (187 M in each of 61 layers). The down-projections, 15.1 M in each
+	// layer, are on every rank, so that one of 4 ranks holds 3.55e9. In 16 instead of 8 bits they take as many bytes more.
+	bytes := func(p model.Precision) float64 {
+		return deploy(t, "deepseek-r1", "b200", model.Options{Dtype: model.NVFP4, AttentionDtype: p,
+			TensorParallel: 4}).WeightBytesPerRank()
+	}
+	near(t, "bytes of attention", bytes(model.BF16)-bytes(model.FP8), 3.55e9, 0.005)
+}

@@ -162,7 +162,7 @@ func (k *Kernels) explainAttention(e *Explanation, b *Batch) {
 		if k.up != nil {
 			c := p.upProjection(float64(context)).times(p.attentionLayers())
 			c.seconds = seconds(k.up.at(context))
-			e.add(termUp, p.c.GEMM[p.d.Dtype].Row, c)
+			e.add(termUp, p.c.GEMM[p.d.AttentionDtype].Row, c)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func (o *ops) tokenTerms(m float64, v termFunc) {
 		small = small.plus(o.mixerElementwise(c, m).times(c.layers))
 		reduces += c.layers
 	}
-	v(termProjections, row, projections)
+	v(termProjections, o.c.GEMM[d.AttentionDtype].Row, projections)
 	reduce := o.layerReduce(m)
 	if dense > 0 {
 		width := float64(llm.Intermediate) / o.tp
@@ -77,7 +77,7 @@ func (o *ops) tokenTerms(m float64, v termFunc) {
 
 // projections returns the dense products around the token mixers of a class, in all its layers.
 func (o *ops) projections(x *layerClass, m float64) cost {
-	w := o.d.Dtype
+	w := o.d.AttentionDtype
 	switch {
 	case x.Kind.Recurrent():
 		return o.recurrentProjections(x, m).times(x.layers)
@@ -114,7 +114,7 @@ func (o *ops) projections(x *layerClass, m float64) cost {
 // recurrentProjections returns the dense products of a recurrent layer: of the inputs, of gates and decays, and of the
 // output. KDA makes its gates by pairs of narrow matrices.
 func (o *ops) recurrentProjections(x *layerClass, m float64) cost {
-	s, w := &x.State, o.d.Dtype
+	s, w := &x.State, o.d.AttentionDtype
 	channels, out := float64(s.channels())/o.tp, float64(s.ValueHeads*s.ValueDim)/o.tp
 	heads := float64(s.ValueHeads) / o.tp
 	all := o.gemm(m, o.h, out, w)

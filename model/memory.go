@@ -232,7 +232,7 @@ func (d *Deployment) fitError(k MemoryKnobs, b KVBudget) error {
 			continue
 		}
 		o := d.Options
-		o.Dtype = smaller(p, o.Dtype)
+		o.Dtype, o.AttentionDtype = smaller(p, o.Dtype), Auto
 		o.MoEDtype = smaller(p, o.MoEDtype)
 		if (o.Dtype != d.Dtype || o.MoEDtype != d.MoEDtype) && fits(o) {
 			e.Dtype = p

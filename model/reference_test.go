@@ -147,14 +147,14 @@ func (r *reference) step(b *model.Batch) float64 {
 		q, c, rope, n, v := float64(a.QRank), float64(a.KVRank), float64(a.RopeDim), float64(a.NopeDim),
 			float64(a.ValueDim)
 		if q > 0 {
-			lin = r.gemm(m, q+c+rope, h, d.Dtype) + r.gemm(m, heads*(n+rope), q, d.Dtype)
+			lin = r.gemm(m, q+c+rope, h, d.AttentionDtype) + r.gemm(m, heads*(n+rope), q, d.AttentionDtype)
 		} else {
-			lin = r.gemm(m, c+rope, h, d.Dtype) + r.gemm(m, heads*(n+rope), h, d.Dtype)
+			lin = r.gemm(m, c+rope, h, d.AttentionDtype) + r.gemm(m, heads*(n+rope), h, d.AttentionDtype)
 		}
-		lin += r.gemm(m, h, heads*v, d.Dtype)
+		lin += r.gemm(m, h, heads*v, d.AttentionDtype)
 		qb = m * 2 * (2*(q+c) + 2*heads*(n+rope))
 	} else {
-		lin = r.gemm(m, (heads+2*kv)*hd, h, d.Dtype) + r.gemm(m, h, heads*hd, d.Dtype)
+		lin = r.gemm(m, (heads+2*kv)*hd, h, d.AttentionDtype) + r.gemm(m, h, heads*hd, d.AttentionDtype)
 		qb = m * 2 * 2 * (heads + 2*kv) * hd
 	}
 	if llm.UsesMLA() {
@@ -292,7 +292,7 @@ func (r *reference) latentAttention(b *model.Batch, nd, sc, heads, bw, peak floa
 			sum += nw + ca
 			rest += 2 * heads * (n + rope + v) * nw * (ca + nw/2 + 600) / (0.62 * peak)
 		}
-		rest += r.gemm(sum, heads*(n+v), c, r.d.Dtype)
+		rest += r.gemm(sum, heads*(n+v), c, r.d.AttentionDtype)
 	}
 	return decodes, rest
 }

@@ -61,12 +61,13 @@ func newWork(p *ops) *Work {
 		projections -= up * layers
 		w.decodeToken = at(BF16, 2*up*layers)
 		if x := p.classes[0].Indexer; x.TopK == 0 { // sparse attention does not expand its context
-			w.upToken = at(d.Dtype, 2*up*layers)
+			w.upToken = at(d.AttentionDtype, 2*up*layers)
 		}
 	}
 	mlp := (dense*llm.mlpParams(llm.Intermediate) + moe*llm.sharedParams()) / p.tp
-	w.token = at(d.Dtype, 2*(projections+mlp)).plus(at(BF16, 2*moe*llm.routerParams()))
-	w.experts = at(d.MoEDtype, 2*moe*float64(llm.TopK)*llm.expertParams()/p.tp)
+	w.token = at(d.AttentionDtype, 2*projections).plus(at(d.Dtype, 2*mlp)).plus(at(BF16, 2*moe*llm.routerParams()))
+	experts := 2 * moe * float64(llm.TopK) * llm.expertParams() / p.tp
+	w.experts = operations{experts, experts / d.GPU.Peak(d.GPU.Kernels.MoE[d.MoEDtype].Arithmetic)}
 	w.emit = at(BF16, 2*p.h*p.voc)
 
 	w.weightBytes = d.mixerBytes() + dense*d.denseLayerBytes() + moe*(d.moeLayerBytes()-d.expertLayerBytes())

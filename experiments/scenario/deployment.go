@@ -34,9 +34,13 @@ func (u engineResolver) deployment() error {
 		key, name string
 		to        *model.Precision
 	}{
-		{"dtype", d.Dtype, &options.Dtype}, {"moe_dtype", d.MoEDtype, &options.MoEDtype},
+		{"dtype", d.Dtype, &options.Dtype}, {"attention_dtype", d.AttentionDtype, &options.AttentionDtype},
+		{"moe_dtype", d.MoEDtype, &options.MoEDtype},
 		{"kv_cache_dtype", d.KVCacheDtype, &options.KVDtype},
 	} {
+		if p.name == "" {
+			continue
+		}
 		if *p.to, err = model.ParsePrecision(p.name); err != nil {
 			faults = append(faults, s.Fault("deployment."+p.key, "%v", err))
 		}

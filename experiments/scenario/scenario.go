@@ -69,6 +69,9 @@ type Deployment struct {
 	ExpertParallelSize int `json:"expert_parallel_size" range:"[1,1024]"`
 	// Dtype is the number format of the weights; auto is the model's own.
 	Dtype string `json:"dtype" one:"auto bf16 fp16 fp8 int4 nvfp4 mxfp4"`
+	// AttentionDtype is the number format of the weights around attention; auto is Dtype, but 16
+	// bits in a mixture of experts in nvfp4, as published checkpoints have it.
+	AttentionDtype string `json:"attention_dtype,omitempty" one:"auto bf16 fp16 fp8 int4 nvfp4 mxfp4"`
 	// MoEDtype is the number format of the experts' weights; auto is the model's own, or Dtype where that
 	// is given.
 	MoEDtype string `json:"moe_dtype" one:"auto bf16 fp16 fp8 int4 nvfp4 mxfp4"`

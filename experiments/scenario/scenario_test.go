@@ -10,8 +10,8 @@ import (
 
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
-	"clifftop/report"
 	"clifftop/model"
+	"clifftop/report"
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
 )
