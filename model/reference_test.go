@@ -111,9 +111,9 @@ func (r *reference) layerReduce(bytes float64) (seconds, norm float64) {
 		return r.allReduce(bytes, n, 1), 0
 	}
 	if t, ok := r.regime(model.ReduceTRTLLM, bytes, n); ok {
-		return t, 2e-6
+		return t, r.d.GPU.Kernels.Common.ElementwiseLaunch
 	}
-	return r.allReduce(bytes, n, 0) + c.FusedLatency, 2e-6
+	return r.allReduce(bytes, n, 0) + c.FusedLatency, r.d.GPU.Kernels.Common.ElementwiseLaunch
 }
 
 func (r *reference) step(b *model.Batch) float64 {
@@ -161,7 +161,10 @@ func (r *reference) step(b *model.Batch) float64 {
 		qb += m * 2 * 2 * float64(llm.MLA.RopeDim)
 	}
 	reduce, norm := r.layerReduce(2 * m * h)
-	ew := func(a float64) float64 { return 10e-6 - 2*norm + (16*m*h+qb+6*m*a)/(0.8*bw) }
+	g := &d.GPU.Kernels.Common // some records replace its rows
+	ew := func(a float64) float64 {
+		return 5*g.ElementwiseLaunch - 2*norm + (16*m*h+qb+6*m*a)/(g.ElementwiseMemory*bw)
+	}
 	dense := layers
 	if llm.Experts > 0 {
 		dense = float64(llm.DenseLayers)
@@ -212,7 +215,7 @@ func (r *reference) step(b *model.Batch) float64 {
 		arithmetic := 4 * heads * hd * (full*context + (layers-full)*math.Min(context,
 			nd*float64(window(&llm)))) / peak
 		if llm.UsesMLA() {
-			arithmetic = 2 * heads * float64(2*llm.MLA.KVRank+llm.MLA.RopeDim) * layers * context / (0.7 * peak)
+			arithmetic = 2 * heads * float64(2*llm.MLA.KVRank+llm.MLA.RopeDim) * layers * context / (g.MLADecodeCompute * peak)
 		}
 		decodes = math.Max(decodes, arithmetic)
 	}
@@ -273,24 +276,25 @@ func (r *reference) attention(b *model.Batch, nd, sc, window, kv, heads, hd, bw,
 }
 
 func (r *reference) latentAttention(b *model.Batch, nd, sc, heads, bw, peak float64) (decodes, rest float64) {
-	a := r.d.LLM.MLA
+	a, g := r.d.LLM.MLA, &r.d.GPU.Kernels.Common
 	c, rope, n, v := float64(a.KVRank), float64(a.RopeDim), float64(a.NopeDim), float64(a.ValueDim)
 	kvb := 2.0
 	if r.d.KVDtype == model.FP8 {
 		kvb = 1
 	}
 	if nd > 0 {
-		decodes = nd*4e-8 + math.Hypot(2*sc*heads*(2*c+rope)/(0.70*peak), sc*(c+rope)*kvb/(0.85*bw))
+		decodes = nd*g.MLADecodeSequence + math.Hypot(2*sc*heads*(2*c+rope)/(g.MLADecodeCompute*peak),
+			sc*(c+rope)*kvb/(g.MLADecodeMemory*bw))
 		decodes += 2 * nd * heads * c * (n + v) / (0.5 * peak)
-		rest = 12e-6 + 2*heads*c*(n+v)/(0.6*bw) + 6e-6
+		rest = g.MLADecodeLaunch + 2*heads*c*(n+v)/(0.6*bw) + 6e-6
 	}
 	if len(b.Chunks) > 0 {
-		rest += 16e-6
+		rest += g.MLAPrefillLaunch
 		sum := 0.0
 		for _, ch := range b.Chunks {
 			nw, ca := float64(ch.New), float64(ch.Cached)
 			sum += nw + ca
-			rest += 2 * heads * (n + rope + v) * nw * (ca + nw/2 + 600) / (0.62 * peak)
+			rest += 2 * heads * (n + rope + v) * nw * (ca + nw/2 + g.MLAPrefillDelta) / (g.MLAPrefillCompute * peak)
 		}
 		rest += r.gemm(sum, heads*(n+v), c, r.d.AttentionDtype)
 	}
