@@ -6,15 +6,13 @@ import (
 	"math/bits"
 )
 
-// gpusPerNode is the size of a scale-up domain; more ranks communicate over the network.
-const gpusPerNode = 8
-
 // commLinks are the links between the GPUs of a deployment.
 type commLinks struct {
-	c   *AllReduceConstants
-	own *[3][reduceRegimes]ReduceRegime // of the engine's all-reduce, by size of the group
-	nic float64                         // achieved network bandwidth of collectives, bytes per second and GPU
-	hop float64                         // bandwidth between pipeline stages, bytes per second
+	c      *AllReduceConstants
+	own    *[3][reduceRegimes]ReduceRegime // of the engine's all-reduce, by size of the group
+	nic    float64                         // achieved network bandwidth of collectives, bytes per second and GPU
+	domain int                             // GPUs that the scale-up links join; more communicate over the network
+	hop    float64                         // bandwidth between pipeline stages, bytes per second
 }
 
 // Achieved fractions of the datasheet's link speeds, and latencies in seconds: engineering estimates, not measured.
@@ -30,9 +28,9 @@ func newCommLinks(d *Deployment, o *KernelOptions) commLinks {
 	l := commLinks{
 		c: &c.AllReduce, own: &c.AllReduce.Regimes[o.AllReduce],
 		nic: nicFraction * d.GPU.NICBytesPerSecond,
-		hop: hopFraction * d.GPU.ScaleUpBytesPerSecond,
+		hop: hopFraction * d.GPU.ScaleUpBytesPerSecond, domain: d.GPU.DomainSize(),
 	}
-	if d.GPUs() > gpusPerNode {
+	if d.GPUs() > l.domain {
 		l.hop = l.nic
 	}
 	return l
@@ -45,9 +43,9 @@ func (d *Deployment) checkLinks() error {
 	if d.LLM.Experts > 0 {
 		group = d.moeRanks()
 	}
-	if group > gpusPerNode && !(l.nic > 0) {
+	if group > l.domain && !(l.nic > 0) {
 		return fmt.Errorf("%d GPUs span more than one node of %d, and %s has no network bandwidth", group,
-			gpusPerNode, d.GPU.Name)
+			l.domain, d.GPU.Name)
 	}
 	if d.PipelineParallel > 1 && !(l.hop > 0) {
 		return fmt.Errorf("pipeline_parallel_size %d: no bandwidth between the GPUs of %s is known",
@@ -62,18 +60,20 @@ func (l *commLinks) line(n int) int { return min(bits.Len(uint(n-1)), 3) - 1 }
 // transfer returns the time to move each rank's share of the given bytes twice around a group of n GPUs, as in an
 // all-reduce, or an all-gather with a reduce-scatter.
 func (l *commLinks) transfer(bytes float64, n int) float64 {
-	inside := float64(min(n, gpusPerNode))
+	inside := float64(min(n, l.domain))
 	t := 2 * (inside - 1) / inside * bytes / l.c.BusBytesPerSecond[l.line(n)]
-	if nodes := (n + gpusPerNode - 1) / gpusPerNode; nodes > 1 {
-		t += 2 * float64(nodes-1) / float64(nodes) * bytes / (gpusPerNode * l.nic)
+	if nodes := l.domains(n); nodes > 1 {
+		t += 2 * float64(nodes-1) / float64(nodes) * bytes / (float64(l.domain) * l.nic)
 	}
 	return t
 }
 
 func (l *commLinks) latency(n int) float64 {
-	nodes := (n + gpusPerNode - 1) / gpusPerNode
-	return l.c.Latency[l.line(n)] + float64(nodesLatency*float64(bits.Len(uint(nodes-1))))
+	return l.c.Latency[l.line(n)] + float64(nodesLatency*float64(bits.Len(uint(l.domains(n)-1))))
 }
+
+// domains returns the number of scale-up domains of n GPUs.
+func (l *commLinks) domains(n int) int { return (n + l.domain - 1) / l.domain }
 
 // allReduce returns the cost of an all-reduce of the given bytes over n GPUs, by the engine's kernels.
 func (l *commLinks) allReduce(bytes float64, n int) cost { return l.reduceBy(l.own, bytes, n) }
@@ -87,7 +87,7 @@ func (l *commLinks) reduceBy(kernels *[3][reduceRegimes]ReduceRegime, bytes floa
 	c := cost{latency: l.latency(n), memory: l.transfer(bytes, n)}
 	for _, r := range kernels[l.line(n)] {
 		if bytes < r.Below {
-			inside := min(n, gpusPerNode)
+			inside := min(n, l.domain)
 			c.latency += r.Latency - l.c.Latency[l.line(n)]
 			c.memory += float64(bytes*r.SecondsPerByte) - l.transfer(bytes, inside)
 			break
@@ -103,7 +103,7 @@ const fusedNorms = 2
 // fusesAllReduce reports whether the all-reduces of a step of m tokens are fused with the norms after them.
 func (o *ops) fusesAllReduce(m float64) bool {
 	n := o.d.TensorParallel
-	return o.o.FuseAllReduce && n > 1 && n <= gpusPerNode && 2*m*o.h <= o.comm.c.FusedBytes[o.comm.line(n)]
+	return o.o.FuseAllReduce && n > 1 && n <= min(8, o.comm.domain) && 2*m*o.h <= o.comm.c.FusedBytes[o.comm.line(n)]
 }
 
 // layerReduce returns the cost of one all-reduce of a layer, after attention or after the MLP. Engines fuse it with
@@ -137,15 +137,6 @@ func (o *ops) reduceJumps(row float64) []int64 {
 		}
 	}
 	return jumps
-}
-
-// exchange returns the cost of moving tokens to the ranks of their experts and back: all-gathers of the hidden
-// states and of the router's scores, and a reduce-scatter over the n GPUs that share the experts, all by NCCL.
-func (l *commLinks) exchange(bytes float64, n int) cost {
-	call := l.c.NCCLLatency + l.latency(n) - l.c.Latency[l.line(n)]
-	c := cost{latency: float64(3 * call), memory: l.transfer(bytes, n)}
-	c.seconds = c.latency + c.memory
-	return c
 }
 
 // stageHops returns the cost of passing the residual stream between stages; each tensor-parallel rank sends its

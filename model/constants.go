@@ -14,7 +14,10 @@ type KernelConstants struct {
 	Recurrent [mixerKinds]RecurrentConstants
 	Sparse    SparseConstants
 	AllReduce AllReduceConstants
-	Common    CommonConstants
+	Exchange  [exchanges]ExchangeConstants
+	// ExchangeRow is the origin of Exchange; empty if there are no measurements.
+	ExchangeRow string
+	Common      CommonConstants
 }
 
 // GEMMConstants describe a dense matrix product:

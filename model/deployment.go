@@ -21,6 +21,8 @@ type Options struct {
 	// ExpertParallel is the number of groups into which the experts are divided. It divides
 	// TensorParallel·DataParallel; the rest of that product shards each expert.
 	ExpertParallel int
+	// Exchange is the way in which data-parallel ranks exchange tokens with experts.
+	Exchange Exchange
 
 	// Dtype is the format of the weights; Auto means the native one.
 	Dtype Precision
@@ -68,7 +70,7 @@ func NewDeployment(llm LLM, gpu GPU, o Options) (*Deployment, error) {
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	f.Add(d.resolvePrecisions(), d.checkTensorParallel(), d.checkExpertParallel())
+	f.Add(d.resolvePrecisions(), d.checkTensorParallel(), d.checkExpertParallel(), d.checkExchange())
 	f.Check(d.PipelineParallel <= llm.Layers, "pipeline_parallel_size %d exceeds the %d layers of %s",
 		d.PipelineParallel, llm.Layers, llm.Name)
 	if err := f.Err(); err != nil {

@@ -104,7 +104,7 @@ func (k *Kernels) Explain(b *Batch) Explanation {
 	if k.group.ranks > 1 {
 		all, busiest := k.groupTokens(b, int64(tokens))
 		p.groupTerms(float64(all), e.add)
-		p.busiestTerms(float64(busiest), e.add)
+		exchanger{p}.exchangeTerms(float64(all), float64(busiest), e.add)
 	}
 	p.emitTerms(float64(b.Emit), e.add)
 	p.fixedTerms(e.add)

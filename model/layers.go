@@ -29,7 +29,7 @@ const (
 type termFunc func(name, row string, c cost)
 
 // tokenTerms lists the terms that depend only on the number m of tokens in the step, over all layers. Data-parallel
-// ranks that share the experts have the terms of [ops.groupTerms] and [ops.busiestTerms] in addition.
+// ranks that share the experts have the terms of [ops.groupTerms] and [exchanger.exchangeTerms] in addition.
 func (o *ops) tokenTerms(m float64, v termFunc) {
 	d, llm := o.d, &o.d.LLM
 	dense, moe := llm.floatMLPLayers()

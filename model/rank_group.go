@@ -5,7 +5,9 @@ package model
 type rankGroup struct {
 	ranks   int64 // 1 if nothing is shared
 	experts table // by tokens of all ranks
-	sent    table // by tokens of the busiest rank
+	// The exchange takes the longer of two times: of what the busiest rank sends, by its tokens, and of what the
+	// rank of the busiest experts receives, by the tokens of all ranks.
+	sent, received table
 }
 
 // newRankGroup tabulates the times for ranks with a token budget.
@@ -16,10 +18,17 @@ func newRankGroup(p *ops, budget int) rankGroup {
 	}
 	g.ranks = int64(p.d.DataParallel)
 	all := func(n float64) float64 { return total(func(v termFunc) { p.groupTerms(n, v) }) }
-	busiest := func(m float64) float64 { return total(func(v termFunc) { p.busiestTerms(m, v) }) }
+	_, layers := p.d.LLM.floatMLPLayers()
+	x := exchanger{p}
+	sent := func(m float64) float64 { return x.exchange(m).seconds * layers }
+	received := func(n float64) float64 { return x.exchange(x.receivedTokens(n)).seconds * layers }
 	budget = min(budget, tableLimit)
 	g.experts = newTable(all, min(budget*p.d.DataParallel, tableLimit)+1)
-	g.sent = newTable(busiest, budget+1)
+	g.sent = newTable(sent, budget+1)
+	if p.d.Exchange == ExchangeGather { // what a rank sends does not matter
+		g.sent = newTable(func(float64) float64 { return 0 }, 1)
+	}
+	g.received = newTable(received, min(budget*p.d.DataParallel, tableLimit)+1)
 	return g
 }
 
@@ -42,7 +51,7 @@ func (k *Kernels) shared(b *Batch, tokens int64) int64 {
 		return 0
 	}
 	all, busiest := k.groupTokens(b, tokens)
-	return g.experts.at(all) + g.sent.at(busiest)
+	return g.experts.at(all) + max(g.sent.at(busiest), g.received.at(all))
 }
 
 // groupTerms lists the terms that depend only on the number of tokens of all ranks that share the experts.
@@ -51,9 +60,23 @@ func (o *ops) groupTerms(all float64, v termFunc) {
 	v(termExperts, o.c.MoE[o.d.MoEDtype].Row, o.experts(all).times(moe))
 }
 
-// busiestTerms lists the terms that depend only on the number of tokens of the busiest rank.
-func (o *ops) busiestTerms(busiest float64, v termFunc) {
+// receivedTokens returns the number of tokens that each rank sends if the rank of the busiest experts receives as much
+// as in a step in which the ranks have the given number of tokens. A gather sends all tokens to all ranks.
+func (o exchanger) receivedTokens(all float64) float64 {
+	mean := all / float64(o.d.DataParallel)
+	if o.d.Exchange == ExchangeGather || mean == 0 {
+		return mean
+	}
+	return mean * o.imbalance(all)
+}
+
+// exchangeTerms lists the exchange, by the tokens of all ranks and those of the busiest one.
+func (o exchanger) exchangeTerms(all, busiest float64, v termFunc) {
 	_, moe := o.d.LLM.floatMLPLayers()
-	tokens := busiest * float64(o.d.DataParallel)
-	v(termExchange, o.comm.c.Row, o.comm.exchange(2*tokens*o.h, o.d.moeRanks()).times(moe))
+	tokens := o.receivedTokens(all)
+	row := o.comm.c.Row
+	if o.d.Exchange != ExchangeGather {
+		tokens, row = max(tokens, busiest), o.c.ExchangeRow
+	}
+	v(termExchange, row, o.exchange(tokens).times(moe))
 }

@@ -38,6 +38,8 @@ func TestRankGroup(t *testing.T) {
 	if a, b := time(idle), time(chunk); a >= b {
 		t.Errorf("%d fs beside ranks that idle, %d beside ranks with as many tokens", a, b)
 	}
+	k = kernels(t, deploy(t, "deepseek-r1", "h200", model.Options{DataParallel: 8, ExpertParallel: 8,
+		Exchange: model.ExchangeLowLatency}), model.KernelOptions{PadGraphs: true})
 	busiest := decode
 	busiest.GroupTokens, busiest.BusiestTokens = 1008, 1000
 	beside := decode

@@ -45,10 +45,11 @@ func (r *reference) allReduce(bytes float64, n int, latencies float64) float64 {
 	if n == 1 {
 		return 0
 	}
+	domain := r.d.GPU.DomainSize()
 	if t, ok := r.regime(model.ReduceVLLM, bytes, n); ok && latencies > 0 {
-		if n > 8 {
-			nodes := math.Ceil(float64(n) / 8)
-			t += 2*(nodes-1)/nodes*bytes/(8*0.8*r.d.GPU.NICBytesPerSecond) + 20e-6*math.Ceil(math.Log2(nodes))
+		if n > domain {
+			nodes := math.Ceil(float64(n) / float64(domain))
+			t += 2*(nodes-1)/nodes*bytes/(float64(domain)*0.8*r.d.GPU.NICBytesPerSecond) + 20e-6*math.Ceil(math.Log2(nodes))
 		}
 		return t
 	}
@@ -57,11 +58,11 @@ func (r *reference) allReduce(bytes float64, n int, latencies float64) float64 {
 		i = 2
 	}
 	c := r.d.GPU.Kernels.AllReduce
-	inside := math.Min(float64(n), 8)
+	inside := float64(min(n, domain))
 	t := latencies*c.Latency[i] + 2*(inside-1)/inside*bytes/c.BusBytesPerSecond[i]
-	if n > 8 {
-		nodes := math.Ceil(float64(n) / 8)
-		t += 2*(nodes-1)/nodes*bytes/(8*0.8*r.d.GPU.NICBytesPerSecond) + latencies*20e-6*math.Ceil(math.Log2(nodes))
+	if n > domain {
+		nodes := math.Ceil(float64(n) / float64(domain))
+		t += 2*(nodes-1)/nodes*bytes/(float64(domain)*0.8*r.d.GPU.NICBytesPerSecond) + latencies*20e-6*math.Ceil(math.Log2(nodes))
 	}
 	return t
 }
@@ -186,15 +187,15 @@ func (r *reference) step(b *model.Batch) float64 {
 		} else {
 			n := d.TensorParallel * d.DataParallel
 			x += r.allReduce(2*mt*h, n, 0) + 3*d.GPU.Kernels.AllReduce.NCCLLatency
-			if n > 8 {
-				x += 3 * 20e-6 * math.Ceil(math.Log2(math.Ceil(float64(n)/8)))
+			if domain := d.GPU.DomainSize(); n > domain {
+				x += 3 * 20e-6 * math.Ceil(math.Log2(math.Ceil(float64(n)/float64(domain))))
 			}
 		}
 		t += (layers - dense) * x
 	}
 	if hops := float64(d.PipelineParallel - 1); hops > 0 {
 		link := 0.6 * d.GPU.ScaleUpBytesPerSecond
-		if d.GPUs() > 8 {
+		if d.GPUs() > d.GPU.DomainSize() {
 			link = 0.8 * d.GPU.NICBytesPerSecond
 		}
 		t += hops * (10e-6 + 2*m*h/tp/link)

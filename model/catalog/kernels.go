@@ -147,6 +147,7 @@ type shared struct {
 	regimes   map[string]reduceClasses         // of all-reduces, by kernels
 	common    model.CommonConstants
 	layers    *layersFile
+	exchange  *exchangeFile
 	exponent  map[string]float64 // of the soft maximum, by format of the multiplication
 }
 
@@ -251,6 +252,9 @@ func (k *kernelRows) lookUpIn(s *shared, g *model.GPU) (model.KernelConstants, e
 	c.Prefill = k.prefill(s, g)
 	c.Mixed = k.mixed(s, g, c.Prefill.Compute)
 	if err = s.layers.layers(g.Architecture, &c); err != nil {
+		return c, err
+	}
+	if err = s.exchange.constants(g, &c); err != nil {
 		return c, err
 	}
 	c.AllReduce, err = k.reduce(s, g)

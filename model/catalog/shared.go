@@ -104,6 +104,7 @@ func readShared() (*shared, error) {
 		classes classesFile
 		global  globalFile
 		layers  layersFile
+		moves   exchangeFile
 	)
 	for _, f := range []struct {
 		name string
@@ -113,6 +114,7 @@ func readShared() (*shared, error) {
 		{"kernels/classes.yaml", &classes},
 		{"kernels/global.yaml", &global},
 		{"kernels/layers.yaml", &layers},
+		{"kernels/exchange.yaml", &moves},
 	} {
 		data, err := files.ReadFile(f.name)
 		if err != nil {
@@ -127,7 +129,7 @@ func readShared() (*shared, error) {
 	s.exponent = map[string]float64{
 		"bf16": global.GEMM.PBF16, "fp8": global.GEMM.PFP8, "nvfp4": global.GEMM.PNVFP4, "int4": global.GEMM.PINT4,
 	}
-	s.common, s.layers = global.common(), &layers
+	s.common, s.layers, s.exchange = global.common(), &layers, &moves
 	return &s, nil
 }
 
