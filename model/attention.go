@@ -68,6 +68,8 @@ func (o *ops) kvSeconds(c *layerClass) float64 {
 // decodeLaunch returns the fixed latency of the decode attention of a layer.
 func (o *ops) decodeLaunch(x *layerClass) cost {
 	switch {
+	case x.Kind.Recurrent() && o.o.PlainLayers:
+		return cost{}
 	case x.Kind.Recurrent():
 		return latency(o.c.Recurrent[x.Kind].DecodeLaunch)
 	case !o.d.LLM.UsesMLA():

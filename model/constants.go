@@ -104,7 +104,9 @@ type SparseConstants struct {
 	DecodeCompute  float64
 	DecodeMemory   float64
 	PrefillCompute float64
-	PrefillMemory  float64 // relative to HBM; neighbouring queries share tokens in the L2 cache
+	// PrefillCompute8 is PrefillCompute with KV in 8 bits.
+	PrefillCompute8 float64
+	PrefillMemory   float64 // relative to HBM; neighbouring queries share tokens in the L2 cache
 }
 
 // ReduceKernels names the all-reduce of an engine.
@@ -271,6 +273,7 @@ func (k *KernelConstants) validateLayers(fraction func(row, name string, v, limi
 	fraction(s.Row, "decode: ec", s.DecodeCompute, 1)
 	fraction(s.Row, "prefill: em", s.PrefillMemory, 1)
 	fraction(s.Row, "prefill: ec", s.PrefillCompute, 1)
+	fraction(s.Row, "prefill: ec_fp8", s.PrefillCompute8, 1)
 	atLeast(s.Row, "heads", s.Heads, 1)
 	for _, v := range []float64{s.IndexLaunch, s.TopKLaunch, s.TopKLatency, s.TopKToken, s.TopKPair} {
 		atLeast(s.Row, "times", v, 0)

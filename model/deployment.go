@@ -137,10 +137,28 @@ func (d *Deployment) checkTensorParallel() error {
 	if err := d.checkNode(); err != nil {
 		return err
 	}
+	if err := d.LLM.checkHeads(tp); err != nil {
+		return err
+	}
 	exchange := tp > 1 || (d.LLM.Experts > 0 && d.DataParallel > 1)
 	if exchange && d.GPU.Kernels.AllReduce.Row == "" {
 		return fmt.Errorf("communication between GPUs is not modelled on %s: no all-reduce measurements (want "+
 			"tensor_parallel_size 1, or a GPU record with an allreduce section)", d.GPU.Name)
+	}
+	return nil
+}
+
+// checkHeads returns an error if ranks do not have whole heads of layers with heads of their own.
+func (m *LLM) checkHeads(tp int) error {
+	for _, x := range m.mixers() {
+		heads, kv := x.Heads, x.KVHeads
+		if x.Kind.Recurrent() {
+			heads, kv = x.State.ValueHeads, x.State.KeyHeads
+		}
+		if heads%tp != 0 || !m.UsesMLA() && kv%tp != 0 && tp%kv != 0 {
+			return fmt.Errorf("tensor_parallel_size %d does not divide the %d heads (%d key heads) of the %v layers of %s",
+				tp, heads, kv, x.Kind, m.Name)
+		}
 	}
 	return nil
 }

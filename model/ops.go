@@ -41,9 +41,15 @@ type ops struct {
 
 func newOps(d *Deployment, o KernelOptions) *ops {
 	tp := float64(d.TensorParallel)
+	classes := d.LLM.classes(d.TensorParallel)
+	for i := range classes {
+		if o.PlainLayers {
+			classes[i].Indexer = Indexer{}
+		}
+	}
 	return &ops{
 		d: d, c: d.GPU.constants(o.Tables), o: o, bw: d.GPU.HBMBytesPerSecond, tp: tp,
-		h: float64(d.LLM.Hidden), classes: d.LLM.classes(d.TensorParallel),
+		h: float64(d.LLM.Hidden), classes: classes,
 		q:   float64(d.LLM.Heads) / tp,
 		kvb: float64(d.KVDtype.kvBytes()), voc: float64(d.LLM.Vocab) / tp,
 		comm: newCommLinks(d, &o),

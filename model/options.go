@@ -46,6 +46,9 @@ type KernelOptions struct {
 	FuseLayerKernels bool
 	// TritonRecurrence runs the prefill of recurrent layers as a sequence of Triton kernels instead of a fused one.
 	TritonRecurrence bool
+	// PlainLayers computes recurrent layers without their recurrence and sparse attention as dense, to show the effect
+	// of these kinds of layers.
+	PlainLayers bool
 	// DenseShortPrefill runs sparse attention of prompts that have no more tokens than it selects as dense attention.
 	DenseShortPrefill bool
 	// Tables selects constants without corrections from served runs.

@@ -24,6 +24,9 @@ func (r *Recurrence) flopsPerToken(tp int) float64 {
 // recurrentSequence returns the time that a decoding sequence adds in one layer: its state and the inputs of its
 // convolution are read and written.
 func (o *ops) recurrentSequence(x *layerClass) cost {
+	if o.o.PlainLayers {
+		return cost{}
+	}
 	c := &o.c.Recurrent[x.Kind]
 	tp := o.d.TensorParallel
 	t := 2 * (x.State.stateBytes(tp) + x.State.convBytes(tp)) / (c.DecodeMemory * o.bw)
@@ -43,6 +46,9 @@ type recurrentPrefill struct {
 }
 
 func (o *ops) recurrentPrefill(x *layerClass) recurrentPrefill {
+	if o.o.PlainLayers {
+		return recurrentPrefill{}
+	}
 	c := &o.c.Recurrent[x.Kind]
 	k := &c.Prefill
 	if o.o.TritonRecurrence {

@@ -64,7 +64,11 @@ func (k *Kernels) prepareSparse(c *layerClass) {
 	_, rank, rope, _, _ := p.d.LLM.MLA.dims()
 	pair, _ := p.prefillPair(c)
 	indexed := float64(c.Indexer.Layers)
-	attend := max(2*p.sparseHeads(c)*(2*rank+rope)/(s.PrefillCompute*p.d.GPU.BF16FLOPs), p.kvSeconds(c)/s.PrefillMemory)
+	rate := s.PrefillCompute
+	if p.d.KVDtype == FP8 {
+		rate = s.PrefillCompute8
+	}
+	attend := max(2*p.sparseHeads(c)*(2*rank+rope)/(rate*p.d.GPU.BF16FLOPs), p.kvSeconds(c)/s.PrefillMemory)
 	project := 2 * p.mlaUpParams() / (mlaProjectionCompute * p.d.GPU.BF16FLOPs)
 	k.sparse = &sparsePrefill{
 		topK: int64(c.Indexer.TopK), dense: p.o.DenseShortPrefill,

@@ -376,6 +376,7 @@ func TestVersions(t *testing.T) {
 		if test.want.A100Small = true; !test.want.FuseAllReduce { // both are of 0.18
 			test.want.AllReduce = model.ReduceCustom
 		}
+		test.want.TritonRecurrence = test.version != "" && test.version != "vllm-0.27"
 		got, err := profileFor(test.version)
 		if err != nil || got != test.want {
 			t.Errorf("%s: %+v, %v, want %+v", test.version, got, err, test.want)

@@ -153,6 +153,8 @@ func (u *Setup) KernelOptions() model.KernelOptions {
 		TopP:                u.Scenario.Workload.Sampling == "top_p",
 		AllReduce:           u.Profile.AllReduce,
 		FuseAllReduce:       u.Profile.FuseAllReduce,
+		TritonRecurrence:    u.Profile.TritonRecurrence || u.policy.Defaults.TritonRecurrence,
+		DenseShortPrefill:   u.policy.Defaults.DenseShortPrefill,
 	}
 }
 

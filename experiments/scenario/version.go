@@ -28,6 +28,8 @@ type Profile struct {
 	FuseAllReduce bool
 	// AllReduce are the kernels of all-reduces.
 	AllReduce model.ReduceKernels
+	// TritonRecurrence runs the prefill of recurrent layers as a sequence of Triton kernels.
+	TritonRecurrence bool
 	// Frontend and FrontendPerToken are the time from a request's arrival to the engine's sight of it.
 	Frontend, FrontendPerToken clock.Duration
 	// CPU and CPUPerSequence are the host's time for an iteration: scheduling, preparing the inputs and processing the
@@ -83,6 +85,8 @@ var changes = []change{
 		func(p *Profile) { p.AllReduce = model.ReduceVLLM }},
 	{19, "scheduler_reserve_full_isl is on", func(p *Profile) { p.SchedulerReserveFullISL = true }},
 	{21, "CUDA graphs count against gpu_memory_utilization", func(p *Profile) { p.GraphsInBudget = true }},
+	// Timelines of 0.20.1 have eight kernels a layer, kernel tables of 0.24 one (aiconfigurator).
+	{24, "a fused kernel runs the prefill of Gated DeltaNet and KDA", func(p *Profile) { p.TritonRecurrence = false }},
 	// PR 43733, merged on 27 May 2026. 0.22 was released in the same days; the first release surely after it is 0.23, of
 	// 13 June.
 	{23, "an admission allocates slots for drafts", func(p *Profile) { p.LookaheadAtAdmission = true }},
@@ -124,8 +128,8 @@ func profileFor(version string) (Profile, error) {
 	}
 	p := Profile{
 		Name: fmt.Sprintf("vllm-0.%d", minor), GPUMemoryUtilization: 0.90, AppendUnkeyed: true, LookaheadAtAdmission: true,
-		AllReduce: model.ReduceCustom,
-		Frontend:  4200 * clock.Microsecond, FrontendPerToken: 2800 * clock.Nanosecond,
+		AllReduce: model.ReduceCustom, TritonRecurrence: true,
+		Frontend: 4200 * clock.Microsecond, FrontendPerToken: 2800 * clock.Nanosecond,
 		CPU: hostStep, CPUPerSequence: hostPerSequence, RetentionInterval: engine.DenseRetention,
 	}
 	for _, c := range changes {

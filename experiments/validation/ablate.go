@@ -57,6 +57,8 @@ func Parts() []Part {
 				set("overheads.frontend_per_token", "2.8us")}},
 		{Name: "unfused layer kernels", Without: "MiniMax's layers run the usual kernels alone",
 			kernels: func(o *model.KernelOptions) { o.FuseLayerKernels = true }},
+		{Name: "kinds of layers", Without: "recurrent layers are their matrix products alone, and sparse attention is dense",
+			kernels: func(o *model.KernelOptions) { o.PlainLayers = true }},
 		{Name: "expert imbalance", Without: "expert-parallel ranks are loaded alike",
 			kernels: func(o *model.KernelOptions) { o.ExpertImbalance = 1 }},
 		{Name: "bandwidth as served", Without: "the tables' bandwidth of dense products (L40S)",

@@ -23,6 +23,8 @@ type memoryRow struct {
 	T0 float64 `yaml:"t0_us"`
 	EC float64 `yaml:"ec"`
 	EM float64 `yaml:"em"`
+
+	EC8 float64 `yaml:"ec_fp8"` // with KV in 8 bits
 }
 
 // recurrentRow has the kernels of a kind of recurrent layers.
@@ -100,5 +102,6 @@ func (r *sparseRow) constants(row string) model.SparseConstants {
 		TopKLaunch: r.TopK.T0 * micro, TopKLatency: r.TopK.Latency * nano, TopKToken: r.TopK.Token * nano,
 		TopKPair:      r.TopK.Pair * 1e-12,
 		DecodeCompute: r.Decode.EC, DecodeMemory: r.Decode.EM, PrefillCompute: r.Prefill.EC, PrefillMemory: r.Prefill.EM,
+		PrefillCompute8: r.Prefill.EC8,
 	}
 }

@@ -89,6 +89,10 @@ type Defaults struct {
 	Radix bool
 	// AllReduce are the kernels of all-reduces; 0 are those of vLLM's release.
 	AllReduce model.ReduceKernels
+	// TritonRecurrence runs the prefill of recurrent layers as a sequence of Triton kernels.
+	TritonRecurrence bool
+	// DenseShortPrefill runs short prompts of models with sparse attention as dense attention.
+	DenseShortPrefill bool
 }
 
 // Engine is what a policy reads of the engine: the values of its keys, with all defaults filled in.

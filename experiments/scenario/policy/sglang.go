@@ -11,9 +11,10 @@ var sglangPolicy = Policy{
 	Name: "sglang",
 	Does: "prompts first, in chunks and iterations of their own; admission by an estimate of outputs; retracts " +
 		"when it was wrong; radix cache",
-	Source:       "SGLang (managers/schedule_policy, mem_cache/radix_cache)",
-	New:          newSGLang,
-	Defaults:     Defaults{UnpredictedEnds: true, BlockSize: 1, Radix: true, AllReduce: model.ReduceCustom},
+	Source: "SGLang (managers/schedule_policy, mem_cache/radix_cache)",
+	New:    newSGLang,
+	Defaults: Defaults{UnpredictedEnds: true, BlockSize: 1, Radix: true, AllReduce: model.ReduceCustom,
+		TritonRecurrence: true, DenseShortPrefill: true},
 	PoolMemory:   sglangPool,
 	Sizes:        sglangSizes,
 	Seats:        sglangSeats,
