@@ -13,6 +13,7 @@ const (
 	termExperts     = "experts"
 	termRouter      = "router"
 	termShared      = "shared experts"
+	termLatent      = "projections of experts"
 	termUnfused     = "unfused layer kernels"
 	termAllReduce   = "all-reduce"
 	termExchange    = "expert exchange"
@@ -64,6 +65,9 @@ func (o *ops) tokenTerms(m float64, v termFunc) {
 		}
 		if llm.SharedIntermediate > 0 {
 			v(termShared, row, o.mlp(m, float64(llm.SharedIntermediate)/o.tp).times(moe))
+		}
+		if latent := float64(llm.LatentDim); latent > 0 {
+			v(termLatent, row, o.gemm(m, latent, o.h, d.Dtype).plus(o.gemm(m, o.h, latent, d.Dtype)).times(moe))
 		}
 	}
 	v(termElementwise, "common", small)

@@ -175,8 +175,8 @@ func (m *LLM) validateMixers(f *faults.List) {
 	if len(m.Mixers) == 0 {
 		sum = m.Layers
 	}
-	without := m.Layers - sum
-	f.Check(without >= 0, "mixers have %d layers (want at most the %d of the model)", sum, m.Layers)
+	f.Check(m.HasMixer(Attention), "models without attention layers are not modelled (want a mixer of kind attention)")
+	f.Check(sum <= m.Layers, "mixers have %d layers (want at most the %d of the model)", sum, m.Layers)
 	f.Check(m.MixerOnlyLayers >= 0 && m.MixerOnlyLayers <= sum, "mixer_only_layers is %d (want 0 to the %d layers "+
 		"with a mixer)", m.MixerOnlyLayers, sum)
 }

@@ -91,13 +91,14 @@ func (o *ops) experts(tokens float64) cost {
 	slots := tokens * float64(llm.TopK) / ep * imbalance
 	active := o.activeExperts(tokens * imbalance)
 	short := 1 + c.ShortK/width
+	dim, matrices := llm.expertDim(), llm.mlpMatrices()
 	c1 := cost{
 		latency: c.Launch,
-		compute: 6 * o.h * width * (slots + float64(active*c.TileRows)) * short /
+		compute: 2 * matrices * dim * width * (slots + float64(active*c.TileRows)) * short /
 			(o.d.GPU.Peak(c.Arithmetic) * c.Compute),
-		memory: active * 3 * o.h * width * o.d.MoEDtype.WeightBytes() / (o.bw * c.Memory),
+		memory: active * matrices * dim * width * o.d.MoEDtype.WeightBytes() / (o.bw * c.Memory),
 	}
-	activations := slots * (float64(3*o.h) + float64(6*width)) * 2 / (0.9 * o.bw)
+	activations := slots * (float64(3*dim) + float64(2*matrices*width)) * 2 / (0.9 * o.bw)
 	c1.seconds = c1.latency + activations + softMax(c1.compute, c1.memory, c.Exponent)
 	c1.memory += activations
 	return c1

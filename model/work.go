@@ -48,7 +48,6 @@ func (d *Deployment) Work() *Work {
 
 func newWork(p *ops) *Work {
 	d, llm := p.d, &p.d.LLM
-	layers := float64(llm.Layers)
 	dense, moe := llm.floatMLPLayers()
 	w := &Work{d: d, stages: float64(d.PipelineParallel), routing: p.o}
 	at := func(format Precision, flops float64) operations {
@@ -58,6 +57,7 @@ func newWork(p *ops) *Work {
 	projections := llm.allMixerParams(d.TensorParallel)
 	if llm.UsesMLA() {
 		up := p.mlaUpParams()
+		layers := p.attentionLayers()
 		projections -= up * layers
 		w.decodeToken = at(BF16, 2*up*layers)
 		if x := p.classes[0].Indexer; x.TopK == 0 { // sparse attention does not expand its context
