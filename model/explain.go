@@ -159,7 +159,7 @@ func (k *Kernels) explainAttention(e *Explanation, b *Batch) {
 		c := cost{latency: seconds(k.prefillLaunch), compute: seconds(pairs), memory: seconds(reads)}
 		c.seconds = seconds(max(k.prefillLaunch+pairs, reads))
 		e.add(termPrefill, prefillRow, c)
-		if k.up != nil {
+		if k.up != nil && context > 0 {
 			c := p.upProjection(float64(context)).times(p.attentionLayers())
 			c.seconds = seconds(k.up.at(context))
 			e.add(termUp, p.c.GEMM[p.d.AttentionDtype].Row, c)

@@ -34,7 +34,7 @@ func drawLLM(t *rapid.T) model.LLM {
 		m.SharedIntermediate = 64 * rapid.IntRange(0, 64).Draw(t, "sharedWidth")
 		m.DenseLayers = rapid.IntRange(0, m.Layers).Draw(t, "denseLayers")
 	}
-	switch rapid.IntRange(0, 2).Draw(t, "attention") {
+	switch rapid.IntRange(0, 3).Draw(t, "attention") {
 	case 1:
 		windowed := rapid.IntRange(1, m.Layers).Draw(t, "windowed")
 		m.Mixers = []model.Mixer{{Layers: windowed, Window: rapid.IntRange(1, 5000).Draw(t, "window")}}
@@ -44,6 +44,19 @@ func drawLLM(t *rapid.T) model.LLM {
 	case 2:
 		m.MLA = model.MLA{QRank: rapid.SampledFrom([]int{0, 768, 1536}).Draw(t, "qRank"), KVRank: 512, RopeDim: 64,
 			NopeDim: rapid.IntRange(32, 256).Draw(t, "nope"), ValueDim: rapid.IntRange(32, 256).Draw(t, "value")}
+		if rapid.Bool().Draw(t, "sparse") {
+			m.Mixers = []model.Mixer{{Layers: m.Layers, Indexer: model.Indexer{Heads: 32, Dim: 128,
+				TopK: rapid.IntRange(16, 4096).Draw(t, "selected"), Layers: rapid.IntRange(1, m.Layers).Draw(t, "indexed")}}}
+		}
+	case 3:
+		recurrent := rapid.IntRange(0, m.Layers-1).Draw(t, "recurrent")
+		m.Mixers = []model.Mixer{{Layers: m.Layers - recurrent, OutputGate: rapid.Bool().Draw(t, "gate")}}
+		if recurrent > 0 {
+			heads := rapid.SampledFrom([]int{16, 32, 64}).Draw(t, "state heads")
+			m.Mixers = append(m.Mixers, model.Mixer{Layers: recurrent,
+				Kind: model.MixerKind(rapid.IntRange(1, 3).Draw(t, "kind")),
+				State: model.Recurrence{KeyHeads: 16, ValueHeads: heads, KeyDim: 128, ValueDim: 128, Conv: 4}})
+		}
 	}
 	return m
 }
