@@ -228,7 +228,7 @@ func (r *reference) step(b *model.Batch) float64 {
 	if r.topP {
 		t += emit * vocab * 350 / bw
 	}
-	return t + 0.33e-3 + 7.7e-6*(nd+chunks)
+	return t + d.GPU.Kernels.Common.StepOverhead + d.GPU.Kernels.Common.SequenceOverhead*(nd+chunks)
 }
 
 // attention of a layer: what depends on the decodes, and the rest.
