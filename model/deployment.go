@@ -23,6 +23,10 @@ type Options struct {
 	ExpertParallel int
 	// Exchange is the way in which data-parallel ranks exchange tokens with experts.
 	Exchange Exchange
+	// RedundantExperts is the number of copies of popular experts, which balance the ranks (vLLM's EPLB).
+	RedundantExperts int
+	// DualBatch divides a step into two batches, each of which exchanges tokens while the other one computes.
+	DualBatch bool
 
 	// Dtype is the format of the weights; Auto means the native one.
 	Dtype Precision
@@ -192,6 +196,11 @@ func (m *LLM) tensorParallelSizes() []int {
 func (d *Deployment) checkExpertParallel() error {
 	ep := d.ExpertParallel
 	switch {
+	case d.RedundantExperts < 0 || d.RedundantExperts > maxParallel:
+		return fmt.Errorf("num_redundant_experts is %d (want 0 to %d)", d.RedundantExperts, maxParallel)
+	case ep == 1 && d.RedundantExperts > 0:
+		return fmt.Errorf("num_redundant_experts %d has no effect without expert parallelism (want "+
+			"expert_parallel_size above 1)", d.RedundantExperts)
 	case ep == 1:
 		return nil
 	case d.LLM.Experts == 0:
@@ -199,10 +208,18 @@ func (d *Deployment) checkExpertParallel() error {
 	case d.moeRanks()%ep != 0:
 		return fmt.Errorf("expert_parallel_size %d does not divide tensor_parallel_size·data_parallel_size = %d", ep,
 			d.moeRanks())
-	case d.LLM.Experts%ep != 0:
+	case (d.LLM.Experts+d.RedundantExperts)%ep != 0 && d.RedundantExperts > 0:
+		return fmt.Errorf("expert_parallel_size %d does not divide the %d experts of %s and %d redundant ones", ep,
+			d.LLM.Experts, d.LLM.Name, d.RedundantExperts)
+	case d.LLM.Experts%ep != 0 && d.RedundantExperts == 0:
 		return fmt.Errorf("expert_parallel_size %d does not divide the %d experts of %s", ep, d.LLM.Experts, d.LLM.Name)
 	}
 	return nil
+}
+
+// copiesOfExperts returns the mean number of copies of an expert.
+func (d *Deployment) copiesOfExperts() float64 {
+	return float64(d.LLM.Experts+d.RedundantExperts) / float64(d.LLM.Experts)
 }
 
 // list formats numbers as "1, 2, 4 or 8".
@@ -282,7 +299,7 @@ func (d *Deployment) moeLayerBytes() float64 {
 
 // expertLayerBytes returns the bytes of a layer's routed experts on one rank.
 func (d *Deployment) expertLayerBytes() float64 {
-	return float64(d.LLM.Experts) * d.LLM.expertParams() / float64(d.moeRanks()) * d.MoEDtype.WeightBytes()
+	return float64(d.LLM.Experts+d.RedundantExperts) * d.LLM.expertParams() / float64(d.moeRanks()) * d.MoEDtype.WeightBytes()
 }
 
 // Notes returns remarks for readers of results: constants that were not measured on the GPU, and formats that it

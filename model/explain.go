@@ -105,6 +105,11 @@ func (k *Kernels) Explain(b *Batch) Explanation {
 		all, busiest := k.groupTokens(b, int64(tokens))
 		p.groupTerms(float64(all), e.add)
 		exchanger{p}.exchangeTerms(float64(all), float64(busiest), e.add)
+		if both := float64(k.shared(b, int64(tokens)) - k.apart(all, busiest)); p.d.DualBatch {
+			e.Terms = append(e.Terms, Term{Name: termOverlap, Seconds: both / femtosPerSecond, BoundBy: CommunicationBound,
+				Row: "option"})
+			e.Seconds += both / femtosPerSecond
+		}
 	}
 	p.emitTerms(float64(b.Emit), e.add)
 	p.fixedTerms(e.add)

@@ -17,6 +17,7 @@ const (
 	termUnfused     = "unfused layer kernels"
 	termAllReduce   = "all-reduce"
 	termExchange    = "expert exchange"
+	termOverlap     = "two batches"
 	termHops        = "stage transfers"
 	termHead        = "output head"
 	termSampler     = "sampler"

@@ -106,7 +106,8 @@ func (o *ops) experts(tokens float64) cost {
 
 // imbalance returns the load of the busiest expert-parallel rank over the mean. If it is not given, it is
 // estimated: tokens are distributed at random, with experts of unequal popularity, and the expected maximum over
-// the ranks is that of as many normal variables with the same standard deviation.
+// the ranks is that of as many normal variables with the same standard deviation. Redundant experts even out the
+// popularity of the ranks' experts, but not chance.
 func (o *ops) imbalance(tokens float64) float64 {
 	ep := o.d.ExpertParallel
 	switch {
@@ -117,7 +118,7 @@ func (o *ops) imbalance(tokens float64) float64 {
 	}
 	n := float64(ep)
 	variance := (n - 1) / (tokens * float64(o.d.LLM.TopK))
-	if !math.IsInf(o.o.RoutingDispersion, 1) {
+	if !math.IsInf(o.o.RoutingDispersion, 1) && o.d.RedundantExperts == 0 {
 		variance += (n - 1) / (o.o.RoutingDispersion * float64(o.d.LLM.Experts))
 	}
 	return min(n, 1+float64(normalMaximum(ep)*math.Sqrt(variance)))
@@ -131,7 +132,8 @@ func normalMaximum(n int) float64 {
 
 // activeExperts returns the expected number of distinct experts on one rank that the tokens visit.
 func (o *ops) activeExperts(tokens float64) float64 {
-	return activeExperts(&o.d.LLM, tokens, float64(o.d.ExpertParallel), o.o.RoutingConcentration, o.o.RoutingDispersion)
+	return o.d.copiesOfExperts() * activeExperts(&o.d.LLM, tokens, float64(o.d.ExpertParallel),
+		o.o.RoutingConcentration, o.o.RoutingDispersion)
 }
 
 // activeExperts returns E/ep · (1 − (1 + T·k/(E·a))^−a), the expected number of distinct experts on one of ep

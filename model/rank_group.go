@@ -44,13 +44,29 @@ func (k *Kernels) groupTokens(b *Batch, tokens int64) (all, busiest int64) {
 	return tokens * k.group.ranks, tokens
 }
 
-// shared returns the time of what the ranks do together in a step.
+// dualBatchTokens is the mean number of tokens of a rank from which on a step is divided into two batches (vLLM's
+// dbo_decode_token_threshold).
+const dualBatchTokens = 32
+
+// shared returns the time of what the ranks do together in a step. With two batches, each half reads all weights and
+// hides the exchange of the other half, and the time includes what the halves of the rank's own part add.
 func (k *Kernels) shared(b *Batch, tokens int64) int64 {
 	g := &k.group
 	if g.ranks == 1 {
 		return 0
 	}
 	all, busiest := k.groupTokens(b, tokens)
+	if k.ops.d.DualBatch && all >= dualBatchTokens*g.ranks {
+		compute := 2 * (k.tokens.at((tokens+1)/2) + g.experts.at((all+1)/2))
+		exchange := 2 * max(g.sent.at((busiest+1)/2), g.received.at((all+1)/2))
+		return max(compute, exchange) - k.tokens.at(tokens)
+	}
+	return k.apart(all, busiest)
+}
+
+// apart returns the time of experts and exchange one after the other.
+func (k *Kernels) apart(all, busiest int64) int64 {
+	g := &k.group
 	return g.experts.at(all) + max(g.sent.at(busiest), g.received.at(all))
 }
 

@@ -73,7 +73,7 @@ func newWork(p *ops) *Work {
 	w.weightBytes = d.mixerBytes() + dense*d.denseLayerBytes() + moe*(d.moeLayerBytes()-d.expertLayerBytes())
 	w.headBytes = p.h * p.voc * 2
 	if moe > 0 {
-		perRank := float64(llm.Experts) / float64(d.ExpertParallel)
+		perRank := float64(llm.Experts+d.RedundantExperts) / float64(d.ExpertParallel)
 		w.expertBytes = moe * d.expertLayerBytes() / perRank / moeMemoryLimit
 	}
 	for i := range p.classes {
@@ -168,8 +168,8 @@ func (w *Work) bytes(b *Batch) float64 {
 
 // activeExperts returns the expected number of distinct experts on one rank that are read.
 func (w *Work) activeExperts(tokens float64) float64 {
-	return activeExperts(&w.d.LLM, tokens, float64(w.d.ExpertParallel), w.routing.RoutingConcentration,
-		w.routing.RoutingDispersion)
+	return w.d.copiesOfExperts() * activeExperts(&w.d.LLM, tokens, float64(w.d.ExpertParallel),
+		w.routing.RoutingConcentration, w.routing.RoutingDispersion)
 }
 
 // FLOPs returns the floating-point operations of a step on one GPU: twice the weights that each token uses, and

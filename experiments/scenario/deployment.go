@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/model/catalog"
@@ -48,6 +49,8 @@ func (u engineResolver) deployment() error {
 	if faults != nil {
 		return faults
 	}
+	options.RedundantExperts, options.DualBatch = d.NumRedundantExperts, d.EnableDBO
+	options.Exchange = d.exchange(&u.policy, &gpu)
 	gpu = gpu.ForRelease(optional.Value(s.Engine.Version))
 	u.Deployment, err = model.NewDeployment(llm, gpu, options)
 	if err != nil {
@@ -72,6 +75,18 @@ func (u engineResolver) deployment() error {
 		u.Warn("deployment", "%s", note)
 	}
 	return nil
+}
+
+// exchange is how data-parallel ranks exchange tokens with experts.
+func (d *Deployment) exchange(p *policy.Policy, gpu *model.GPU) model.Exchange {
+	if way, err := model.ParseExchange(d.All2AllBackend); err == nil {
+		return way
+	}
+	if p.Defaults.RackExchange && d.DataParallelSize > 1 && d.ExpertParallelSize > 1 &&
+		gpu.DomainSize() > gpu.NodeSize() && gpu.Kernels.Exchange[model.ExchangeNVLink].Latency > 0 {
+		return model.ExchangeNVLink
+	}
+	return model.ExchangeGather
 }
 
 // named turns the catalog's error about a name into a fault.
@@ -162,7 +177,7 @@ func (s *Scenario) deploymentFaults(err error) yamldoc.Faults {
 	for _, line := range strings.Split(err.Error(), "\n") {
 		key := "deployment"
 		for _, name := range []string{"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
-			"expert_parallel_size", "kv_cache_dtype"} {
+			"expert_parallel_size", "kv_cache_dtype", "all2all_backend", "num_redundant_experts"} {
 			if rest, ok := strings.CutPrefix(line, name+" "); ok {
 				key, line = "deployment."+name, strings.TrimPrefix(rest, "is ")
 				break

@@ -67,6 +67,14 @@ type Deployment struct {
 	DataParallelSize int `json:"data_parallel_size" range:"[1,1024]"`
 	// ExpertParallelSize spreads the experts of a mixture-of-experts model over this many GPUs.
 	ExpertParallelSize int `json:"expert_parallel_size" range:"[1,1024]"`
+	// All2AllBackend is how data-parallel ranks exchange tokens with experts. auto is the engine's default:
+	// TensorRT-LLM uses flashinfer_all2allv in racks joined by NVLink; all else is allgather_reducescatter. deepep
+	// takes the faster of DeepEP's two kernels, as SGLang does by phase.
+	All2AllBackend string `json:"all2all_backend" one:"auto allgather_reducescatter deepep_low_latency deepep_high_throughput deepep flashinfer_all2allv"`
+	// NumRedundantExperts is the number of copies of popular experts, which balance the ranks (EPLB).
+	NumRedundantExperts int `json:"num_redundant_experts" range:"[0,65536]"`
+	// EnableDBO divides an iteration into two batches, each of which exchanges tokens while the other one computes.
+	EnableDBO bool `json:"enable_dbo"`
 	// Dtype is the number format of the weights; auto is the model's own.
 	Dtype string `json:"dtype" one:"auto bf16 fp16 fp8 int4 nvfp4 mxfp4"`
 	// AttentionDtype is the number format of the weights around attention; auto is Dtype, but 16
@@ -197,7 +205,8 @@ func Default() *Scenario {
 		GPU:   "h100-sxm",
 		Deployment: Deployment{
 			TensorParallelSize: 1, PipelineParallelSize: 1, DataParallelSize: 1, ExpertParallelSize: 1,
-			Dtype: "auto", MoEDtype: "auto", KVCacheDtype: "auto",
+			All2AllBackend: "auto",
+			Dtype:          "auto", MoEDtype: "auto", KVCacheDtype: "auto",
 			Replicas: 1, Router: defaultRouter(),
 		},
 		Engine: Engine{

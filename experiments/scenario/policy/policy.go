@@ -87,6 +87,8 @@ type Defaults struct {
 	FP8KV bool
 	// Radix keeps the prefix cache by the token, in a radix tree.
 	Radix bool
+	// RackExchange sends tokens to experts by an all-to-all over NVLink where it joins more than a node.
+	RackExchange bool
 	// AllReduce are the kernels of all-reduces; 0 are those of vLLM's release.
 	AllReduce model.ReduceKernels
 	// TritonRecurrence runs the prefill of recurrent layers as a sequence of Triton kernels.
