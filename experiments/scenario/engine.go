@@ -330,7 +330,9 @@ func (u engineResolver) engine() error {
 			"max_num_batched_tokens %d is less than max_num_seqs %d (want as many or more)", c.MaxNumBatchedTokens,
 			c.MaxNumSeqs)
 	}
-	if !e.EnableChunkedPrefill && e.MaxModelLen != nil && c.MaxNumBatchedTokens < *e.MaxModelLen {
+	if !e.EnableChunkedPrefill && u.policy.Defaults.LongOutputs {
+		c.MaxPromptLen = limitInt32(c.MaxNumBatchedTokens)
+	} else if !e.EnableChunkedPrefill && e.MaxModelLen != nil && c.MaxNumBatchedTokens < *e.MaxModelLen {
 		return s.Fault("engine.enable_chunked_prefill",
 			"false needs max_num_batched_tokens %d to be at least max_model_len %d (set one of them)",
 			c.MaxNumBatchedTokens, *e.MaxModelLen)

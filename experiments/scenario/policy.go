@@ -199,7 +199,7 @@ func (u *Setup) EngineDefaults() string {
 // its length, that is the model's, or less.
 func (u engineResolver) wholePrompts() error {
 	s, e := u.Scenario, &u.Scenario.Engine
-	if !u.whole {
+	if !u.whole || u.policy.Defaults.LongOutputs && s.Given("engine.max_num_batched_tokens") {
 		return nil
 	}
 	if e.MaxModelLen == nil {

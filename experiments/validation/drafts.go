@@ -41,6 +41,9 @@ func (r *Row) drafts() (n int, ruled bool, err error) {
 	default:
 		return 0, false, fmt.Errorf("spec_method: %q is not known (want none or mtp)", r.SpecMethod)
 	}
+	if n := or(r.DraftTokens, 0); n > 0 && n <= mostDrafts {
+		return n, false, nil
+	}
 	for _, text := range []string{r.EngineFlags, r.SpecMethod} {
 		for _, p := range draftCount {
 			if m := p.FindStringSubmatch(text); m != nil {
@@ -93,7 +96,7 @@ func (r *Row) yield() float64 {
 // iterations are so many of the engine's iterations as the simulation counts them, which is one for each token of a
 // sequence under policies that decode with the mean yield.
 func (w *writer) iterations(n int) int {
-	if n <= 1 || w.row.Engine == "vllm" {
+	if n <= 1 || w.row.policy() == "vllm" {
 		return n
 	}
 	return int(math.Round(float64(n) * w.row.yield()))

@@ -76,7 +76,7 @@ func (r *Row) stage() int {
 func (c *Case) express(ref *Reference) {
 	for i, r := range c.Rows {
 		faults := r.Faults
-		if len(faults) == 0 {
+		if len(faults) == 0 && r.Quality != "suspect" {
 			faults = r.contradictions()
 		}
 		if len(faults) > 0 {

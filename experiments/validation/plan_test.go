@@ -55,7 +55,7 @@ func TestRowsThatCannotBeExpressed(t *testing.T) {
 	const head = "run_id,engine,model,gpu,load_mode,concurrency,rate_rps,input_tokens_mean,output_tokens_nominal,n_requests,tp,ttft_mean_ms,ttft_p50_ms,ttft_p90_ms"
 	for line, want := range map[string]string{
 		"a,tgi-x,llama-3.1-8b,H100,closed,4,,100,10,8,1,5,,":          "engine.policy",
-		"a,vllm,Qwen/Qwen3.5-397B-A17B,H100,closed,4,,100,10,8,1,5,,": "linear attention",
+		"a,vllm,Qwen/Qwen3.5-397B-A17B,H100,closed,4,,100,10,8,1,5,,": "does not fit",
 		"a,vllm,llama-3.1-8b,H1000,closed,4,,100,10,8,1,5,,":          "gpu",
 		"a,vllm,llama-3.1-8b,H100,closed,,,100,10,8,1,5,,":            "concurrency",
 		"a,vllm,llama-3.1-8b,H100,open,,,100,10,8,1,5,,":              "rate_rps",

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"clifftop/experiments/scenario"
@@ -45,8 +44,9 @@ func Open(path string) (*Reference, error) {
 	return Read(path, f)
 }
 
-// Read reads measured runs. The first line names the columns: those of [Row], in any order; others
-// are ignored with a note. The path serves messages, and is where request files are looked for.
+// Read reads measured runs. The first line names the columns: those of [Row], in any order, or names that benchmarks
+// have for them; others are ignored with a note. The path serves messages, and is where request files are looked for.
+// A file NAME-flags.csv beside it has further cells, by run_id: the options of launch scripts.
 //
 // A file without the columns that every row needs is refused. What is wrong with a row's cells
 // is kept in its Faults.
@@ -65,7 +65,12 @@ func Read(path string, r io.Reader) (*Reference, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen := map[string]int{}
+	flags, err := readSidecar(path)
+	if err != nil {
+		return nil, err
+	}
+	_, byName := schema()
+	seen, merged := map[string]int{}, 0
 	for {
 		cells, err := in.Read()
 		if errors.Is(err, io.EOF) {
@@ -76,9 +81,17 @@ func Read(path string, r io.Reader) (*Reference, error) {
 		}
 		line, _ := in.FieldPos(0)
 		row := readRow(line, head, columns, cells)
+		if row.ID == "" {
+			row.ID = fmt.Sprintf("line-%d", line)
+		}
+		if cells := flags[row.ID]; cells != nil {
+			row.merge(cells, byName)
+			merged++
+		}
+		normaliser{row}.run()
 		if first := seen[row.ID]; first > 0 {
 			row.fault("run_id: %s is also the name of line %d (want names that differ)", row.ID, first)
-		} else if row.ID != "" {
+		} else {
 			seen[row.ID] = line
 		}
 		ref.Rows = append(ref.Rows, row)
@@ -86,47 +99,11 @@ func Read(path string, r io.Reader) (*Reference, error) {
 	if len(ref.Rows) == 0 {
 		return nil, readFault(path, "there are no rows below the column names")
 	}
+	if merged > 0 {
+		ref.Notes = append(ref.Notes, fmt.Sprintf("the launch options of %d rows are those of %s", merged,
+			filepath.Base(sidecar(path))))
+	}
 	return ref, nil
-}
-
-// column is where the cell of a column goes.
-type column struct {
-	index []int // of the field, for reflect
-	want  bool
-}
-
-// schema lists the columns by name.
-func schema() (names []string, byName map[string]column) {
-	byName = map[string]column{}
-	var add func(t reflect.Type, prefix string, index []int)
-	add = func(t reflect.Type, prefix string, index []int) {
-		for i := range t.NumField() {
-			f := t.Field(i)
-			tag, want := strings.CutSuffix(f.Tag.Get("csv"), ",want")
-			at := append(slices.Clone(index), i)
-			switch {
-			case tag == "-":
-			case f.Type.Kind() == reflect.Struct:
-				add(f.Type, prefix+tag, at)
-			default:
-				names = append(names, prefix+tag)
-				byName[prefix+tag] = column{at, want}
-			}
-		}
-	}
-	add(reflect.TypeFor[Row](), "", nil)
-	return names, byName
-}
-
-// Columns are the names of the columns that are read, and of those that must be there.
-func Columns() (all, required []string) {
-	all, byName := schema()
-	for _, name := range all {
-		if byName[name].want {
-			required = append(required, name)
-		}
-	}
-	return all, required
 }
 
 // columns matches the first line with what is known.
@@ -137,16 +114,23 @@ func (ref *Reference) columns(path string, head []string) ([]*column, error) {
 	_, byName := schema()
 	var unknown []string
 	var list []*column
-	seen := map[string]bool{}
+	seen, own := map[string]bool{}, map[string]bool{}
 	for i, name := range head {
-		name = strings.TrimSpace(name)
-		head[i] = name
-		c, ok := byName[name]
+		head[i] = strings.TrimSpace(name)
+		own[head[i]] = true
+	}
+	for i, name := range head {
+		c, ok := columnNamed(name, byName)
+		_, exact := byName[name]
+		if ok && !exact && (own[c.name] || seen[c.name]) {
+			ok = false // the column stands under its own name too
+		}
 		switch {
 		case seen[name]:
 			return nil, readFault(path, fmt.Sprintf("line 1: the column %s is there twice", yamldoc.Short(name)))
 		case ok:
 			list = append(list, &c)
+			head[i], name = c.name, c.name
 		default:
 			unknown = append(unknown, yamldoc.Short(name))
 			list = append(list, nil)
@@ -178,7 +162,7 @@ func readRow(line int, head []string, columns []*column, cells []string) *Row {
 			continue
 		}
 		cell = strings.TrimSpace(cell)
-		if cell == "" {
+		if unknownCells[strings.ToLower(cell)] {
 			if columns[i].want {
 				row.fault("%s: the cell is empty", head[i])
 			}
@@ -188,27 +172,37 @@ func readRow(line int, head []string, columns []*column, cells []string) *Row {
 			row.fault("%s: the cell has more than %d bytes", head[i], maxCell)
 			continue
 		}
-		row.set(head[i], v.FieldByIndex(columns[i].index), cell)
+		row.set(*columns[i], v.FieldByIndex(columns[i].index), cell)
 	}
 	return row
 }
 
 // set gives a field the value of a cell.
-func (r *Row) set(name string, to reflect.Value, cell string) {
+func (r *Row) set(c column, to reflect.Value, cell string) {
+	if _, text := to.Interface().(string); text {
+		to.SetString(cell)
+		return
+	}
+	if strings.EqualFold(cell, "none") || strings.EqualFold(cell, "auto") || strings.EqualFold(cell, "default") {
+		return
+	}
+	x, err := number(c.name, cell)
+	if c.scale > 0 {
+		x *= c.scale
+	}
 	switch p := to.Addr().Interface().(type) {
-	case *string:
-		*p = cell
 	case **float64:
-		x, err := strconv.ParseFloat(cell, 64)
+		if math.IsInf(x, 1) && c.name == "rate_rps" {
+			return // all requests at once, as many as the concurrency
+		}
 		if err != nil || math.IsInf(x, 0) || math.IsNaN(x) || x < 0 {
-			r.fault("%s: %q is not allowed (want a number, 0 or more)", name, yamldoc.Short(cell))
+			r.fault("%s: %q is not allowed (want a number, 0 or more)", c.name, yamldoc.Short(cell))
 			return
 		}
 		*p = &x
 	case **int:
-		x, err := strconv.ParseFloat(cell, 64)
 		if err != nil || x != math.Trunc(x) || x < 0 || x > 1e12 {
-			r.fault("%s: %q is not allowed (want a whole number, 0 or more)", name, yamldoc.Short(cell))
+			r.fault("%s: %q is not allowed (want a whole number, 0 or more)", c.name, yamldoc.Short(cell))
 			return
 		}
 		n := int(x)

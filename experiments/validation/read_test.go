@@ -39,7 +39,7 @@ func TestReadKeepsRowsApart(t *testing.T) {
 func TestReadRefusesWhatIsNoTable(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                    "empty",
-		"run_id,engine,model\n":               "no column gpu, load_mode",
+		"run_id,engine,model\n":               "no column gpu",
 		"run_id,run_id\n":                     "twice",
 		"run_id,engine,model,gpu,load_mode\n": "no rows",
 		"run_id,engine,model,gpu,load_mode\na,\"b\nc,d,e": "line",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"sort"
 	"strconv"
@@ -240,5 +241,17 @@ func (ref *Reference) requestPath(r *Row) string {
 	if filepath.IsAbs(r.RequestFile) {
 		return r.RequestFile
 	}
-	return filepath.Join(ref.folder, filepath.FromSlash(r.RequestFile))
+	path := filepath.Join(ref.folder, filepath.FromSlash(r.RequestFile))
+	if _, err := os.Stat(path); err != nil {
+		if above := filepath.Join(ref.folder, "..", filepath.FromSlash(r.RequestFile)); isFile(above) {
+			return above
+		}
+	}
+	return path
+}
+
+// isFile reports whether there is a file of the path.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
 }

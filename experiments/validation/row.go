@@ -7,13 +7,23 @@ type Row struct {
 	Line int `csv:"-"`
 	// Faults say what is wrong with the row's cells; a row with faults is not simulated.
 	Faults []string `csv:"-"`
+	// Stack is what runs the engine's workers, such as dynamo; empty for the engine by itself.
+	Stack string `csv:"-"`
 
-	ID            string `csv:"run_id,want"`
-	Source        string `csv:"source"`      // where the measurement was published
-	Experiment    string `csv:"experiment"`  // rows of one experiment with a stage each are one run
-	Stage         string `csv:"stage"`       // "all", or 0, 1 …
-	Engine        string `csv:"engine,want"` // vllm, sglang …
+	// Launch are the options in EngineFlags.
+	Launch flags `csv:"-"`
+
+	ID            string `csv:"run_id"`
+	Source        string `csv:"source"`        // where the measurement was published
+	Experiment    string `csv:"experiment"`    // rows of one experiment with a stage each are one run
+	Stage         string `csv:"stage"`         // "all", or 0, 1 …
+	Configuration string `csv:"configuration"` // a name of the set-up, which may name the engine
+	Date          string `csv:"date"`          // of the run: 2026-04-28
+	Engine        string `csv:"engine"`        // vllm, sglang …
 	EngineVersion string `csv:"engine_version"`
+	Image         string `csv:"image"`        // of the container; its tag may name the release
+	EngineFlags   string `csv:"engine_flags"` // options of the launch script, and of its file after |
+	FlagsFrom     string `csv:"flags_from"`   // where they were read
 
 	Model       string `csv:"model,want"`
 	MoE         string `csv:"moe"` // 0 or 1
@@ -23,6 +33,8 @@ type Row struct {
 	PP          *int   `csv:"pp"`
 	DP          *int   `csv:"dp"` // attention data parallelism inside one engine
 	EP          *int   `csv:"ep"`
+	DPAttention string `csv:"dp_attention"` // on or off
+	Replicas    *int   `csv:"replicas"`     // independent engines; the load of the row is that of one
 	WeightDtype string `csv:"weight_dtype"`
 	KVDtype     string `csv:"kv_dtype"`
 
@@ -30,28 +42,45 @@ type Row struct {
 	MaxModelLen         *int     `csv:"max_model_len"`
 	MaxNumBatchedTokens *int     `csv:"max_num_batched_tokens"`
 	MaxNumSeqs          *int     `csv:"max_num_seqs"`
+	MaxNumTokens        *int     `csv:"max_num_tokens"`       // TensorRT-LLM: of an iteration, not of a sequence
+	ChunkedPrefillSize  *int     `csv:"chunked_prefill_size"` // SGLang
+	MaxPrefillTokens    *int     `csv:"max_prefill_tokens"`   // SGLang
+	ContinuousDecodes   *int     `csv:"num_continuous_decode_steps"`
+	AsyncScheduling     string   `csv:"async_scheduling"` // on or off
 	BlockSize           *int     `csv:"block_size"`
 	RecvInterval        *int     `csv:"recv_interval"` // SGLang's scheduler_recv_interval
 	StreamInterval      *int     `csv:"stream_interval"`
 	KVBlocks            *int     `csv:"kv_blocks"`     // as the engine logged it
 	CPUKVBlocks         *int     `csv:"cpu_kv_blocks"` // offloading to host memory
-	SpecMethod          string   `csv:"spec_method"`   // none or mtp
-	EngineFlags         string   `csv:"engine_flags"`
 	PrefixCaching       string   `csv:"prefix_caching"`
 	ChunkedPrefill      string   `csv:"chunked_prefill"`
+	SpecMethod          string   `csv:"spec_method"` // of speculative decoding: none, mtp …
+	DraftTokens         *int     `csv:"num_speculative_tokens"`
+	// AcceptRate is the share of draft tokens that were accepted, where it was logged.
+	AcceptRate *float64 `csv:"spec_accept_rate"`
+
+	Prefill Pool `csv:"prefill_"` // with prefill and decode apart
+	Decode  Pool `csv:"decode_"`
 
 	Workload           string   `csv:"workload"`
-	LoadMode           string   `csv:"load_mode,want"` // open, closed or trace
+	LoadMode           string   `csv:"load_mode"` // open, closed or trace
 	ArrivalProcess     string   `csv:"arrival_process"`
 	Rate               *float64 `csv:"rate_rps"`
 	Concurrency        *int     `csv:"concurrency"`
 	DurationS          *float64 `csv:"duration_s"`
 	Requests           *int     `csv:"n_requests"`
 	Failed             *int     `csv:"n_failed"`
+	Users              *int     `csv:"users"` // with sessions of several turns
 	InputMean          *float64 `csv:"input_tokens_mean"`
+	InputP50           *float64 `csv:"input_tokens_p50"`
+	InputP90           *float64 `csv:"input_tokens_p90"`
 	InputSpec          string   `csv:"input_token_spec"`
 	OutputMeanReported *float64 `csv:"output_tokens_mean_reported"` // may be counted again by the client, from text
 	OutputNominal      *float64 `csv:"output_tokens_nominal"`       // what the engine produced
+	OutputMean         *float64 `csv:"output_tokens_mean"`          // where only this is known
+	OutputP50          *float64 `csv:"output_tokens_p50"`
+	OutputP90          *float64 `csv:"output_tokens_p90"`
+	OutputRecorded     *float64 `csv:"output_tokens_recorded_mean"` // part of the next turn's prompt
 	OutputSpec         string   `csv:"output_token_spec"`
 	SharedPrefixTokens *int     `csv:"shared_prefix_tokens"`
 	UniquePrompts      *int     `csv:"unique_prompts"`
@@ -70,8 +99,11 @@ type Row struct {
 	RequestsPerS           *float64 `csv:"req_per_s"`
 	OutputTokensPerSPerGPU *float64 `csv:"output_tok_per_s_per_gpu"`
 
-	RequestFile string `csv:"request_level_file"` // relative to the CSV file's folder
-	Quality     string `csv:"quality"`            // ok or overload
+	Offload Offload `csv:""`
+	Power   Power   `csv:""`
+
+	RequestFile string `csv:"request_level_file"` // relative to the CSV file's folder, or the folder above it
+	Quality     string `csv:"quality"`            // ok, overload or suspect
 	Flags       string `csv:"flags"`
 	// A replayed request by request, B documented, C partly inferred, D settings found in scripts
 	Tier string `csv:"tier"`
@@ -85,6 +117,72 @@ type Latency struct {
 	P95  *float64 `csv:"p95_ms"`
 	P99  *float64 `csv:"p99_ms"`
 }
+
+// Pool is one of the two pools of engines with prefill and decode apart.
+type Pool struct {
+	Workers     *int     `csv:"workers"` // engines
+	TP          *int     `csv:"tp"`
+	EP          *int     `csv:"ep"`
+	DP          *int     `csv:"dp"`
+	DPAttention string   `csv:"dp_attention"`
+	GPUs        *int     `csv:"gpus"` // of all its engines
+	AvgPower    *float64 `csv:"avg_power_w"`
+}
+
+// Offload is what runs with sessions of several turns and KV outside the GPU report.
+type Offload struct {
+	On          string   `csv:"kv_offload"` // on or off
+	HostGB      *float64 `csv:"host_kv_gb"` // memory for KV on the host
+	Machine     string   `csv:"machine"`    // which cluster
+	Completed   *int     `csv:"n_ok"`       // requests that ended well
+	BestHitRate *float64 `csv:"best_hit_rate_unlimited_cache"`
+	GPUHitRate  *float64 `csv:"gpu_hit_rate"`  // part of the prompt tokens found on the GPU
+	HostHitRate *float64 `csv:"host_hit_rate"` // part found in host memory
+	Prompted    *float64 `csv:"prompt_tokens"`
+	Generated   *float64 `csv:"generated_tokens"`
+	Finished    *int     `csv:"finished"`
+	Preemptions *int     `csv:"preemptions"`
+	RunningMean *float64 `csv:"running_mean"`
+	WaitingMean *float64 `csv:"waiting_mean"`
+	KVUsedPct   *float64 `csv:"kv_used_pct_mean"`
+}
+
+// Power is measured power in watts and energy in joules. Power is the mean of the run.
+type Power struct {
+	Task                 string   `csv:"task"`
+	BatchMean            *float64 `csv:"batch_mean"`  // sequences that run at the same time
+	Avg                  *float64 `csv:"avg_power_w"` // of a GPU
+	PerGPU               *float64 `csv:"power_per_gpu_w"`
+	AllGPUs              *float64 `csv:"power_all_gpus_w"`
+	JoulesPerOutputToken *float64 `csv:"joules_per_output_token"` // over all GPUs
+	JoulesPerInputToken  *float64 `csv:"joules_per_input_token"`
+	JoulesPerTotalToken  *float64 `csv:"joules_per_total_token"`
+	EnergyPerRequest     *float64 `csv:"energy_per_request_j"`
+	EnergyPerOutputToken *float64 `csv:"energy_per_output_token_j"`
+	UtilisationPct       *float64 `csv:"avg_util_pct"`
+	GPUUtilisationPct    *float64 `csv:"gpu_util_pct"`
+	ClockMHz             *float64 `csv:"sm_clock_mhz"`
+	Samples              *int     `csv:"power_samples"`
+}
+
+// PerGPUWatts is the mean power of a GPU; nil where it was not measured.
+func (p *Power) PerGPUWatts() *float64 {
+	if p.Avg != nil {
+		return p.Avg
+	}
+	return p.PerGPU
+}
+
+// PerOutputToken is the energy of all GPUs for each output token, in joules; nil where it was not measured.
+func (p *Power) PerOutputToken() *float64 {
+	if p.JoulesPerOutputToken != nil {
+		return p.JoulesPerOutputToken
+	}
+	return p.EnergyPerOutputToken
+}
+
+// Pools reports whether prefill and decode run in pools of their own.
+func (r *Row) Pools() bool { return r.Prefill != Pool{} || r.Decode != Pool{} }
 
 // Closed reports whether a fixed number of clients wait for their outputs.
 func (r *Row) Closed() bool { return r.LoadMode == "closed" }

@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -44,8 +45,12 @@ func Rules() []Rule {
 			"no streaming delay, and requests arrive when they were queued"},
 		{"workstation",
 			"the RTX PRO 6000 of LLMServingSim's runs is the workstation edition, in a machine that moves 16 GB/s between two"},
-		{"one_rank", "attention-data-parallel ranks are alike: one is simulated, with every n-th request, and its " +
-			"throughput counts n times"},
+		{"one_rank", "attention-data-parallel ranks are alike: one is simulated, with every n-th request, or an n-th of " +
+			"the clients or of the rate, and its throughput counts n times"},
+		{"replicas", "dp of an open-loop client is a number of independent replicas behind one address, which share the " +
+			"published rate; where a row has a number of replicas, its load and its throughput are those of one"},
+		{"repeats", "runs of one configuration with the same load on different days are one point of their cell, with the " +
+			"median of their errors; runs marked suspect are in no cell"},
 		{"chunks", "where the mean time between chunks is several times that per token, the stream carries several tokens " +
 			"a chunk (SGLang's stream_interval), and times between chunks are not compared"},
 		{"acceptance", fmt.Sprintf("a layer of multi-token prediction has its drafts accepted with probabilities %v by "+
@@ -69,10 +74,19 @@ var versionOfSource = map[string]string{"inference-sim/training": "vllm-0.15"}
 
 var releasePattern = regexp.MustCompile(`[0-9]+\.[0-9]+(\.[0-9]+)?`)
 
+// imageRelease is the release in the tag of a container image.
+var imageRelease = regexp.MustCompile(`(?:^|[-_])(?:v|atom)?([0-9]+\.[0-9]+(?:\.[0-9]+)?)`)
+
 // version is the engine's release as a scenario writes it, and whether a rule gave it.
 func (r *Row) version() (name string, ruled bool) {
 	if v := releasePattern.FindString(r.EngineVersion); v != "" {
 		return r.Engine + "-" + v, false
+	}
+	if m := imageRelease.FindStringSubmatch(r.Image[strings.LastIndexByte(r.Image, ':')+1:]); m != nil && r.Image != "" {
+		return r.Engine + "-" + m[1], false
+	}
+	if v := releaseOn(r.day()); v != "" && r.Engine == "vllm" {
+		return v, true
 	}
 	if v := versionOfSource[r.Source]; v != "" {
 		return v, true
@@ -82,6 +96,34 @@ func (r *Row) version() (name string, ruled bool) {
 		return recipeVersion, true
 	}
 	return olderVersion, true
+}
+
+// releases are the days on which releases of vLLM were published.
+var releases = []struct{ day, name string }{
+	{"2025-05-28", "vllm-0.9"}, {"2025-07-24", "vllm-0.10"}, {"2025-10-02", "vllm-0.11"}, {"2025-12-03", "vllm-0.12"},
+	{"2025-12-18", "vllm-0.13"}, {"2026-01-20", "vllm-0.14"}, {"2026-01-29", "vllm-0.15"}, {"2026-02-25", "vllm-0.16"},
+	{"2026-03-07", "vllm-0.17"}, {"2026-03-20", "vllm-0.18"}, {"2026-04-03", "vllm-0.19"}, {"2026-04-23", "vllm-0.20"},
+	{"2026-05-15", "vllm-0.21"}, {"2026-05-27", "vllm-0.22"}, {"2026-06-13", "vllm-0.23"}, {"2026-06-30", "vllm-0.24"},
+}
+
+// releaseOn is the release that was the latest on a day; empty if the day is not known or before all of them.
+func releaseOn(day string) (name string) {
+	for _, r := range releases {
+		if day >= r.day {
+			name = r.name
+		}
+	}
+	return name
+}
+
+var dayPattern = regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}`)
+
+// day is that of the run, or of its launch script; empty if neither is known.
+func (r *Row) day() string {
+	if r.Date != "" {
+		return r.Date
+	}
+	return dayPattern.FindString(r.FlagsFrom)
 }
 
 // kvDtype is the format of the KV cache, and whether a rule overrode what the file says.
@@ -134,6 +176,22 @@ func (r *Row) sampling(llm *model.LLM) (how string, ruled bool) {
 
 // perf reports whether the load came from inference-perf, which asks for random text by its number of tokens.
 func (r *Row) perf() bool { return strings.HasPrefix(r.Source, "inference-sim/") }
+
+// replicated reports whether dp is a number of independent replicas, as in runs of open-loop clients.
+func (r *Row) replicated() bool {
+	return or(r.DP, 1) > 1 && r.DPAttention != "on" && r.perf() && r.LoadMode == "open"
+}
+
+// expressible says what keeps a row from being simulated, beside what the catalog lacks.
+func (r *Row) expressible() error {
+	switch {
+	case r.Pools():
+		return errors.New("prefill_*, decode_*: prefill and decode on GPUs of their own are not simulated here")
+	case r.Users != nil:
+		return errors.New("users: sessions of several turns are not simulated here")
+	}
+	return nil
+}
 
 // queueClock reports whether latencies count from the engine's queue.
 func (r *Row) queueClock() bool { return strings.HasSuffix(r.Source, "/LLMServingSim") }

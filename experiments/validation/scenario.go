@@ -28,7 +28,10 @@ type writer struct {
 func newWriter(c *Case) (*writer, error) {
 	w := &writer{c: c, row: c.Rows[0]}
 	r := w.row
-	var err error
+	err := r.expressible()
+	if err != nil {
+		return nil, err
+	}
 	if w.llm, err = catalog.LLM(r.Model); err != nil {
 		return nil, fmt.Errorf("model: %s%s", strings.TrimPrefix(err.Error(), "catalog: "), notModelled(r.Model))
 	}
@@ -46,12 +49,12 @@ func newWriter(c *Case) (*writer, error) {
 	if err := w.engine(); err != nil {
 		return nil, err
 	}
-	v, _ := r.version()
+	v, ruled := r.version()
 	switch {
 	case r.queueClock():
 		c.apply("queue_clock")
 		w.line("overheads: {frontend: 0, frontend_per_token: 0, stream_per_sequence: 0}")
-	case v == olderVersion:
+	case v == olderVersion && ruled:
 		w.line("overheads: {cpu: 0, cpu_per_sequence: 0}")
 	}
 	return w, nil
@@ -70,13 +73,20 @@ func (w *writer) deployment(gpu *model.GPU) {
 		name string
 		n    *int
 	}{{"tensor", r.TP}, {"pipeline", r.PP}, {"data", r.DP}, {"expert", r.EP}} {
-		if n := or(k.n, 1); n > 1 {
+		if n := or(k.n, 1); n > 1 && !(k.name == "data" && r.replicated()) {
 			w.line("  %s_parallel_size: %d", k.name, n)
 		}
 	}
-	if n := or(r.DP, 1); n > 1 {
+	switch n := or(r.DP, 1); {
+	case n > 1 && r.replicated():
+		w.line("  replicas: %d", n)
+		w.c.apply("replicas")
+	case n > 1:
 		w.c.ranks = n
 		w.c.apply("one_rank")
+	}
+	if or(r.Replicas, 1) > 1 {
+		w.c.apply("replicas")
 	}
 	if d := r.WeightDtype; d != "" && d != w.llm.Precision.String() && d != w.llm.MoEPrecision.String() {
 		w.line("  dtype: %q", d)
@@ -92,7 +102,7 @@ func (w *writer) deployment(gpu *model.GPU) {
 func (w *writer) engine() error {
 	r := w.row
 	w.line("engine:")
-	w.line("  policy: %q", r.Engine)
+	w.line("  policy: %q", r.policy())
 	if v, ruled := r.version(); r.Engine == "sglang" && !ruled {
 		w.line("  version: %q", v)
 	} else if r.Engine == "vllm" {
@@ -102,7 +112,7 @@ func (w *writer) engine() error {
 			w.c.note("engine_version is not known: simulated as %s", v)
 		}
 	}
-	seqs, tokens := r.MaxNumSeqs, r.MaxNumBatchedTokens
+	seqs, tokens := r.limits()
 	if r.perf() {
 		if seqs == nil || tokens == nil {
 			w.c.apply("limits")
@@ -114,9 +124,7 @@ func (w *writer) engine() error {
 	w.count("max_model_len", r.MaxModelLen)
 	w.count("block_size", r.BlockSize)
 	w.count("num_gpu_blocks_override", r.KVBlocks)
-	if n := w.iterations(or(r.RecvInterval, 1)); r.Engine == "sglang" && n > 1 {
-		w.line("  sglang: {scheduler_recv_interval: %d}", n)
-	}
+	w.engineOptions()
 	n := or(r.StreamInterval, 1)
 	if strings.HasPrefix(r.Engine, "trtllm") { // which counts iterations
 		n = w.iterations(n)
@@ -129,10 +137,64 @@ func (w *writer) engine() error {
 	}
 	w.toggle("enable_prefix_caching", r.PrefixCaching)
 	w.toggle("enable_chunked_prefill", r.ChunkedPrefill)
+	w.toggle("async_scheduling", r.AsyncScheduling)
 	if or(r.CPUKVBlocks, 0) > 0 {
 		w.c.apply("offload")
 	}
 	return w.speculative()
+}
+
+// engineOptions writes the options that only one engine has.
+func (w *writer) engineOptions() {
+	r := w.row
+	var options []string
+	add := func(key string, value any) { options = append(options, fmt.Sprintf("%s: %v", key, value)) }
+	section := r.policy()
+	switch {
+	case section == "sglang":
+		if n := w.iterations(or(r.RecvInterval, 1)); n > 1 {
+			add("scheduler_recv_interval", n)
+		}
+		if n := or(r.ChunkedPrefillSize, 0); n > 0 {
+			add("chunked_prefill_size", n)
+		}
+		if n := or(r.MaxPrefillTokens, 0); n > 0 {
+			add("max_prefill_tokens", n)
+		}
+		if f := r.Launch.fraction("mem_fraction_static"); f != nil && *f > 0 && *f <= 1 {
+			add("mem_fraction_static", *f)
+		}
+		if r.Launch.has("enable_mixed_chunk") {
+			add("enable_mixed_chunk", true)
+		}
+		if r.PrefixCaching == "off" && strings.Contains(r.OutputSpec, "ignore_eos") {
+			add("ignore_eos", true)
+		}
+	case strings.HasPrefix(section, "trtllm-"):
+		section = "trtllm"
+		if f := r.Launch.fraction("kv_cache_config.free_gpu_memory_fraction"); f != nil && *f > 0 && *f <= 1 {
+			add("free_gpu_memory_fraction", *f)
+		}
+	}
+	if len(options) > 0 {
+		w.line("  %s: {%s}", section, strings.Join(options, ", "))
+	}
+}
+
+// limits are max_num_seqs and max_num_batched_tokens under the names of the engine. For SGLang the latter is the
+// largest batch of prompts.
+func (r *Row) limits() (seqs, tokens *int) {
+	seqs, tokens = r.MaxNumSeqs, r.MaxNumBatchedTokens
+	switch {
+	case r.Engine == trtllmEngine && tokens == nil:
+		tokens = r.MaxNumTokens
+	case r.Engine == "sglang" && tokens == nil && or(r.ChunkedPrefillSize, 0) > 0:
+		tokens = given(max(*r.ChunkedPrefillSize, or(seqs, 0)))
+	}
+	if seqs != nil && tokens != nil && *tokens < *seqs {
+		tokens = seqs
+	}
+	return seqs, tokens
 }
 
 func given(n int) *int { return &n }
@@ -175,7 +237,7 @@ func (w *writer) traffic() error {
 	w.line("  warmup: none")
 	if r.Closed() {
 		// Ten requests for each client are usual.
-		w.line("  requests: %d", or(r.Requests, 10*or(r.Concurrency, 1)))
+		w.line("  requests: %d", max(1, or(r.Requests, 10*or(r.Concurrency, 1))/w.c.ranks))
 	}
 	return nil
 }
@@ -188,7 +250,11 @@ func (w *writer) arrivals() error {
 		if or(r.Concurrency, 0) < 1 {
 			return fmt.Errorf("concurrency: a closed loop needs the number of clients (want 1 or more)")
 		}
-		w.line("  arrivals: {process: closed, users: %d}", *r.Concurrency)
+		users := max(1, (*r.Concurrency+w.c.ranks/2)/w.c.ranks) // of a rank
+		if users*w.c.ranks != *r.Concurrency {
+			w.c.note("%d clients on %d ranks are %d on each", *r.Concurrency, w.c.ranks, users)
+		}
+		w.line("  arrivals: {process: closed, users: %d}", users)
 		return nil
 	case "open", "trace":
 	default:
@@ -213,7 +279,7 @@ func (w *writer) arrivals() error {
 		if seconds == 0 {
 			seconds = math.Ceil(float64(*row.Requests) / *row.Rate)
 		}
-		w.line("  - {name: %q, process: %s, rate: %g, duration: %ss}", "stage "+row.Stage, process, *row.Rate,
+		w.line("  - {name: %q, process: %s, rate: %g, duration: %ss}", "stage "+row.Stage, process, *row.Rate/float64(w.c.ranks),
 			strconv.FormatFloat(seconds, 'f', -1, 64))
 	}
 	return nil
@@ -247,8 +313,10 @@ func (w *writer) lengths() error {
 		return err
 	}
 	nominal := w.row.OutputNominal
-	if nominal == nil {
-		nominal = w.row.OutputMeanReported
+	for _, other := range []*float64{w.row.OutputMean, w.row.OutputMeanReported} {
+		if nominal == nil {
+			nominal = other
+		}
 	}
 	output, err := w.length("output", w.row.OutputSpec, nominal)
 	if err != nil {

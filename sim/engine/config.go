@@ -26,6 +26,9 @@ type Config struct {
 	// MaxModelLen is the longest sequence, prompt and output, in tokens. A prompt that reaches it is rejected; an
 	// output that reaches it is cut.
 	MaxModelLen int32
+	// MaxPromptLen is the longest prompt that is served, in tokens; 0 is MaxModelLen - 1. Engines that divide no prompt
+	// reject one that is longer than an iteration.
+	MaxPromptLen int32
 
 	// BlockSize is the number of tokens in a KV block.
 	BlockSize int32
@@ -246,7 +249,7 @@ func (c *Config) limits() sched.Limits {
 		// A request in the queue has fewer tokens than the maximum model length, which leaves one for a slot.
 		MaxNumSeqs: c.MaxNumSeqs, MaxNumBatchedTokens: c.MaxNumBatchedTokens - max(0, int(c.Speculative.Slots)-1),
 		MaxModelLen: c.MaxModelLen, BlockSize: c.BlockSize, NumGPUBlocks: c.NumGPUBlocks,
-		HostBlocks: c.HostBlocks, PrefixCaching: c.PrefixCaching, Contiguous: c.Contiguous,
+		HostBlocks: c.HostBlocks, PrefixCaching: c.PrefixCaching, Contiguous: c.Contiguous, MaxPromptLen: c.MaxPromptLen,
 		Connector: c.Connector != nil, Ordered: c.Order != nil, Async: c.AsyncScheduling,
 		Speculative: c.Speculative.On(), Pipeline: c.Stages > 1, Hybrid: c.Hybrid != nil,
 	}
@@ -265,6 +268,7 @@ func (c *Config) Validate() error {
 	want(c.MaxNumBatchedTokens >= c.MaxNumSeqs, "max_num_batched_tokens: %d is less than max_num_seqs %d",
 		c.MaxNumBatchedTokens, c.MaxNumSeqs)
 	want(c.MaxModelLen >= 2, "max_model_len: %d is not allowed (want 2 or more)", c.MaxModelLen)
+	want(c.MaxPromptLen >= 0, "longest prompt: %d is negative", c.MaxPromptLen)
 	want(c.BlockSize >= 1, "block_size: %d is not allowed (want 1 or more)", c.BlockSize)
 	want(c.NumGPUBlocks == 0 || c.NumGPUBlocks >= 2, "num_gpu_blocks: %d is not allowed (want 2 or more)",
 		c.NumGPUBlocks)
@@ -347,6 +351,6 @@ func (c *Config) OutputOf(req *workload.Request) int32 {
 
 // NeverFits reports whether a request can never be served.
 func (c *Config) NeverFits(req *workload.Request) bool {
-	return req.InputTokens >= c.MaxModelLen ||
+	return req.InputTokens >= c.MaxModelLen || c.MaxPromptLen > 0 && req.InputTokens > c.MaxPromptLen ||
 		c.PagesFor(c.most(req.InputTokens, c.declaredOf(req))) > c.UsableBlocks()
 }

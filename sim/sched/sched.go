@@ -74,6 +74,8 @@ type Limits struct {
 	MaxNumSeqs, MaxNumBatchedTokens int
 	// MaxModelLen is the longest sequence, prompt and output, in tokens.
 	MaxModelLen int32
+	// MaxPromptLen is the longest prompt in tokens; 0 is that of the longest sequence.
+	MaxPromptLen int32
 	// BlockSize is the number of tokens in a KV block, NumGPUBlocks the number of blocks as the engine logs
 	// it, the null block included; 0 is an unlimited pool.
 	BlockSize    int32

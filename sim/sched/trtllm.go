@@ -69,7 +69,7 @@ func (p *TRTLLM) Validate(l Limits) error {
 	switch p.ordered = l.Ordered; {
 	case l.Speculative || l.Connector:
 		return needsTokens("trtllm", l)
-	case !p.ChunkedContext && l.MaxNumBatchedTokens < int(l.MaxModelLen):
+	case !p.ChunkedContext && l.MaxNumBatchedTokens < int(p.longestContext(l)):
 		return needsWholePrompts("trtllm without enable_chunked_prefill", l)
 	case p.ChunkedContext && (p.ChunkUnit < 1 || int(p.ChunkUnit) > l.MaxNumBatchedTokens):
 		return fmt.Errorf("chunk unit: %d is not allowed (want 1 to max_num_tokens %d)", p.ChunkUnit,
@@ -78,6 +78,14 @@ func (p *TRTLLM) Validate(l Limits) error {
 		return errors.New("chunking policy: EQUAL_PROGRESS does not go with an order of the queue")
 	}
 	return needsPages("trtllm", l)
+}
+
+// longestContext is the most tokens of a context: a paused request is computed again with its output so far.
+func (p *TRTLLM) longestContext(l Limits) int32 {
+	if p.Capacity != MaxUtilization && l.MaxPromptLen > 0 {
+		return min(l.MaxPromptLen, l.MaxModelLen)
+	}
+	return l.MaxModelLen
 }
 
 // Schedule implements [Scheduler].

@@ -73,6 +73,9 @@ type Defaults struct {
 	WholePrompts bool
 	// WholeByDefault is for those that divide them only when enable_chunked_prefill is given.
 	WholeByDefault bool
+	// LongOutputs is for policies that divide no prompt, and compute none again: a sequence may be longer than the token
+	// budget, but not its prompt.
+	LongOutputs bool
 	// BlockSize is the number of tokens in a KV block; 0 is 16.
 	BlockSize int
 	// TokenBudget is max_num_batched_tokens; 0 is 8192.
