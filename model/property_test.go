@@ -54,7 +54,7 @@ func drawLLM(t *rapid.T) model.LLM {
 		if recurrent > 0 {
 			heads := rapid.SampledFrom([]int{16, 32, 64}).Draw(t, "state heads")
 			m.Mixers = append(m.Mixers, model.Mixer{Layers: recurrent,
-				Kind: model.MixerKind(rapid.IntRange(1, 3).Draw(t, "kind")),
+				Kind:  model.MixerKind(rapid.IntRange(1, 3).Draw(t, "kind")),
 				State: model.Recurrence{KeyHeads: 16, ValueHeads: heads, KeyDim: 128, ValueDim: 128, Conv: 4}})
 		}
 	}

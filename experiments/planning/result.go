@@ -40,7 +40,7 @@ func (p resultBuilder) build(ctx context.Context, all []*candidate, runErr error
 	result := &plan.Result{
 		Schema: plan.Schema, Clifftop: experiments.Version, Seed: p.scenario.Run.Seed, Model: p.scenario.Model,
 		Traffic: p.traffic, SLO: p.slo, SLOAssumed: p.assumed, Candidates: []plan.Candidate{},
-		Refused:  []plan.Refusal{},
+		Refused: []plan.Refusal{},
 		Partial: runErr != nil,
 	}
 	result.Warnings = leftOut(all)

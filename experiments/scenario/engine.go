@@ -82,6 +82,7 @@ func (u engineResolver) engineDefaults() error {
 		return err
 	}
 	decide(&s.Engine.AsyncScheduling, p.AsyncScheduling && !linear)
+	decide(&s.Engine.FuseAllReduceRMS, p.FuseAllReduce)
 	return nil
 }
 

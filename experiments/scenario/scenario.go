@@ -137,6 +137,8 @@ type Engine struct {
 	Watermark float64 `json:"watermark" range:"[0,1)"`
 	// AsyncScheduling schedules the next iteration while the current one runs.
 	AsyncScheduling Toggle `json:"async_scheduling"`
+	// FuseAllReduceRMS runs an all-reduce and the norm after it as one kernel; auto is as in the release.
+	FuseAllReduceRMS Toggle `json:"fuse_allreduce_rms"`
 	// StreamInterval is the number of tokens that the engine sends to a client at once. The first token and the end of an
 	// output are sent at once.
 	StreamInterval int `json:"stream_interval" range:"[1,1000000]"`

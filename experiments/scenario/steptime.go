@@ -152,7 +152,7 @@ func (u *Setup) KernelOptions() model.KernelOptions {
 		PadGraphs:           true,
 		TopP:                u.Scenario.Workload.Sampling == "top_p",
 		AllReduce:           u.Profile.AllReduce,
-		FuseAllReduce:       u.Profile.FuseAllReduce,
+		FuseAllReduce:       u.Scenario.Engine.FuseAllReduceRMS == On,
 		TritonRecurrence:    u.Profile.TritonRecurrence || u.policy.Defaults.TritonRecurrence,
 		DenseShortPrefill:   u.policy.Defaults.DenseShortPrefill,
 	}

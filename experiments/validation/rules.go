@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"clifftop/model"
@@ -27,7 +28,9 @@ func Rules() []Rule {
 			"; the runs of inference-sim/training, of February 2026, for vllm-0.15, which the same group's dated runs carry; " +
 			"those on Blackwell and of gpt-oss, whose published launch scripts ask for asynchronous scheduling and fused " +
 			"all-reduces, for " + recipeVersion + ", where both are the default"},
-		{"kv_dtype", "aiconfigurator's runs of vLLM with quantised weights hold KV in 16 bits on Hopper and in fp8 on " +
+		{"early_async", "asynchronous scheduling before vLLM 0.14, where it is an option, hides the host as the times per " +
+			"token show, but new requests join as early as in a synchronous loop: it is simulated as one without host time"},
+		{"kv_dtype", "aiconfigurator's runs of vLLM with quantised weights hold KV in 16 bits on H100 and in fp8 on " +
 			"Blackwell, whatever the label, as their times per token and their queues show"},
 		{"sampling",
 			"inference-perf leaves sampling to vLLM, which takes top-p from the model's generation_config: on for " +
@@ -98,6 +101,41 @@ func (r *Row) version() (name string, ruled bool) {
 	return olderVersion, true
 }
 
+// asyncMinor is the minor release of vLLM from which asynchronous scheduling is the default.
+const asyncMinor = 14
+
+// earlyAsync reports whether a release of vLLM was asked for asynchronous scheduling before it was the default.
+func (r *Row) earlyAsync() bool {
+	v, _ := r.version()
+	_, minor, _ := strings.Cut(strings.TrimPrefix(v, "vllm-"), ".")
+	minor, _, _ = strings.Cut(minor, ".")
+	n, err := strconv.Atoi(minor)
+	return r.Engine == "vllm" && r.AsyncScheduling == "on" && err == nil && n < asyncMinor
+}
+
+// asyncScheduling is on or off, or empty for the release's default.
+func (r *Row) asyncScheduling() string {
+	if r.earlyAsync() {
+		return "off"
+	}
+	return r.AsyncScheduling
+}
+
+var fusionFlag = regexp.MustCompile(`["']?(?:enable_fi_allreduce_fusion|fuse_allreduce_rms)["']?: *(true|false)`)
+
+// fusedAllReduce is on or off by the launch script, or empty for the engine's default.
+func (r *Row) fusedAllReduce() string {
+	config, _ := r.Launch.get("compilation_config")
+	m := fusionFlag.FindStringSubmatch(config)
+	switch {
+	case m != nil && m[1] == "true", r.Launch.has("enable_flashinfer_allreduce_fusion"):
+		return "on"
+	case m != nil:
+		return "off"
+	}
+	return ""
+}
+
 // releases are the days on which releases of vLLM were published.
 var releases = []struct{ day, name string }{
 	{"2025-05-28", "vllm-0.9"}, {"2025-07-24", "vllm-0.10"}, {"2025-10-02", "vllm-0.11"}, {"2025-12-03", "vllm-0.12"},
@@ -136,9 +174,12 @@ func (r *Row) kvDtype(gpu *model.GPU) (dtype string, ruled bool) {
 	if r.Engine != "vllm" || !quantised || !strings.HasPrefix(r.Source, "ai-dynamo/aiconfigurator") {
 		return dtype, false
 	}
-	held := "bf16"
-	if blackwell(gpu) {
+	held := dtype
+	switch {
+	case blackwell(gpu):
 		held = "fp8"
+	case gpu.Name == "h100-sxm":
+		held = "bf16"
 	}
 	said := strings.Replace(dtype, "auto", "bf16", 1)
 	return held, held != said

@@ -54,7 +54,7 @@ func newWriter(c *Case) (*writer, error) {
 	case r.queueClock():
 		c.apply("queue_clock")
 		w.line("overheads: {frontend: 0, frontend_per_token: 0, stream_per_sequence: 0}")
-	case v == olderVersion && ruled:
+	case v == olderVersion && ruled, r.earlyAsync():
 		w.line("overheads: {cpu: 0, cpu_per_sequence: 0}")
 	}
 	return w, nil
@@ -124,6 +124,9 @@ func (w *writer) engine() error {
 	w.count("max_model_len", r.MaxModelLen)
 	w.count("block_size", r.BlockSize)
 	w.count("num_gpu_blocks_override", r.KVBlocks)
+	if r.earlyAsync() {
+		w.c.apply("early_async")
+	}
 	w.engineOptions()
 	n := or(r.StreamInterval, 1)
 	if strings.HasPrefix(r.Engine, "trtllm") { // which counts iterations
@@ -137,7 +140,8 @@ func (w *writer) engine() error {
 	}
 	w.toggle("enable_prefix_caching", r.PrefixCaching)
 	w.toggle("enable_chunked_prefill", r.ChunkedPrefill)
-	w.toggle("async_scheduling", r.AsyncScheduling)
+	w.toggle("async_scheduling", r.asyncScheduling())
+	w.toggle("fuse_allreduce_rms", r.fusedAllReduce())
 	if or(r.CPUKVBlocks, 0) > 0 {
 		w.c.apply("offload")
 	}

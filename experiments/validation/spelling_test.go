@@ -144,7 +144,12 @@ func TestScenarioOfRow(t *testing.T) {
 		{"clients are shared among ranks", "engine,dp,ep,dp_attention", "sglang,4,4,true", "users: 16"},
 		{"the release of the image", "engine,image", "vllm,vllm/vllm-openai:v0.10.2", "version: \"vllm-0.10.2\""},
 		{"the release of the day", "engine,date", "vllm,2026-04-05", "version: \"vllm-0.19\""},
-		{"what the script asks for", "engine,engine_flags", "vllm,--async-scheduling", "async_scheduling: true"},
+		{"what the script asks for", "engine,engine_version,engine_flags", "vllm,0.15,--no-async-scheduling",
+			"async_scheduling: false"},
+		{"early asynchronous scheduling hides the host", "engine,engine_version,engine_flags",
+			"vllm,0.10.2,--async-scheduling", "overheads: {cpu: 0"},
+		{"fusion by the script", "engine,engine_version,engine_flags",
+			`vllm,0.10.2,"--compilation-config='{""pass_config"":{""fuse_allreduce_rms"":true}}'"`, "fuse_allreduce_rms: true"},
 	} {
 		ref, err := Read("runs.csv", strings.NewReader("run_id,model,gpu,tp,concurrency,n_requests,input_tokens_mean,"+
 			"output_tokens_nominal,"+c.head+"\na,mixtral-8x7b,H200,2,64,640,1000,1000,"+c.cells+"\n"))
