@@ -188,31 +188,28 @@ var quantised = regexp.MustCompile(`(?i)[-_.](fp8|fp4|nvfp4|mxfp4|int4|awq|gptq|
 // readModel brings the name of the model into one of the catalog: it removes what names a format of the weights, which
 // is their dtype where none is given, and what names another training of the same architecture.
 func (r normaliser) readModel() {
-	name, dtype := r.Model, ""
+	name, known := r.Model, false
 	for {
-		if _, err := catalog.LLM(name); err == nil {
-			break
-		}
-		if _, err := catalog.LLM(strings.Replace(name, "Meta-", "", 1)); err == nil {
-			name = strings.Replace(name, "Meta-", "", 1)
-			break
+		if _, err := catalog.LLM(name); err == nil && !known {
+			r.Model, known = name, true
+		} else if plain := strings.Replace(name, "Meta-", "", 1); !known && plain != name {
+			if _, err := catalog.LLM(plain); err == nil {
+				r.Model, known = plain, true
+			}
 		}
 		m := quantised.FindStringSubmatchIndex(name)
 		if m == nil {
-			return // the error names the model as it is written
+			return // the error names an unknown model as it is written
 		}
-		switch word := strings.ToLower(name[m[2]:m[3]]); word {
-		case "fp8", "fp4", "nvfp4", "mxfp4", "int4", "bf16", "fp16":
-			dtype = word
-		case "awq", "gptq", "w4a16":
-			dtype = "int4"
+		switch word := strings.ToLower(name[m[2]:m[3]]); {
+		case r.WeightDtype != "":
+		case word == "awq", word == "gptq", word == "w4a16":
+			r.WeightDtype = "int4"
+		case formats.MatchString(word):
+			r.WeightDtype = word
 		}
 		name = name[:m[0]]
 	}
-	if r.WeightDtype == "" {
-		r.WeightDtype = dtype
-	}
-	r.Model = name
 }
 
 var (
