@@ -18,6 +18,9 @@ type KernelConstants struct {
 	// ExchangeRow is the origin of Exchange; empty if there are no measurements.
 	ExchangeRow string
 	Common      CommonConstants
+	// DecodeBlock is the rate in bytes per second at which one thread block of the decode attention reads KV; 0 if the
+	// kernel balances sequences of unequal lengths.
+	DecodeBlock float64
 }
 
 // GEMMConstants describe a dense matrix product:
@@ -145,6 +148,15 @@ type AllReduceConstants struct {
 	NCCLLatency  float64 // of an all-gather or reduce-scatter
 }
 
+// LaunchConstants describe how the host launches kernels without a CUDA graph.
+type LaunchConstants struct {
+	Eager float64 // seconds per kernel
+	// Kernels of a layer's parts. With tensor parallelism two all-reduces are added.
+	Attention, LatentAttention, Recurrent, MLP, Experts float64
+	// Seconds of the parts of a layer that piecewise graphs leave out.
+	PiecewiseAttention, PiecewiseRecurrent float64
+}
+
 // CommonConstants apply to all GPUs.
 type CommonConstants struct {
 	GEMMPerK float64 // seconds per element of the inner dimension
@@ -164,6 +176,8 @@ type CommonConstants struct {
 	MLADecodeCompute, MLADecodeMemory  float64
 	MLAPrefillLaunch                   float64
 	MLAPrefillCompute, MLAPrefillDelta float64
+
+	Launch LaunchConstants
 
 	StepOverhead     float64 // per step
 	SequenceOverhead float64 // per sequence in the step

@@ -114,8 +114,8 @@ func (k *Kernels) Explain(b *Batch) Explanation {
 	p.emitTerms(float64(b.Emit), e.add)
 	p.fixedTerms(e.add)
 	e.add(termSequences, "common", latency(p.o.Overheads.Sequence.Seconds()*float64(b.Decodes+len(b.Chunks))))
-	if floor := float64(k.eagerFloor) / femtosPerSecond; e.Seconds < floor {
-		e.add(termEager, "option", latency(floor-e.Seconds))
+	if floor := float64(k.floor(int64(tokens), len(b.Chunks) > 0)) / femtosPerSecond; e.Seconds < floor {
+		e.add(termEager, "common", latency(floor-e.Seconds))
 	}
 	e.finish(newWork(p), b)
 	return e

@@ -19,6 +19,7 @@ import (
 type Iteration struct {
 	Line    int    // line number in the file
 	Segment string // name of the part of the run; may be empty
+	Queued  int    // requests that waited for their prefill meanwhile; -1 if the scheduler did not report it
 	Batch   Batch
 	Seconds float64
 }
@@ -54,18 +55,19 @@ func (it *Iteration) PrefillTokens() (n int) {
 
 // iterationRow is a line of measured iterations. The order is that of iterationColumns.
 type iterationRow struct {
-	decodes, context, prefill, seconds, cached, requests, deviation float64
+	decodes, context, prefill, seconds, cached, requests, deviation, queued float64
 }
 
 // iterationColumns are the columns of numbers; the first four are required.
 var iterationColumns = []string{"decode_seqs", "sum_context", "prefill_tokens", "seconds", "prefill_cached",
-	"prefill_requests", "context_sd"}
+	"prefill_requests", "context_sd", "queued_prefill_requests"}
 
 // requiredColumns is the number of required columns.
 const requiredColumns = 4
 
 func (r *iterationRow) fields() []*float64 {
-	return []*float64{&r.decodes, &r.context, &r.prefill, &r.seconds, &r.cached, &r.requests, &r.deviation}
+	return []*float64{&r.decodes, &r.context, &r.prefill, &r.seconds, &r.cached, &r.requests, &r.deviation,
+		&r.queued}
 }
 
 // maxChunks limits the prompts of an iteration.
@@ -77,7 +79,8 @@ const maxChunks = 1 << 16
 //
 // These columns are optional: prefill_cached is the number of KV tokens that the prompts had before (0 if missing),
 // prefill_requests the number of prompts (1 if missing), context_sd the standard deviation of the KV lengths of the
-// decoding sequences (0 if missing), segment the name of a part of the run. kind (prefill, decode or mixed) must
+// decoding sequences (0 if missing), segment the name of a part of the run, queued_prefill_requests the number of
+// requests that waited. kind (prefill, decode or mixed) must
 // agree with the numbers. Several prompts of an iteration are taken as equally long; the cached tokens belong to the
 // first ones.
 //
@@ -141,7 +144,7 @@ func requiredNames() string { return strings.Join(iterationColumns[:requiredColu
 
 // readIteration reads one line.
 func readIteration(cells []string, at map[string]int) (Iteration, error) {
-	row := iterationRow{requests: 1}
+	row := iterationRow{requests: 1, queued: -1}
 	for k, v := range row.fields() {
 		column := iterationColumns[k]
 		i, ok := at[column]
@@ -202,7 +205,7 @@ func (r *iterationRow) mostDeviation() float64 {
 
 // iteration returns the iteration of a checked row.
 func (r *iterationRow) iteration() Iteration {
-	it := Iteration{Seconds: r.seconds, Batch: Batch{Decodes: int(r.decodes), Context: int64(r.context),
+	it := Iteration{Seconds: r.seconds, Queued: int(r.queued), Batch: Batch{Decodes: int(r.decodes), Context: int64(r.context),
 		ContextDeviation: int64(math.Round(r.deviation)), Emit: int(r.decodes)}}
 	if r.prefill > 0 {
 		it.Batch.Chunks = divide(int64(r.prefill), int64(r.cached), int64(r.requests))

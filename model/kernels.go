@@ -46,6 +46,9 @@ type Kernels struct {
 	recurrent     []recurrentPrefill
 
 	mixed []mixedClass // kernels that mix prefill and decode; nil if they run separately
+
+	unequal  *unequal // nil if the longest sequence does not set the time of decode attention
+	launches launches
 }
 
 // windowPairs is the prefill attention of layers with the same window.
@@ -96,6 +99,8 @@ func NewKernels(d *Deployment, o KernelOptions) (*Kernels, error) {
 			float64(o.EagerLayerTime.Seconds()*float64(d.LLM.Layers))) * femtosPerSecond)
 	}
 	k.prepareAttention()
+	k.prepareUnequal()
+	k.prepareLaunches()
 	k.prepareHops()
 	n := min(o.MaxNumSeqs, countedSeqs)
 	if seconds := k.fullBatchSeconds(n); !(seconds <= slowestStep) {
@@ -251,7 +256,11 @@ var _ Padder = (*Kernels)(nil)
 
 // padLimit returns the largest batch for which a CUDA graph is captured.
 func (k *Kernels) padLimit() int {
-	return min(512, 2*k.ops.o.MaxNumSeqs*(k.ops.o.Drafts+1), len(k.tokens.values)-1)
+	limit := k.ops.o.MaxCapture
+	if limit == 0 {
+		limit = min(512, 2*k.ops.o.MaxNumSeqs*(k.ops.o.Drafts+1))
+	}
+	return min(limit, len(k.tokens.values)-1)
 }
 
 // graphSize returns the smallest captured batch size that holds m tokens. Sizes are rounded up to a multiple of the
@@ -282,7 +291,7 @@ func usualSize(m int) int {
 // of the attention's cost.
 func (k *Kernels) Span(b *Batch) (first, slope int64, n int) {
 	if len(b.Chunks) > 0 || b.Drafts > 0 {
-		return max(k.chunked(b), k.eagerFloor), 0, 1
+		return k.chunked(b), 0, 1
 	}
 	decodes := int64(b.Decodes)
 	if decodes <= 0 {
@@ -300,6 +309,10 @@ func (k *Kernels) Span(b *Batch) (first, slope int64, n int) {
 		t := linear{value, slope, run}.max(k.arithmetic.linear(b.Context, decodes))
 		value, slope, run = t.value, t.slope, t.run
 	}
+	if k.unequal != nil && b.ContextDeviation > 0 {
+		t := k.unequal.extend(linear{value, slope, run}, b, k.unequal.graph, context)
+		value, slope, run = t.value, t.slope, t.run
+	}
 	if k.decodeLatency != nil {
 		mean := int64(uint64(b.Context) / uint64(decodes))
 		p := k.decodeLatency.find(mean)
@@ -309,11 +322,11 @@ func (k *Kernels) Span(b *Batch) (first, slope int64, n int) {
 	if k.group.ranks > 1 {
 		first += k.shared(b, decodes)
 	}
-	switch {
+	switch floor := k.floor(decodes, false); {
 	case !exact:
-		return max(first, k.eagerFloor), 0, 1
-	case first < k.eagerFloor:
-		return k.launchBound(first, slope, run)
+		return max(first, floor), 0, 1
+	case first < floor:
+		return launchBound(first, slope, run, floor)
 	}
 	if run > longRun {
 		run = bound(first, slope, run)
@@ -343,6 +356,13 @@ func (k *Kernels) decodeAttention(b *Batch) int64 {
 	if b.SharedTokens > 0 {
 		t = max(t, k.arithmetic.value(b.Context, decodes))
 	}
+	if k.unequal != nil && b.ContextDeviation > 0 {
+		rows := k.unequal.graph
+		if len(b.Chunks) > 0 {
+			rows = k.unequal.mixed
+		}
+		t = k.unequal.extend(linear{value: t, run: 1}, b, rows, read).value
+	}
 	t = k.decodeLaunch + k.verifyAttention(b, t)
 	if k.decodeLatency != nil {
 		t += k.decodeLatency.at(b.Context / decodes)
@@ -351,11 +371,11 @@ func (k *Kernels) decodeAttention(b *Batch) int64 {
 }
 
 // launchBound returns a sequence of iterations that the host's launches limit.
-func (k *Kernels) launchBound(first, slope, run int64) (int64, int64, int) {
+func launchBound(first, slope, run, floor int64) (int64, int64, int) {
 	if slope > 0 {
-		run = min(run, (k.eagerFloor-first)/slope+1)
+		run = min(run, (floor-first)/slope+1)
 	}
-	return k.eagerFloor, 0, int(min(run, maxRun))
+	return floor, 0, int(min(run, maxRun))
 }
 
 // readContext returns the number of tokens whose KV decode attention reads: shared blocks once, but at least a
@@ -370,14 +390,19 @@ func readContext(b *Batch) (context int64, exact bool) {
 
 // chunked returns the time of a step with prefill chunks or drafts.
 func (k *Kernels) chunked(b *Batch) int64 {
-	decodes := int64(b.Decodes)
 	tokens := b.decodeTokens()
 	for _, c := range b.Chunks {
 		tokens += int64(c.New)
 	}
 	if tokens == 0 {
-		return 0
+		return k.eagerFloor
 	}
+	return max(k.gpuTime(b, tokens), k.floor(tokens, len(b.Chunks) > 0))
+}
+
+// gpuTime returns the time of the kernels of a step with prefill chunks or drafts.
+func (k *Kernels) gpuTime(b *Batch, tokens int64) int64 {
+	decodes := int64(b.Decodes)
 	t := k.fixed + (decodes+int64(len(b.Chunks)))*k.sequence + k.tokens.at(tokens) + k.emit.at(int64(b.Emit)) +
 		k.shared(b, tokens)
 	if len(b.Chunks) == 0 {

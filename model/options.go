@@ -17,6 +17,14 @@ type KernelOptions struct {
 	Drafts int
 	// PadGraphs pads a step to the next size for which a CUDA graph was captured.
 	PadGraphs bool
+	// MaxCapture is the largest batch in tokens for which a CUDA graph is captured; 0 means twice MaxNumSeqs, at most
+	// 512 (vLLM's default).
+	MaxCapture int
+	// HostLaunches bounds steps that are not a whole CUDA graph by the time in which the host launches their kernels:
+	// steps with prefill, and steps beyond MaxCapture.
+	HostLaunches bool
+	// EqualContexts takes the KV lengths of decoding sequences as equal.
+	EqualContexts bool
 	// TopP adds the sort of the vocabulary for sampling with top-p or top-k.
 	TopP bool
 	// Overheads are the times outside the kernels; nil means the calibrated ones.
@@ -79,6 +87,7 @@ func (o KernelOptions) resolve(c *CommonConstants) (KernelOptions, error) {
 	count("max_num_batched_tokens", &o.MaxNumBatchedTokens, 8192)
 	count("max_num_seqs", &o.MaxNumSeqs, 256)
 	faults.Within(&f, "drafts", o.Drafts, 0, 1<<10)
+	faults.Within(&f, "max_capture", o.MaxCapture, 0, math.MaxInt32)
 	number("routing concentration", &o.RoutingConcentration, 1, 1e-6, 1)
 	number("routing dispersion", &o.RoutingDispersion, 12, 1e-3, math.Inf(1))
 	if o.ExpertImbalance != 0 {

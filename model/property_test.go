@@ -99,6 +99,9 @@ func drawBatch(t *rapid.T, chunks bool) *model.Batch {
 		b.Decodes = rapid.IntRange(1, 700).Draw(t, "decodes")
 		limit := rapid.SampledFrom([]int64{10, 300, 5000, 200000}).Draw(t, "longest")
 		b.Context = int64(b.Decodes) + rapid.Int64Range(0, limit*int64(b.Decodes)).Draw(t, "context")
+		if rapid.Bool().Draw(t, "unequal") {
+			b.ContextDeviation = rapid.Int64Range(0, 1+b.Context/int64(b.Decodes)).Draw(t, "deviation")
+		}
 		if rapid.Bool().Draw(t, "sharing") {
 			b.SharedTokens = rapid.Int64Range(0, b.Context).Draw(t, "shared")
 		}
@@ -143,6 +146,8 @@ func drawTimer(t *rapid.T, d *model.Deployment) interface {
 		PadGraphs:           rapid.Bool().Draw(t, "pad"), TopP: rapid.Bool().Draw(t, "topP"),
 	}
 	if rapid.Bool().Draw(t, "options") {
+		o.HostLaunches, o.EqualContexts = rapid.Bool().Draw(t, "launches"), rapid.Bool().Draw(t, "equal")
+		o.MaxCapture = rapid.SampledFrom([]int{0, 1, 64, 2000}).Draw(t, "capture")
 		o.ExtraLayerTime = 60 * clock.Microsecond
 		o.EagerLayerTime = rapid.SampledFrom([]clock.Duration{0, 300 * clock.Microsecond}).Draw(t, "eager")
 		o.FuseAllReduce = rapid.Bool().Draw(t, "fuse")
@@ -253,7 +258,7 @@ func TestReference(t *testing.T) {
 		r := &reference{d: d, topP: rapid.Bool().Draw(t, "topP"), pad: rapid.Bool().Draw(t, "pad"),
 			fuse: rapid.Bool().Draw(t, "fuse")}
 		k, err := model.NewKernels(d, model.KernelOptions{MaxNumBatchedTokens: 700, TopP: r.topP, PadGraphs: r.pad,
-			FuseAllReduce: r.fuse})
+			FuseAllReduce: r.fuse, EqualContexts: true})
 		if err != nil {
 			t.Fatal(err)
 		}

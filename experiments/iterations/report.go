@@ -38,11 +38,13 @@ type ScoredFile struct {
 	// Iterations is the number of iterations in the file, Shapes that of different shapes. Dropped iterations take more
 	// or less than the median of their shape by a factor of 1.5. Joined ones are shorter than the GPU's datasheet allows,
 	// and are counted with the one before.
-	Iterations int          `json:"iterations"`
-	Shapes     int          `json:"shapes"`
-	Dropped    int          `json:"dropped"`
-	Joined     int          `json:"joined"`
-	Kinds      []KindSpread `json:"kinds"`
+	Iterations int `json:"iterations"`
+	Shapes     int `json:"shapes"`
+	Dropped    int `json:"dropped"`
+	Joined     int `json:"joined"`
+	// InstrumentationMs is the time of the measurement itself that was added to each simulated iteration.
+	InstrumentationMs float64      `json:"instrumentation_ms"`
+	Kinds             []KindSpread `json:"kinds"`
 
 	points []*point
 }
@@ -114,6 +116,10 @@ func (r *Report) fileNotes(t *layout.Text) {
 		}
 		t.Item("", fmt.Sprintf("%s: %s on %s, TP %d, DP %d, EP %d; %d iterations of %d shapes, %d dropped, %d joined",
 			f.Name, f.Model, f.GPU, f.TP, f.DP, f.EP, f.Iterations, f.Shapes, f.Dropped, f.Joined))
+		if f.InstrumentationMs > 0 {
+			t.Item("", fmt.Sprintf("%s: the scheduler timed the iterations: %.2f ms are added for its instrumentation", f.Name,
+				f.InstrumentationMs))
+		}
 		for _, note := range f.Notes {
 			t.Item("", f.Name+": "+note)
 		}

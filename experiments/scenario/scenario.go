@@ -108,6 +108,9 @@ type Engine struct {
 	MaxNumSeqs *int `json:"max_num_seqs" range:"[1,1048576]"`
 	// MaxNumBatchedTokens is the token budget of one iteration; null is the engine's default for the GPU and the release.
 	MaxNumBatchedTokens *int `json:"max_num_batched_tokens" range:"[1,16777216]"`
+	// MaxCudagraphCaptureSize is the largest iteration in tokens for which policy vllm captures CUDA graphs; null is
+	// twice max_num_seqs, at most 512. The host launches the kernels of larger ones one by one.
+	MaxCudagraphCaptureSize *int `json:"max_cudagraph_capture_size,omitempty" range:"[1,65536]"`
 	// MaxModelLen is the longest sequence, prompt and output, in tokens; null is the model's limit, or less if the
 	// KV cache is smaller.
 	MaxModelLen *int `json:"max_model_len" range:"[2,1000000000]"`

@@ -154,6 +154,7 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"workload: {classes: [{name: a, weight: -1}]}", "workload: {classes: {}}", "workload: {class_weights: users}",
 		"workload: {lora: support}", "workload: {lora: {adapters: 32, zipf: 1, share: 0.8}}", "workload: {lora: {zipf: 1}}",
 		"workload: {lora: {adapters: 0}}", "workload: {lora: 3}", "workload: {lora: null}", "engine: {max_loras: 0}",
+		"engine: {max_cudagraph_capture_size: 0}",
 		"workload: {classes: [{name: a, weight: 1, lora: tuned}]}\nengine: {max_loras: 4}",
 		"workload: {sessions: {edited_history: 2}}", "workload: {sessions: {turns: 0}}",
 		"offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s}]}",

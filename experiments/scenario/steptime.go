@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
@@ -155,6 +156,8 @@ func (u *Setup) KernelOptions() model.KernelOptions {
 		FuseAllReduce:       u.Scenario.Engine.FuseAllReduceRMS == On,
 		TritonRecurrence:    u.Profile.TritonRecurrence || u.policy.Defaults.TritonRecurrence,
 		DenseShortPrefill:   u.policy.Defaults.DenseShortPrefill,
+		HostLaunches:        u.Scenario.Engine.Policy == "vllm",
+		MaxCapture:          optional.Value(u.Scenario.Engine.MaxCudagraphCaptureSize),
 	}
 }
 

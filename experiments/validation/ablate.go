@@ -78,6 +78,10 @@ func Parts() []Part {
 				o.Overheads = &model.Overheads{Step: 600 * clock.Microsecond, Sequence: 3 * clock.Microsecond}
 			}},
 		{Name: "cold start", Without: "the experts' kernels are compiled before", warm: true},
+		{Name: "unequal contexts", Without: "attention takes all contexts of a batch as equal (Blackwell)",
+			kernels: func(o *model.KernelOptions) { o.EqualContexts = true }},
+		{Name: "launches", Without: "the host launches kernels beyond CUDA graphs in no time",
+			kernels: func(o *model.KernelOptions) { o.HostLaunches = false }},
 		{Name: "graph padding", Without: "batches cost by their own size",
 			kernels: func(o *model.KernelOptions) { o.PadGraphs = false }},
 		{Name: "routing dispersion", Without: "experts are all liked alike",

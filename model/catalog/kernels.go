@@ -149,6 +149,7 @@ type shared struct {
 	layers    *layersFile
 	exchange  *exchangeFile
 	exponent  map[string]float64 // of the soft maximum, by format of the multiplication
+	blocks    map[string]float64 // rate of a thread block of decode attention in GB/s, by attention backend
 }
 
 const micro, nano, defaultRow = 1e-6, 1e-9, "default"
@@ -237,7 +238,7 @@ func (k *kernelRows) lookUp(shared *shared, defaults *kernelRows, g *model.GPU) 
 }
 
 func (k *kernelRows) lookUpIn(s *shared, g *model.GPU) (model.KernelConstants, error) {
-	c := model.KernelConstants{Common: k.Own.over(s.common)}
+	c := model.KernelConstants{Common: k.Own.over(s.common), DecodeBlock: s.blocks[string(g.AttentionBackend)] * 1e9}
 	var err error
 	for _, p := range []model.Precision{model.BF16, model.FP16, model.FP8, model.INT4, model.NVFP4, model.MXFP4} {
 		c.GEMM[p] = k.gemm(s, g, p)

@@ -45,6 +45,25 @@ type globalFile struct {
 	MLADecode  mlaDecodeRow  `yaml:"mla_decode"`
 	MLAPrefill mlaPrefillRow `yaml:"mla_prefill"`
 	Overheads  overheadRow   `yaml:"overheads"`
+	Launch     struct {
+		Source  string  `yaml:"source"`
+		Eager   float64 `yaml:"eager_us"`
+		Kernels struct {
+			Attention float64 `yaml:"attention"`
+			Latent    float64 `yaml:"latent_attention"`
+			Recurrent float64 `yaml:"recurrent"`
+			MLP       float64 `yaml:"mlp"`
+			Experts   float64 `yaml:"experts"`
+		} `yaml:"kernels"`
+		Piecewise struct {
+			Attention float64 `yaml:"attention"`
+			Recurrent float64 `yaml:"recurrent"`
+		} `yaml:"piecewise_us"`
+	} `yaml:"launch"`
+	DecodeBlock struct {
+		Source string             `yaml:"source"`
+		Rates  map[string]float64 `yaml:"gb_per_s"` // by attention backend
+	} `yaml:"attn_decode_block"`
 }
 
 type elementwiseRow struct {
@@ -130,6 +149,7 @@ func readShared() (*shared, error) {
 		"bf16": global.GEMM.PBF16, "fp8": global.GEMM.PFP8, "nvfp4": global.GEMM.PNVFP4, "int4": global.GEMM.PINT4,
 	}
 	s.common, s.layers, s.exchange = global.common(), &layers, &moves
+	s.blocks = global.DecodeBlock.Rates
 	return &s, nil
 }
 
@@ -137,8 +157,17 @@ func (f *globalFile) common() model.CommonConstants {
 	c := model.CommonConstants{
 		GEMMPerK:      f.GEMM.PerK * nano,
 		SamplerLaunch: f.Sampler.T0 * micro, SamplerBytes: f.Sampler.Bytes, SamplerTopPBytes: f.Sampler.TopP,
-		FA2TileRows: f.FA2.TileRows, FA2Delta: f.FA2.Delta,
+		FA2TileRows: f.FA2.TileRows, FA2Delta: f.FA2.Delta, Launch: f.launch(),
 	}
 	all := ownCommon{&f.Elementwise, &f.MLADecode, &f.MLAPrefill, &f.Overheads}
 	return all.over(c)
+}
+
+func (f *globalFile) launch() model.LaunchConstants {
+	l := &f.Launch
+	return model.LaunchConstants{
+		Eager: l.Eager * micro, Attention: l.Kernels.Attention, LatentAttention: l.Kernels.Latent,
+		Recurrent: l.Kernels.Recurrent, MLP: l.Kernels.MLP, Experts: l.Kernels.Experts,
+		PiecewiseAttention: l.Piecewise.Attention * micro, PiecewiseRecurrent: l.Piecewise.Recurrent * micro,
+	}
 }

@@ -1,0 +1,65 @@
+package model_test
+
+import (
+	"testing"
+
+	"clifftop/model"
+)
+
+// TestUnequalContexts computes the bound of the longest sequence by hand: 32 sequences of Qwen3-32B on B300 at TP 2 are
+// 128 blocks on 148 multiprocessors, so that each sequence and key head has one. The longest has 4,000 + 2.6 · 3,900 =
+// 14,140 tokens of 512 bytes, which a block reads in 61.4 µs at 118 GB/s; 64 layers take 3.927 ms.
+func TestUnequalContexts(t *testing.T) {
+	d := deploy(t, "qwen3-32b", "b300-sxm", model.Options{TensorParallel: 2})
+	k := kernels(t, d, model.KernelOptions{PadGraphs: true})
+	equal := model.Batch{Decodes: 32, Context: 128_000, Emit: 32}
+	unequal := equal
+	unequal.ContextDeviation = 3900
+	attention := func(b *model.Batch) float64 { return k.Explain(b).Terms[0].Seconds }
+	launch := 64 * d.GPU.Kernels.Decode[model.BF16].Launch
+	near(t, "the longest sequence", attention(&unequal)-launch, 64*14_140*512/118e9, 1e-3)
+	near(t, "in a step", step(k, unequal)-step(k, equal), attention(&unequal)-attention(&equal), 1e-3)
+
+	// 4 sequences are 16 blocks; each gets 9 multiprocessors.
+	few := model.Batch{Decodes: 4, Context: 16_000, ContextDeviation: 4000, Emit: 4}
+	longest := 4000 + 4000*1.7320508 // the longest of 4 is at most √3 deviations above their mean
+	near(t, "four sequences", attention(&few)-launch, 64*longest/9*512/118e9, 2e-3)
+
+	small := equal
+	small.ContextDeviation = 100 // all blocks together then take longer than one
+	if step(k, small) != step(k, equal) {
+		t.Error("a small deviation changes the time")
+	}
+	if e := kernels(t, d, model.KernelOptions{PadGraphs: true, EqualContexts: true}); step(e, unequal) != step(e, equal) {
+		t.Error("EqualContexts has no effect")
+	}
+	h := kernels(t, deploy(t, "qwen3-32b", "h200-sxm", model.Options{TensorParallel: 2}), model.KernelOptions{})
+	if step(h, unequal) != step(h, equal) {
+		t.Error("Hopper's kernel balances sequences")
+	}
+}
+
+// TestLaunches bounds steps by the host: Qwen3-32B has 64 layers of 9 + 4 kernels and, with TP 2, two all-reduces.
+func TestLaunches(t *testing.T) {
+	d := deploy(t, "qwen3-32b", "b300-sxm", model.Options{TensorParallel: 2})
+	o := model.KernelOptions{PadGraphs: true, MaxNumSeqs: 1024, HostLaunches: true}
+	prefill := func(n int32) model.Batch { return model.Batch{Chunks: []model.Chunk{{New: n}}, Emit: 1} }
+	launched, free := kernels(t, d, o), kernels(t, d, model.KernelOptions{PadGraphs: true, MaxNumSeqs: 1024})
+	near(t, "eager", step(launched, prefill(520)), 0.33e-3+64*15*26.5e-6, 1e-9)
+	for _, n := range []int32{512, 4096} { // piecewise graphs, and a GPU that is slower than the host
+		if step(launched, prefill(n)) != step(free, prefill(n)) {
+			t.Errorf("%d tokens wait for the host", n)
+		}
+	}
+	o.MaxCapture = 2048
+	if k := kernels(t, d, o); step(k, prefill(528)) != step(free, prefill(528)) {
+		t.Error("captured steps wait for the host")
+	}
+	hybrid := kernels(t, deploy(t, "qwen3.6-35b-a3b", "b300-sxm", model.Options{}), o)
+	near(t, "piecewise", step(hybrid, prefill(16)), 0.33e-3+30*370e-6+10*80e-6, 1e-9)
+	decode := model.Batch{Decodes: 1024, Context: 1024, Emit: 1024}
+	o.MaxCapture = 512
+	if k := kernels(t, d, o); step(k, decode) < 64*15*26.5e-6 {
+		t.Error("a decode beyond the graphs does not wait for the host")
+	}
+}
