@@ -25,7 +25,7 @@ type KernelConstants struct {
 
 // GEMMConstants describe a dense matrix product:
 //
-//	t = Launch + k·Common.GEMMPerK + ((flops/(peak·Compute))^p + (bytes/(bandwidth·Memory))^p)^(1/p)
+//	t = Launch + k·PerK + ((flops/(peak·Compute))^p + (bytes/(bandwidth·Memory))^p)^(1/p)
 type GEMMConstants struct {
 	Row        string    // origin, such as "h100-sxm gemm fp8"
 	Arithmetic Precision // format of the multiplication: BF16, FP8 or NVFP4
@@ -33,6 +33,7 @@ type GEMMConstants struct {
 	Compute    float64
 	Memory     float64
 	Exponent   float64 // p; 1 is the sum of both times, large values approach their maximum
+	PerK       float64 // seconds per element of the inner dimension
 }
 
 // DecodeConstants describe the attention kernel of decoding sequences.
@@ -159,8 +160,6 @@ type LaunchConstants struct {
 
 // CommonConstants apply to all GPUs.
 type CommonConstants struct {
-	GEMMPerK float64 // seconds per element of the inner dimension
-
 	ElementwiseKernels float64 // small kernels per layer
 	ElementwiseLaunch  float64 // each
 	ElementwiseMemory  float64
@@ -228,6 +227,7 @@ func (k *KernelConstants) validate() error {
 		fraction(g.Row, "em", g.Memory, 1)
 		atLeast(g.Row, "t0", g.Launch, 0)
 		atLeast(g.Row, "p", g.Exponent, 1)
+		atLeast(g.Row, "t_per_k_ns", g.PerK, 0)
 		fraction(m.Row, "ec", m.Compute, 1)
 		fraction(m.Row, "em", m.Memory, moeMemoryLimit)
 		atLeast(m.Row, "t0", m.Launch, 0)

@@ -72,7 +72,7 @@ func softMax(a, b, p float64) float64 {
 func (o *ops) gemm(m, n, k float64, w Precision) cost {
 	c := &o.c.GEMM[w]
 	c1 := cost{
-		latency: c.Launch + float64(k*o.c.Common.GEMMPerK),
+		latency: c.Launch + float64(k*c.PerK),
 		compute: 2 * m * n * k / (o.d.GPU.Peak(c.Arithmetic) * c.Compute),
 		memory: (float64(n*k*w.WeightBytes()) + float64(m*k*c.Arithmetic.activationBytes()) + float64(m*n*2)) /
 			(o.bw * c.Memory),

@@ -23,7 +23,7 @@ func (r *reference) gemm(m, n, k float64, w model.Precision) float64 {
 	}
 	compute := 2 * m * n * k / (r.d.GPU.Peak(c.Arithmetic) * c.Compute)
 	memory := (n*k*w.WeightBytes() + m*k*ab + m*n*2) / (r.d.GPU.HBMBytesPerSecond * c.Memory)
-	return c.Launch + k*2.5e-10 + math.Pow(math.Pow(compute, c.Exponent)+math.Pow(memory, c.Exponent), 1/c.Exponent)
+	return c.Launch + k*c.PerK + math.Pow(math.Pow(compute, c.Exponent)+math.Pow(memory, c.Exponent), 1/c.Exponent)
 }
 
 // regime returns the measured time of an all-reduce in a group of n; ok is false if there is none.

@@ -61,7 +61,8 @@ func Parts() []Part {
 			kernels: func(o *model.KernelOptions) { o.PlainLayers = true }},
 		{Name: "expert imbalance", Without: "expert-parallel ranks are loaded alike",
 			kernels: func(o *model.KernelOptions) { o.ExpertImbalance = 1 }},
-		{Name: "bandwidth as served", Without: "the tables' bandwidth of dense products (L40S)",
+		{Name: "dense products as served", Without: "the older tables' bandwidth (L40S), and their time per inner element " +
+			"of NVFP4",
 			kernels: func(o *model.KernelOptions) { o.Tables.GEMM = true }},
 		{Name: "mixed attention as served", Without: "mixed tiles run at 0.8 of the prefill's rate (A100, L40S)",
 			kernels: func(o *model.KernelOptions) { o.Tables.MixedAttention = true }},

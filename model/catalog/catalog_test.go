@@ -197,7 +197,7 @@ memory: {physical_gb: 48, bandwidth_gb_per_s: 1000}
 		strings.Replace(good, "bf16:", "bf61:",
 			1): `my.yaml:4:15: unknown field "bf61" (want bf16, fp8, int8, fp4)`,
 		good + "kernels: {gemm: {bf16: {t0: 1}}}\n": `my.yaml:6:25: unknown field "t0" (want t0_us, ` +
-			`ec, em)`,
+			`t_per_k_ns, ec, em)`,
 		good + "kernels:\n  moe:\n    fp8:\n      em: 1\n      et: 1\n": `my.yaml:10:7: unknown field "et" (want t0_us, ` +
 			`em, ec, tile_rows, i0)`,
 		strings.Replace(good, "100", "many", 1): `my.yaml:3:6: found string (want int)`,

@@ -57,6 +57,7 @@ func (k *kernelRows) withServed() *kernelRows {
 
 type gemmRow struct {
 	T0 float64 `yaml:"t0_us"`
+	K  float64 `yaml:"t_per_k_ns"` // per element of the inner dimension; 0 is the common value
 	EC float64 `yaml:"ec"`
 	EM float64 `yaml:"em"`
 }
@@ -146,6 +147,7 @@ type shared struct {
 	fused     float64                          // latency of an all-reduce fused with the norm, in µs
 	regimes   map[string]reduceClasses         // of all-reduces, by kernels
 	common    model.CommonConstants
+	gemmPerK  float64 // seconds per element of the inner dimension of a dense product
 	layers    *layersFile
 	exchange  *exchangeFile
 	exponent  map[string]float64 // of the soft maximum, by format of the multiplication
@@ -350,9 +352,13 @@ func (k *kernelRows) gemm(s *shared, g *model.GPU, p model.Precision) model.GEMM
 			name = from("gemm") + noINT4Row
 		}
 	}
+	perK := s.gemmPerK
+	if row.K > 0 {
+		perK = row.K * nano
+	}
 	return model.GEMMConstants{
 		Row: name, Arithmetic: a, Launch: row.T0 * micro,
-		Compute: min(row.EC, 1), Memory: min(row.EM, 1), Exponent: exponent,
+		Compute: min(row.EC, 1), Memory: min(row.EM, 1), Exponent: exponent, PerK: perK,
 	}
 }
 

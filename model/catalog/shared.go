@@ -149,13 +149,13 @@ func readShared() (*shared, error) {
 		"bf16": global.GEMM.PBF16, "fp8": global.GEMM.PFP8, "nvfp4": global.GEMM.PNVFP4, "int4": global.GEMM.PINT4,
 	}
 	s.common, s.layers, s.exchange = global.common(), &layers, &moves
+	s.gemmPerK = global.GEMM.PerK * nano
 	s.blocks = global.DecodeBlock.Rates
 	return &s, nil
 }
 
 func (f *globalFile) common() model.CommonConstants {
 	c := model.CommonConstants{
-		GEMMPerK:      f.GEMM.PerK * nano,
 		SamplerLaunch: f.Sampler.T0 * micro, SamplerBytes: f.Sampler.Bytes, SamplerTopPBytes: f.Sampler.TopP,
 		FA2TileRows: f.FA2.TileRows, FA2Delta: f.FA2.Delta, Launch: f.launch(),
 	}
