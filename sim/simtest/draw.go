@@ -53,6 +53,10 @@ func (d drawer) config() (c engine.Config) {
 			{Kind: model.FullAttention, Layers: d.between("full", 1, 3), TokenBytes: 1},
 			{Kind: model.SlidingWindow, Layers: d.between("windowed", 1, 5), TokenBytes: 1, Window: window},
 		}
+		if d.once("recurrent layers", 3) {
+			c.Groups[1] = model.KVGroup{Kind: model.RecurrentState, Layers: d.between("recurrent", 1, 5),
+				StateBytes: int64(d.between("state", 1, 40))}
+		}
 	}
 	if d.once("hybrid", 4) {
 		c.Hybrid = d.hybrid(&c)
