@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"clifftop/internal/faults"
@@ -37,6 +38,8 @@ type Options struct {
 	MoEDtype Precision
 	// KVDtype is the format of the KV cache: Auto or BF16 for 16 bits, or FP8.
 	KVDtype Precision
+	// StateBytes is the size of a number in the states of recurrent layers, 2 or 4 bytes; 0 means the model's.
+	StateBytes int
 }
 
 // Deployment is an LLM on GPUs. It is immutable; create it with [NewDeployment].
@@ -74,13 +77,30 @@ func NewDeployment(llm LLM, gpu GPU, o Options) (*Deployment, error) {
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	f.Add(d.resolvePrecisions(), d.checkTensorParallel(), d.checkExpertParallel(), d.checkExchange())
+	f.Add(d.resolveStates(), d.resolvePrecisions(), d.checkTensorParallel(), d.checkExpertParallel(), d.checkExchange())
 	f.Check(d.PipelineParallel <= llm.Layers, "pipeline_parallel_size %d exceeds the %d layers of %s",
 		d.PipelineParallel, llm.Layers, llm.Name)
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
 	return d, nil
+}
+
+// resolveStates sets the format of recurrent states.
+func (d *Deployment) resolveStates() error {
+	if d.StateBytes == 0 {
+		return nil
+	}
+	if d.StateBytes != 2 && d.StateBytes != 4 {
+		return fmt.Errorf("states of %d bytes per number are not supported (want 2 or 4)", d.StateBytes)
+	}
+	d.LLM.Mixers = slices.Clone(d.LLM.Mixers)
+	for i := range d.LLM.Mixers {
+		if x := &d.LLM.Mixers[i]; x.Kind.Recurrent() {
+			x.State.StateBytes = d.StateBytes
+		}
+	}
+	return nil
 }
 
 func (d *Deployment) resolvePrecisions() error {

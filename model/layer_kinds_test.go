@@ -155,6 +155,14 @@ func TestStatesInBlocks(t *testing.T) {
 	if got := d.Pages(1000, 16); got != 63+197 {
 		t.Errorf("a sequence of 1,000 tokens takes %d blocks, want 260", got)
 	}
+	half := deploy(t, "qwen3.6-35b-a3b", "b200", model.Options{StateBytes: 2})
+	if got := half.KVGroups()[0].StateBytes; got != 32*128*128*2+8192*3*2 {
+		t.Errorf("a state in 16 bits has %d bytes, want 1,097,728", got)
+	}
+	b200, _ := catalog.GPU("b200")
+	if _, err := model.NewDeployment(hybrid(), b200, model.Options{StateBytes: 3}); err == nil {
+		t.Error("states of 3 bytes per number are no fault")
+	}
 	shared := hybrid()
 	shared.Mixers = []model.Mixer{{Layers: 8, SharedKV: 3}}
 	h100, _ := catalog.GPU("h100")

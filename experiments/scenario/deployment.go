@@ -49,6 +49,12 @@ func (u engineResolver) deployment() error {
 	if faults != nil {
 		return faults
 	}
+	switch d.MambaSSMCacheDtype {
+	case "float32":
+		options.StateBytes = 4
+	case "bfloat16", "float16":
+		options.StateBytes = 2
+	}
 	options.RedundantExperts, options.DualBatch = d.NumRedundantExperts, d.EnableDBO
 	options.Exchange = d.exchange(&u.policy, &gpu)
 	gpu = gpu.ForRelease(optional.Value(s.Engine.Version))

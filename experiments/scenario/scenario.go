@@ -85,6 +85,8 @@ type Deployment struct {
 	MoEDtype string `json:"moe_dtype" one:"auto bf16 fp16 fp8 int4 nvfp4 mxfp4"`
 	// KVCacheDtype is the number format of the KV cache; auto is 16 bits.
 	KVCacheDtype string `json:"kv_cache_dtype" one:"auto bf16 fp16 fp8"`
+	// MambaSSMCacheDtype is the number format of the states of recurrent layers; auto is the model's own.
+	MambaSSMCacheDtype string `json:"mamba_ssm_cache_dtype,omitempty" one:"auto float32 bfloat16 float16"`
 	// Replicas is the number of replicas behind the router.
 	Replicas int `json:"replicas" range:"[1,4096]"`
 	// Router chooses a replica for each request.

@@ -97,7 +97,13 @@ func (w *writer) deployment(gpu *model.GPU) {
 		w.c.note("kv_dtype: %q in the file, %s in the simulation", r.KVDtype, kv)
 	}
 	w.line("  kv_cache_dtype: %q", kv)
+	if m := stateFlag.FindStringSubmatch(r.EngineFlags); m != nil {
+		w.line("  mamba_ssm_cache_dtype: %q", m[1])
+	}
 }
+
+// stateFlag finds the format of recurrent states in the flags of launch scripts of SGLang and vLLM.
+var stateFlag = regexp.MustCompile(`--mamba-ssm(?:-cache)?-dtype[ =](float32|bfloat16|float16)`)
 
 func (w *writer) engine() error {
 	r := w.row
