@@ -237,15 +237,6 @@ func (r *Row) expressible() error {
 // queueClock reports whether latencies count from the engine's queue.
 func (r *Row) queueClock() bool { return strings.HasSuffix(r.Source, "/LLMServingSim") }
 
-// notModelled says what models outside the catalog would need.
-func notModelled(model string) string {
-	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
-	if strings.HasPrefix(name, "qwen3.5") || strings.HasPrefix(name, "qwen3-next") {
-		return " (most of its layers have linear attention, which is not modelled)"
-	}
-	return ""
-}
-
 // Inference-perf's text, tokenised again.
 const (
 	retokenised       = 1.05

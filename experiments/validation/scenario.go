@@ -33,7 +33,7 @@ func newWriter(c *Case) (*writer, error) {
 		return nil, err
 	}
 	if w.llm, err = catalog.LLM(r.Model); err != nil {
-		return nil, fmt.Errorf("model: %s%s", strings.TrimPrefix(err.Error(), "catalog: "), notModelled(r.Model))
+		return nil, fmt.Errorf("model: %s", strings.TrimPrefix(err.Error(), "catalog: "))
 	}
 	gpu, ruled, err := r.gpu()
 	if err != nil {
