@@ -25,13 +25,13 @@ func TestDrafts(t *testing.T) {
 		{"dynamo-trtllm", "mtp", "", 3, true},
 	} {
 		r := Row{Engine: c.engine, SpecMethod: c.method, EngineFlags: c.flags}
-		n, ruled, err := r.drafts()
+		n, ruled, err := r.drafts(0)
 		if n != c.want || ruled != c.ruled || err != nil {
 			t.Errorf("%+v: %d drafts, by a rule: %v, %v", c, n, ruled, err)
 		}
 	}
 	for _, r := range []Row{{SpecMethod: "medusa"}, {SpecMethod: "mtp", EngineFlags: "--speculative-num-steps=0"}} {
-		if _, _, err := r.drafts(); err == nil || strings.Contains(err.Error(), "\n") {
+		if _, _, err := r.drafts(0); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q %q: %v (want an error of one line)", r.SpecMethod, r.EngineFlags, err)
 		}
 	}

@@ -3,6 +3,8 @@ package validation
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 
 	"clifftop/sim/clock"
@@ -185,3 +187,135 @@ func (s *talks) Done(r *workload.Request, end workload.End) bool {
 func (s *talks) Err() error { return nil }
 
 var _ workload.Source = (*talks)(nil)
+
+// hostLink is the bandwidth of the link of a GPU to the memory of its host, in GB/s: PCIe 5.0 with 16 lanes.
+const hostLink = 50
+
+// multiTurn reports whether users of the row replay sessions of several turns.
+func (r *Row) multiTurn() bool { return r.Users != nil }
+
+// offload writes the memory of the host that keeps KV.
+func (w *writer) offload() {
+	r := w.row
+	if r.Offload.On != "on" || or(r.Offload.HostGB, 0) <= 0 {
+		return
+	}
+	w.c.apply("host_memory")
+	w.line("offload:")
+	w.line("  tiers: [{name: host, size: %gGB, bandwidth: %dGB/s}]", *r.Offload.HostGB, hostLink*r.tp())
+}
+
+// talksTraffic writes the traffic of sessions. The turns themselves come from a file.
+func (w *writer) talksTraffic() {
+	r := w.row
+	w.c.apply("sessions")
+	w.line("workload:")
+	w.line("  arrivals: {process: closed, users: %d}", max(1, *r.Users))
+	w.line("  input: {distribution: fixed, value: %.0f}", max(1, or(r.InputMean, 1000)))
+	w.line("  output: {distribution: fixed, value: %.0f}", max(1, or(r.OutputMean, 1000)))
+	sampling, _ := r.sampling(&w.llm)
+	w.line("  sampling: %q", sampling)
+	w.line("run:")
+	w.line("  warmup: none")
+	w.line("  requests: %d", max(1, or(r.Requests, *r.Users)))
+}
+
+// longestRun is the length of a run of sessions whose file does not say it, in seconds.
+const longestRun = 1800
+
+// readSessions finds the sessions of the row: those of its own file, or the first of those that other runs of the
+// reference have, which replay the same ones.
+func (c *Case) readSessions(ref *Reference) error {
+	r := c.Rows[0]
+	var list []recorded
+	var sessions [][]turn
+	var err error
+	if r.RequestFile != "" {
+		if list, err = readRequests(ref.requestPath(r)); err != nil {
+			return err
+		}
+		if list[0].session == "" {
+			return fmt.Errorf("%s: no column session (want session, turn and trace_id of each request)", r.RequestFile)
+		}
+		sessions = sessionsOf(list)
+	} else {
+		if list, sessions, err = ref.sharedSessions(); err != nil {
+			return err
+		}
+		if n := max(1, *r.Users); len(sessions) < n {
+			return fmt.Errorf("request_level_file: the cell is empty, and other rows have %d sessions for %d users",
+				len(sessions), n)
+		}
+		sessions = sessions[:max(1, *r.Users)]
+		c.apply("other_sessions")
+	}
+	c.output = int(math.Round(or(r.OutputMean, float64(meanOutput(list)))))
+	for i := range sessions {
+		sessions[i] = goOn(sessions[i])
+	}
+	c.sessions = sessions
+	return nil
+}
+
+// sharedSessions joins what the files of all rows have of each session. The turns of a session are the same in all runs.
+func (ref *Reference) sharedSessions() ([]recorded, [][]turn, error) {
+	turns := map[string]map[int]turn{}
+	var all []recorded
+	for _, r := range ref.Rows {
+		if !r.multiTurn() || r.RequestFile == "" {
+			continue
+		}
+		list, err := readRequests(ref.requestPath(r))
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, list...)
+		for _, session := range sessionsOf(list) {
+			known := turns[session[0].session]
+			if known == nil {
+				known = map[int]turn{}
+				turns[session[0].session] = known
+			}
+			for _, t := range session {
+				if old, ok := known[t.number]; !ok || old.output == 0 {
+					t.output = 0 // answers differ from run to run: the mean length is taken
+					known[t.number] = t
+				}
+			}
+		}
+	}
+	var sessions [][]turn
+	for _, name := range slices.Sorted(maps.Keys(turns)) {
+		var list []turn
+		for _, number := range slices.Sorted(maps.Keys(turns[name])) {
+			list = append(list, turns[name][number])
+		}
+		list[0].pause = 0
+		sessions = append(sessions, list)
+	}
+	return all, sessions, nil
+}
+
+// Sessions go on beyond their last recorded turn, so that a run that is faster than the measured one does not run out of
+// work: with the growth and the pause that turns of recorded sessions have in the median, up to the longest prompt.
+const (
+	moreTurns    = 200
+	usualGrowth  = 600 // tokens
+	usualPause   = 7   // seconds
+	longestInput = 124_000
+)
+
+// goOn continues a session. A session that is as long as prompts get begins again with another text.
+func goOn(turns []turn) []turn {
+	first := turns[0]
+	for k := range moreTurns {
+		t := turns[len(turns)-1]
+		t.cached = t.input / blockOfSessions * blockOfSessions
+		t.input, t.number, t.pause, t.output = t.input+usualGrowth, t.number+1, usualPause, 0
+		if t.input > longestInput {
+			t.input, t.cached, t.trace = first.input, 0, fmt.Sprint(first.trace, " again ", k)
+		}
+		turns = append(turns, t)
+	}
+	return turns
+}

@@ -29,6 +29,8 @@ type Case struct {
 	scenario *scenario.Scenario
 	setup    *scenario.Setup
 	list     []workload.Request // recorded; empty for the scenario's traffic
+	sessions [][]turn           // of users that replay them
+	output   int                // tokens of an answer of a session whose length is not known
 	stages   []collect.StageSpan
 	ranks    int // that share the traffic
 	cold     bool
@@ -121,10 +123,14 @@ func (c *Case) resolve(ref *Reference) error {
 			c.apply("chunks")
 		}
 	}
-	if c.Rows[0].RequestFile != "" {
-		if err := c.replay(ref); err != nil {
-			return err
-		}
+	switch {
+	case c.Rows[0].multiTurn():
+		err = c.readSessions(ref)
+	case c.Rows[0].RequestFile != "":
+		err = c.replay(ref)
+	}
+	if err != nil {
+		return err
 	}
 	stages := &c.setup.Report.Stages
 	switch {

@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -56,6 +55,14 @@ func Rules() []Rule {
 			"median of their errors; runs marked suspect are in no cell"},
 		{"chunks", "where the mean time between chunks is several times that per token, the stream carries several tokens " +
 			"a chunk (SGLang's stream_interval), and times between chunks are not compared"},
+		{"sessions", "users replay recorded sessions in a closed loop: a turn is sent when the one before has ended and the " +
+			"recorded pause is over, the first turn of a session at its recorded time; the recorded answer is part of the next " +
+			"prompt; sessions go on beyond their last recorded turn with usual turns"},
+		{"other_sessions", "a run without a file of its requests replays the first sessions that other runs of the file have"},
+		{"host_memory", fmt.Sprintf("KV goes to the memory of the host and back at %d GB/s for each GPU", hostLink)},
+		{"pools", "pools that compute prompts and outputs apart run under vLLM's scheduler, whatever the engine, with up to " +
+			fmt.Sprintf("%d prompt tokens in an iteration of a rank; a worker with data-parallel attention has a rank on each ",
+				poolPrefillTokens) + "GPU, and its ranks are balanced"},
 		{"acceptance", fmt.Sprintf("a layer of multi-token prediction has its drafts accepted with probabilities %v by "+
 			"place, as published for DeepSeek-V3 and random prompts in a chat template, and %v in forced outputs of %d tokens "+
 			"or more, which repeat themselves", acceptance, longAcceptance, longOutput)},
@@ -221,17 +228,6 @@ func (r *Row) perf() bool { return strings.HasPrefix(r.Source, "inference-sim/")
 // replicated reports whether dp is a number of independent replicas, as in runs of open-loop clients.
 func (r *Row) replicated() bool {
 	return or(r.DP, 1) > 1 && r.DPAttention != "on" && r.perf() && r.LoadMode == "open"
-}
-
-// expressible says what keeps a row from being simulated, beside what the catalog lacks.
-func (r *Row) expressible() error {
-	switch {
-	case r.Pools():
-		return errors.New("prefill_*, decode_*: prefill and decode on GPUs of their own are not simulated here")
-	case r.Users != nil:
-		return errors.New("users: sessions of several turns are not simulated here")
-	}
-	return nil
 }
 
 // queueClock reports whether latencies count from the engine's queue.

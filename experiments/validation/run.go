@@ -1,8 +1,10 @@
 package validation
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 
 	"clifftop/experiments"
 	"clifftop/report"
@@ -29,7 +31,9 @@ type outcome struct {
 // simulation that fails makes its case a refused one; only an interrupted run is an error.
 func simulate(ctx context.Context, cases []*Case, o Options) ([][]*outcome, error) {
 	results := make([][]*outcome, len(cases))
-	err := experiments.Parallel(ctx, len(cases), o.Jobs, o.Progress, func(ctx context.Context, i int) error {
+	first, same := repeats(cases)
+	err := experiments.Parallel(ctx, len(first), o.Jobs, o.Progress, func(ctx context.Context, k int) error {
+		i := first[k]
 		list, err := cases[i].run(ctx, o)
 		if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			return err
@@ -40,7 +44,35 @@ func simulate(ctx context.Context, cases []*Case, o Options) ([][]*outcome, erro
 		results[i] = list
 		return nil
 	})
+	for i, j := range same {
+		results[i] = results[j]
+		if cases[i].Refused == "" {
+			cases[i].Refused = cases[j].Refused
+		}
+	}
 	return results, err
+}
+
+// repeats finds the cases that a simulation serves which another one has already: runs of one configuration on
+// different days differ in the name of the scenario only. It returns the others in order, and of each repeat the one
+// that it repeats.
+func repeats(cases []*Case) (first []int, same map[int]int) {
+	same, seen := map[int]int{}, map[string]int{}
+	for i, c := range cases {
+		if c.setup == nil || len(c.Rows) != 1 || c.list != nil || c.sessions != nil {
+			first = append(first, i)
+			continue
+		}
+		_, text, _ := bytes.Cut(c.YAML, []byte("\n")) // the first line is the name
+		key := fmt.Sprintf("%d %t\n%s", c.ranks, c.cold, text)
+		if j, ok := seen[key]; ok {
+			same[i] = j
+			continue
+		}
+		seen[key] = i
+		first = append(first, i)
+	}
+	return first, same
 }
 
 // run simulates a case once.
@@ -54,7 +86,14 @@ func (c *Case) run(ctx context.Context, o Options) ([]*outcome, error) {
 		setup.Config.Timer = newColdTimer(setup.Config.Timer)
 	}
 	ro := experiments.RunOptions{Check: o.Check}
-	if c.list != nil {
+	switch {
+	case c.sessions != nil:
+		src, err := newTalks(c.sessions, c.output, or(c.Rows[0].DurationS, longestRun))
+		if err != nil {
+			return list, err
+		}
+		ro.Source = src
+	case c.list != nil:
 		ro.Source = &replayed{list: c.list}
 	}
 	res, err := experiments.RunSetup(ctx, &setup, ro)

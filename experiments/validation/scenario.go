@@ -28,10 +28,7 @@ type writer struct {
 func newWriter(c *Case) (*writer, error) {
 	w := &writer{c: c, row: c.Rows[0]}
 	r := w.row
-	err := r.expressible()
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	if w.llm, err = catalog.LLM(r.Model); err != nil {
 		return nil, fmt.Errorf("model: %s", strings.TrimPrefix(err.Error(), "catalog: "))
 	}
@@ -45,7 +42,10 @@ func newWriter(c *Case) (*writer, error) {
 	w.line("name: %s", strconv.Quote(r.ID))
 	w.line("model: %s", w.llm.Name)
 	w.line("gpu: %s", gpu.Name)
-	w.deployment(&gpu)
+	if r.Pools() {
+		return w, w.pools()
+	}
+	w.deployment()
 	if err := w.engine(); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (w *writer) line(format string, args ...any) {
 
 func (w *writer) bytes() []byte { return w.b.Bytes() }
 
-func (w *writer) deployment(gpu *model.GPU) {
+func (w *writer) deployment() {
 	r := w.row
 	w.line("deployment:")
 	for _, k := range []struct {
@@ -88,10 +88,20 @@ func (w *writer) deployment(gpu *model.GPU) {
 	if or(r.Replicas, 1) > 1 {
 		w.c.apply("replicas")
 	}
+	w.formats()
+}
+
+// formats writes the formats of the weights and of the KV cache.
+func (w *writer) formats() {
+	r := w.row
+	gpu, _, err := r.gpu()
+	if err != nil {
+		return // reported before
+	}
 	if d := r.WeightDtype; d != "" && d != w.llm.Precision.String() && d != w.llm.MoEPrecision.String() {
 		w.line("  dtype: %q", d)
 	}
-	kv, ruled := r.kvDtype(gpu)
+	kv, ruled := r.kvDtype(&gpu)
 	if ruled {
 		w.c.apply("kv_dtype")
 		w.c.note("kv_dtype: %q in the file, %s in the simulation", r.KVDtype, kv)
@@ -227,6 +237,11 @@ func (w *writer) toggle(key, value string) {
 // traffic writes the workload and the run's length.
 func (w *writer) traffic() error {
 	r := w.row
+	if r.multiTurn() {
+		w.offload()
+		w.talksTraffic()
+		return nil
+	}
 	w.line("workload:")
 	if err := w.arrivals(); err != nil {
 		return err

@@ -13,6 +13,8 @@ type Metric struct {
 	Name string
 	// Kind is ttft, tpot, itl, e2e or throughput, and Statistic mean, p50 …
 	Kind, Statistic string
+	// Points means that the error is a difference, because the number is a part of a whole.
+	Points bool
 
 	measured  func(*Row) *float64
 	simulated func(*outcome, *Case) *float64
@@ -53,6 +55,7 @@ func Metrics() []Metric {
 			})
 		}
 	}
+	all = append(all, hitRates()...)
 	return append(all, Metric{
 		Name: "output_tokens_per_s", Kind: "throughput", Statistic: "mean",
 		measured: throughput,
@@ -64,6 +67,27 @@ func Metrics() []Metric {
 			return &x
 		},
 	})
+}
+
+// hitRates are the parts of prompts that were found on the GPU and, of the rest, in the memory of the host.
+func hitRates() []Metric {
+	gpu := func(o *outcome, _ *Case) *float64 { return o.summary.System.PrefixHitRate }
+	host := func(o *outcome, _ *Case) *float64 {
+		x := 0.0
+		if t := o.summary.System.Offload; t != nil && t.HitRate != nil {
+			x = *t.HitRate
+		}
+		if g := o.summary.System.PrefixHitRate; g != nil && *g < 1 {
+			x /= 1 - *g
+		}
+		return &x
+	}
+	return []Metric{
+		{Name: "gpu_hit_rate", Kind: "hits", Statistic: "mean", Points: true,
+			measured: func(r *Row) *float64 { return r.Offload.GPUHitRate }, simulated: gpu},
+		{Name: "host_hit_rate", Kind: "hits", Statistic: "mean", Points: true,
+			measured: func(r *Row) *float64 { return r.Offload.HostHitRate }, simulated: host},
+	}
 }
 
 // tpot is the time per token that the engine produced. Where the client counted the text's tokens again, only the
@@ -148,7 +172,12 @@ func compare(r *Row, o *outcome, c *Case) []Comparison {
 			continue
 		}
 		k := Comparison{Metric: m.Name, Measured: measured, Simulated: m.simulated(o, c)}
-		if k.Simulated != nil && *measured > 0 {
+		switch {
+		case k.Simulated == nil:
+		case m.Points:
+			e := *k.Simulated - *measured
+			k.Error = &e
+		case *measured > 0:
 			e := *k.Simulated / *measured - 1
 			if !math.IsInf(e, 0) && !math.IsNaN(e) {
 				k.Error = &e

@@ -1,0 +1,100 @@
+package validation
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Prefill and decode apart: the pools of a row are those of a scenario. Both run under vLLM's scheduler, whatever the
+// engine, because a pool that only computes prompts or only decodes leaves a scheduler little to decide; the kernels,
+// the formats and the limits are those of the engine. The ranks of a worker with data-parallel attention are one engine.
+
+// Settings of pools that published results leave open.
+const (
+	poolPrefillTokens = 16384 // of an iteration of a rank that computes prompts
+	poolDecodeTokens  = 8192  // of one that decodes
+	poolSeqs          = 1024  // of a rank, if its share of the users is not larger
+)
+
+// parallelism is how a worker of a pool divides its GPUs.
+type parallelism struct{ workers, tp, dp, ep int }
+
+// parallel derives the division from the columns of a pool. Where attention is data parallel each GPU of a worker is a
+// rank, and the experts are spread over all, whatever tp and ep say: published results write tp 8 and tp 1 for it.
+func (p *Pool) parallel(name string) (parallelism, error) {
+	n := or(p.Workers, 0)
+	if n < 1 {
+		return parallelism{}, fmt.Errorf("%s_workers: the number of engines is not known (want 1 or more)", name)
+	}
+	gpus := or(p.GPUs, n*or(p.TP, 1)*or(p.DP, 1))
+	if gpus < 1 || gpus%n != 0 {
+		return parallelism{}, fmt.Errorf("%s_gpus: %d GPUs do not divide among %d workers", name, gpus, n)
+	}
+	each := gpus / n
+	d := parallelism{workers: n, tp: each, dp: 1, ep: or(p.EP, 1)}
+	if p.DPAttention == "on" {
+		d.tp, d.dp, d.ep = 1, each, each
+	}
+	if d.ep > 1 {
+		d.ep = each
+	}
+	return d, nil
+}
+
+// String is the deployment of a worker as a scenario writes it.
+func (p parallelism) String() string {
+	return fmt.Sprintf("{tensor_parallel_size: %d, data_parallel_size: %d, expert_parallel_size: %d}", p.tp, p.dp, p.ep)
+}
+
+// ranks is the number of data-parallel ranks of a pool.
+func (p parallelism) ranks() int { return p.workers * p.dp }
+
+// pools writes the pools of a row, with all that a deployment and an engine have.
+func (w *writer) pools() error {
+	r := w.row
+	prefill, err := r.Prefill.parallel("prefill")
+	if err != nil {
+		return err
+	}
+	decode, err := r.Decode.parallel("decode")
+	if err != nil {
+		return err
+	}
+	w.c.apply("pools")
+	users := or(r.Concurrency, 1)
+	w.line("deployment:")
+	w.line("  router: least-tokens")
+	w.formats()
+	w.line("engine:")
+	w.line("  policy: vllm")
+	w.line("  async_scheduling: true")
+	w.line("  enable_prefix_caching: %t", r.PrefixCaching == "on")
+	if u := r.GPUMemUtil; u != nil {
+		w.line("  gpu_memory_utilization: %g", *u)
+	}
+	if n := or(r.StreamInterval, 1); n > 1 {
+		w.line("  stream_interval: %d", n)
+	}
+	w.line("overheads: {cpu: 0, cpu_per_sequence: 0}")
+	share := func(p parallelism) int { return max(poolSeqs, (users+p.ranks()-1)/p.ranks()) }
+	speculative, err := w.drafts(users / decode.ranks())
+	if err != nil {
+		return err
+	}
+	w.line("pools:")
+	w.line("- {name: prefill, role: prefill, replicas: %d, deployment: %v, engine: {max_num_batched_tokens: %d, "+
+		"max_num_seqs: %d%s}}", prefill.workers, prefill, poolPrefillTokens, poolSeqs, speculative)
+	w.line("- {name: decode, role: decode, replicas: %d, deployment: %v, engine: {max_num_batched_tokens: %d, "+
+		"max_num_seqs: %d%s}}", decode.workers, decode, max(poolDecodeTokens, share(decode)), share(decode), speculative)
+	w.line("disaggregation: {router: least-requests}")
+	return nil
+}
+
+// drafts are the drafts of the pools as a part of a map; empty without any. share is the users of a decoding rank.
+func (w *writer) drafts(share int) (string, error) {
+	list, err := w.draftList(share)
+	if list == "" || err != nil {
+		return "", err
+	}
+	return ", speculative: " + strings.TrimSpace(list), nil
+}
