@@ -137,8 +137,12 @@ func (o *ops) decodeCompute(x *layerClass) float64 {
 func (o *ops) mlaDecodeSequence(x *layerClass, context float64) cost {
 	g, peak := &o.c.Common, o.d.GPU.BF16FLOPs
 	_, c, r, _, _ := o.d.LLM.MLA.dims()
+	rate := g.MLADecodeCompute * peak
+	if g.MLADecodeFP8 > 0 && o.d.KVDtype == FP8 {
+		rate = g.MLADecodeFP8 * o.d.GPU.FP8FLOPs
+	}
 	attend := cost{
-		compute: context * 2 * x.q * (2*c + r) / (g.MLADecodeCompute * peak),
+		compute: context * 2 * x.q * (2*c + r) / rate,
 		memory:  context * o.kvSeconds(x) / g.MLADecodeMemory,
 	}
 	project := 2 * o.mlaUpParams() / (mlaProjectionCompute * peak)

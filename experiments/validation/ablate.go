@@ -78,6 +78,8 @@ func Parts() []Part {
 			kernels: func(o *model.KernelOptions) {
 				o.Overheads = &model.Overheads{Step: 600 * clock.Microsecond, Sequence: 3 * clock.Microsecond}
 			}},
+		{Name: "latent attention in fp8", Without: "multi-head latent attention multiplies in 16 bits (Blackwell)",
+			gpu: func(g *model.GPU) { g.Kernels.Common.MLADecodeFP8 = 0 }},
 		{Name: "cold start", Without: "the experts' kernels are compiled before", warm: true},
 		{Name: "unequal contexts", Without: "attention takes all contexts of a batch as equal (Blackwell)",
 			kernels: func(o *model.KernelOptions) { o.EqualContexts = true }},

@@ -77,6 +77,8 @@ type mlaDecodeRow struct {
 	CS float64 `yaml:"cs_ns"`
 	EC float64 `yaml:"ec"`
 	EM float64 `yaml:"em"`
+	// ECFP8 is the fraction of the 8-bit peak with a KV cache in fp8; 0 for kernels that multiply in 16 bits.
+	ECFP8 float64 `yaml:"ec_fp8"`
 }
 
 type mlaPrefillRow struct {
@@ -105,7 +107,7 @@ func (o *ownCommon) over(c model.CommonConstants) model.CommonConstants {
 	}
 	if r := o.MLADecode; r != nil {
 		c.MLADecodeLaunch, c.MLADecodeSequence = r.T0*micro, r.CS*nano
-		c.MLADecodeCompute, c.MLADecodeMemory = r.EC, r.EM
+		c.MLADecodeCompute, c.MLADecodeMemory, c.MLADecodeFP8 = r.EC, r.EM, r.ECFP8
 	}
 	if r := o.MLAPrefill; r != nil {
 		c.MLAPrefillLaunch, c.MLAPrefillCompute, c.MLAPrefillDelta = r.T0*micro, r.E, r.Delta
