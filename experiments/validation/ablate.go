@@ -126,7 +126,7 @@ func (c *Case) without(p Part) (*Case, error) {
 		return &t, nil
 	}
 	if p.warm {
-		t.cold = false
+		t.cold = coldStart{}
 		return &t, nil
 	}
 	s, err := c.scenario.With(p.settings...)

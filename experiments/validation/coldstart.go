@@ -9,8 +9,14 @@ type coldTimer struct {
 	femtos int64
 }
 
-func newColdTimer(t model.StepTimer) *coldTimer {
-	return &coldTimer{StepTimer: t, left: coldSteps, femtos: coldSeconds * 1e15}
+func newColdTimer(t model.StepTimer, s coldStart) *coldTimer {
+	return &coldTimer{StepTimer: t, left: s.steps, femtos: int64(s.seconds * 1e15)}
+}
+
+// coldStart is what a fresh process has to compile: its first iterations with prefill last longer by so many seconds.
+type coldStart struct {
+	steps   int
+	seconds float64
 }
 
 // Span implements [model.StepTimer].

@@ -132,3 +132,38 @@ func (w *writer) draftList(share int) (string, error) {
 	}
 	return fmt.Sprintf("{method: mtp, num_speculative_tokens: %d, acceptance: [%s]}", n, strings.Join(list, ", ")), nil
 }
+
+// draftHosts is the host time for each sequence and iteration of SGLang's speculative worker, in microseconds, by the
+// first release that it holds for. The worker prepares and verifies drafts on the host between iterations, without
+// overlap. Fitted to published runs of DeepSeek-R1 with 4 to 512 users on B200 (up to 0.5.9, 0.5.11, 0.5.12) and B300
+// (0.5.10); pools of B200 ask for 85 to 180 up to 0.5.9 and for 50 in 0.5.12.
+var draftHosts = []struct{ minor, micros int }{{0, 130}, {10, 450}, {11, 300}, {12, 50}}
+
+// draftHostAMD holds on AMD's GPUs: six runs on MI325X.
+const draftHostAMD = 600
+
+var sglangMinor = regexp.MustCompile(`^sglang-0\.5\.([0-9]+)`)
+
+// draftHost is the host time of drafts for each sequence in a simulated iteration, in microseconds; 0 if they need none.
+func (r *Row) draftHost() float64 {
+	if n, _, err := r.drafts(0); n == 0 || err != nil || r.Engine != "sglang" {
+		return 0
+	}
+	micros := draftHosts[0].micros
+	version, _ := r.version()
+	minor := -1
+	if m := sglangMinor.FindStringSubmatch(version); m != nil {
+		minor, _ = strconv.Atoi(m[1])
+	} else if r.day() >= "2026-05-16" {
+		minor = draftHosts[len(draftHosts)-1].minor
+	}
+	for _, h := range draftHosts {
+		if minor >= h.minor {
+			micros = h.micros
+		}
+	}
+	if gpu, _, err := r.gpu(); err == nil && strings.HasPrefix(gpu.Name, "mi") {
+		micros = draftHostAMD
+	}
+	return float64(micros) / r.yield()
+}

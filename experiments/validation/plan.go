@@ -33,7 +33,7 @@ type Case struct {
 	output   int                // tokens of an answer of a session whose length is not known
 	stages   []collect.StageSpan
 	ranks    int // that share the traffic
-	cold     bool
+	cold     coldStart
 }
 
 // Plan expresses all rows as simulations, in the order of the file.
@@ -112,7 +112,7 @@ func (c *Case) resolve(ref *Reference) error {
 	if c.setup, err = c.resolved(s); err != nil {
 		return err
 	}
-	if c.cold = c.Rows[0].coldStart(c.setup.Deployment); c.cold {
+	if c.cold = c.Rows[0].coldStart(c.setup.Deployment); c.cold.steps > 0 {
 		c.apply("cold_start")
 	}
 	for _, r := range c.Rows {

@@ -3,6 +3,7 @@ package validation
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Prefill and decode apart: the pools of a row are those of a scenario. Both run under vLLM's scheduler, whatever the
@@ -14,6 +15,9 @@ const (
 	poolPrefillTokens = 16384 // of an iteration of a rank that computes prompts
 	poolDecodeTokens  = 8192  // of one that decodes
 	poolSeqs          = 1024  // of a rank, if its share of the users is not larger
+	// poolHop is the way from the end of a prompt to the pool that decodes, with what the workers say to each other. At
+	// one to four users published runs of Dynamo ask for 45 to 75 ms beside the prompt, the transfer and one iteration.
+	poolHop = 50 * time.Millisecond
 )
 
 // parallelism is how a worker of a pool divides its GPUs.
@@ -84,9 +88,16 @@ func (w *writer) pools() error {
 	w.line("pools:")
 	w.line("- {name: prefill, role: prefill, replicas: %d, deployment: %v, engine: {max_num_batched_tokens: %d, "+
 		"max_num_seqs: %d%s}}", prefill.workers, prefill, poolPrefillTokens, poolSeqs, speculative)
+	host := ""
+	if us := r.draftHost(); us > 0 { // of the busiest of the ranks, whose sequences the engine counts together
+		w.c.apply("draft_host")
+		speculative += ", async_scheduling: false"
+		host = fmt.Sprintf(", overheads: {cpu: 0, cpu_per_sequence: %.2fus}", us/float64(decode.dp))
+	}
 	w.line("- {name: decode, role: decode, replicas: %d, deployment: %v, engine: {max_num_batched_tokens: %d, "+
-		"max_num_seqs: %d%s}}", decode.workers, decode, max(poolDecodeTokens, share(decode)), share(decode), speculative)
-	w.line("disaggregation: {router: least-requests}")
+		"max_num_seqs: %d%s}%s}", decode.workers, decode, max(poolDecodeTokens, share(decode)), share(decode), speculative,
+		host)
+	w.line("disaggregation: {router: least-requests, hop: %v}", poolHop)
 	return nil
 }
 

@@ -30,7 +30,8 @@ func Rules() []Rule {
 		{"early_async", "asynchronous scheduling before vLLM 0.14, where it is an option, hides the host as the times per " +
 			"token show, but new requests join as early as in a synchronous loop: it is simulated as one without host time"},
 		{"kv_dtype", "aiconfigurator's runs of vLLM with quantised weights hold KV in 16 bits on H100 and in fp8 on " +
-			"Blackwell, whatever the label, as their times per token and their queues show"},
+			"Blackwell, whatever the label, as their times per token and their queues show; pools hold it in fp8 under TensorRT-LLM, and " +
+			"under SGLang on Blackwell and AMD, as the launch scripts of single engines do"},
 		{"sampling",
 			"inference-perf leaves sampling to vLLM, which takes top-p from the model's generation_config: on for " +
 				strings.Join(topPModels, ", ") + "; other clients ask for temperature 0, which is greedy"},
@@ -60,9 +61,12 @@ func Rules() []Rule {
 			"prompt; sessions go on beyond their last recorded turn with usual turns"},
 		{"other_sessions", "a run without a file of its requests replays the first sessions that other runs of the file have"},
 		{"host_memory", fmt.Sprintf("KV goes to the memory of the host and back at %d GB/s for each GPU", hostLink)},
+		{"draft_host", fmt.Sprintf("SGLang prepares and verifies drafts on the host, %d us for each sequence and iteration up "+
+			"to 0.5.9, %d in 0.5.10, %d in 0.5.11, %d later, and %d on AMD's GPUs", draftHosts[0].micros, draftHosts[1].micros,
+			draftHosts[2].micros, draftHosts[3].micros, draftHostAMD)},
 		{"pools", "pools that compute prompts and outputs apart run under vLLM's scheduler, whatever the engine, with up to " +
 			fmt.Sprintf("%d prompt tokens in an iteration of a rank; a worker with data-parallel attention has a rank on each ",
-				poolPrefillTokens) + "GPU, and its ranks are balanced"},
+				poolPrefillTokens) + "GPU, and its ranks are balanced; requests take " + poolHop.String() + " from one pool to the other"},
 		{"acceptance", fmt.Sprintf("a layer of multi-token prediction has its drafts accepted with probabilities %v by "+
 			"place, as published for DeepSeek-V3 and random prompts in a chat template, and %v in forced outputs of %d tokens "+
 			"or more, which repeat themselves", acceptance, longAcceptance, longOutput)},
@@ -177,6 +181,12 @@ func (r *Row) kvDtype(gpu *model.GPU) (dtype string, ruled bool) {
 	if dtype == "" {
 		dtype = "auto"
 	}
+	if r.Pools() && r.KVDtype == "" {
+		if r.Engine == trtllmEngine || blackwell(gpu) || strings.HasPrefix(gpu.Name, "mi") {
+			return "fp8", true
+		}
+		return dtype, false
+	}
 	quantised := r.WeightDtype == "fp8" || r.WeightDtype == "nvfp4"
 	if r.Engine != "vllm" || !quantised || !strings.HasPrefix(r.Source, "ai-dynamo/aiconfigurator") {
 		return dtype, false
@@ -255,9 +265,20 @@ const (
 const (
 	coldSteps   = 7
 	coldSeconds = 0.5
+	// coldLatentSeconds is for latent attention: the first prompts of twelve recorded runs came 14 to 18 s late.
+	coldLatentSeconds = 16
 )
 
-// coldStart reports whether the engine had to compile the experts' kernels while it served.
-func (r *Row) coldStart(d *model.Deployment) bool {
-	return r.perf() && r.Engine == "vllm" && d.LLM.Experts > 0 && (d.MoEDtype == model.BF16 || d.MoEDtype == model.FP16)
+// coldStart is what the engine had to compile while it served: its experts' kernels or, where sessions are replayed on
+// a process of their own, those of latent attention.
+func (r *Row) coldStart(d *model.Deployment) coldStart {
+	bits16 := d.LLM.Experts > 0 && (d.MoEDtype == model.BF16 || d.MoEDtype == model.FP16)
+	switch {
+	case r.Engine != "vllm":
+	case r.perf() && bits16:
+		return coldStart{coldSteps, coldSeconds}
+	case r.multiTurn() && d.LLM.UsesMLA():
+		return coldStart{1, coldLatentSeconds}
+	}
+	return coldStart{}
 }

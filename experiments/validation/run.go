@@ -64,7 +64,7 @@ func repeats(cases []*Case) (first []int, same map[int]int) {
 			continue
 		}
 		_, text, _ := bytes.Cut(c.YAML, []byte("\n")) // the first line is the name
-		key := fmt.Sprintf("%d %t\n%s", c.ranks, c.cold, text)
+		key := fmt.Sprintf("%d %v\n%s", c.ranks, c.cold, text)
 		if j, ok := seen[key]; ok {
 			same[i] = j
 			continue
@@ -82,8 +82,8 @@ func (c *Case) run(ctx context.Context, o Options) ([]*outcome, error) {
 		return list, nil
 	}
 	setup := *c.setup
-	if c.cold {
-		setup.Config.Timer = newColdTimer(setup.Config.Timer)
+	if c.cold.steps > 0 {
+		setup.Config.Timer = newColdTimer(setup.Config.Timer, c.cold)
 	}
 	ro := experiments.RunOptions{Check: o.Check}
 	switch {

@@ -50,7 +50,11 @@ func newWriter(c *Case) (*writer, error) {
 		return nil, err
 	}
 	v, ruled := r.version()
+	host := r.draftHost()
 	switch {
+	case host > 0:
+		c.apply("draft_host")
+		w.line("overheads: {cpu: 0, cpu_per_sequence: %.1fus}", host)
 	case r.queueClock():
 		c.apply("queue_clock")
 		w.line("overheads: {frontend: 0, frontend_per_token: 0, stream_per_sequence: 0}")
