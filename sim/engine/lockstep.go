@@ -6,6 +6,7 @@ import (
 
 	"clifftop/model"
 	"clifftop/sim/clock"
+	"clifftop/sim/sched"
 )
 
 // Data-parallel ranks of a mixture-of-experts model iterate in lock step, because all ranks take part in each exchange
@@ -22,9 +23,10 @@ const agreeEvery = 32
 // same for all of them.
 type lockstep struct {
 	ranks    []*Engine
-	steps    int          // of the current wave, which began when all ranks slept
-	answered bool         // as in timeline
-	lines    []line       // scratch
+	steps    int    // of the current wave, which began when all ranks slept
+	answered bool   // as in timeline
+	lines    []line // scratch
+	waits    contextWaits
 	padder   model.Padder // the timer, if it is a [model.Padder]; else nil
 }
 
@@ -32,9 +34,60 @@ type lockstep struct {
 func NewGroup(ranks []*Engine) {
 	g := &lockstep{ranks: slices.Clone(ranks)}
 	g.padder, _ = ranks[0].cfg.Timer.(model.Padder)
+	if p, ok := ranks[0].cfg.Scheduler.(sched.ContextHolder); ok {
+		g.waits.ContextWaits = p.ContextWaits()
+	}
 	for _, r := range ranks {
 		r.lock = g
 	}
+}
+
+// contextWaits is the state of ranks that wait for contexts of each other: prompts that wait or are in prefill.
+type contextWaits struct {
+	sched.ContextWaits
+	since    int64 // iteration from which the timeout counts
+	batching int   // iterations for which contexts of all ranks have waited for more
+}
+
+// hold decides whether the next iteration leaves contexts out, and returns for how many iterations at most that does
+// not change. The iterations are counted, with or without contexts, and the count begins anew at the timeout.
+func (g *lockstep) hold() (most int) {
+	w := &g.waits
+	if w.Timeout == 0 {
+		return math.MaxInt
+	}
+	some, all, decode, seats := false, true, true, true
+	for _, r := range g.ranks {
+		contexts := r.queue.len() > 0 || len(r.running.prefills) > 0
+		some, all = some || contexts, all && contexts
+		decode, seats = decode && r.cohort.size > 0, seats && r.cohort.size < r.cfg.MaxNumSeqs
+	}
+	now := g.ranks[0].gpu.batches
+	phase := int((now - w.since) % int64(w.Timeout))
+	hold := false
+	if most = 1; !some {
+		most = math.MaxInt
+	}
+	switch {
+	case seats && all:
+		w.since = now + 1
+		if hold = decode && w.batching < w.Batching; hold {
+			w.batching++
+		} else if decode {
+			w.batching = 0
+		}
+	case !decode:
+		w.since = now + 1
+	case phase+1 < w.Timeout:
+		hold = true
+		if some {
+			most = w.Timeout - 1 - phase
+		}
+	}
+	for _, r := range g.ranks {
+		r.cfg.Scheduler.(sched.ContextHolder).HoldContexts(hold)
+	}
+	return most
 }
 
 // cut makes the first boundary at or after t the next one.
@@ -81,6 +134,7 @@ func (g *lockstep) boundary() error {
 // may be a dummy on all ranks, was launched.
 func (g *lockstep) compose() bool {
 	alive, any := false, false
+	most := g.hold()
 	for _, r := range g.ranks {
 		some := r.decide()
 		for !some && r.again() {
@@ -100,6 +154,7 @@ func (g *lockstep) compose() bool {
 		return false
 	}
 	first, slope, n := g.pace()
+	n = min(n, most)
 	if !alive {
 		n = min(n, agreeEvery-g.steps%agreeEvery)
 	}

@@ -21,13 +21,40 @@ type TRTLLM struct {
 	// Chunking shares the budget among contexts, in multiples of ChunkUnit tokens except for the last chunk.
 	Chunking  Chunking
 	ChunkUnit int32
+	// Waits says how data-parallel ranks wait for contexts of each other.
+	Waits ContextWaits
 
+	held    bool           // the ranks wait
 	ordered bool           // the queue has an order
 	why     Cause          // why the head was not started last
 	shares  []contextShare // scratch
 }
 
-var _ Scheduler = (*TRTLLM)(nil)
+var _ ContextHolder = (*TRTLLM)(nil)
+
+// ContextWaits says how data-parallel ranks in lock step wait until all of them have contexts, so that a context does
+// not stall ranks that only generate (attention_dp_config). The zero value is not to wait.
+type ContextWaits struct {
+	// Timeout is the number of iterations after which contexts run although some ranks have none; 0 is not to wait.
+	Timeout int
+	// Batching is the number of iterations for which contexts of all ranks wait for more.
+	Batching int
+}
+
+// ContextHolder is a [Scheduler] of data-parallel ranks that wait for contexts of each other.
+type ContextHolder interface {
+	Scheduler
+	// ContextWaits returns how the ranks wait.
+	ContextWaits() ContextWaits
+	// HoldContexts sets whether iterations leave contexts out.
+	HoldContexts(hold bool)
+}
+
+// ContextWaits implements [ContextHolder].
+func (p *TRTLLM) ContextWaits() ContextWaits { return p.Waits }
+
+// HoldContexts implements [ContextHolder].
+func (p *TRTLLM) HoldContexts(hold bool) { p.held = hold }
 
 // Capacity is a rule that decides which requests may hold KV.
 type Capacity uint8
@@ -99,9 +126,15 @@ func (p *TRTLLM) Schedule(v View) {
 		v.Preempt(last)
 		r.closed = true
 	}
-	if p.ChunkedContext && p.Chunking == EqualProgress {
+	switch {
+	case p.held:
+		p.why = NotBlocked
+		if v.WaitingLen() > 0 {
+			p.why = HeldByPolicy
+		}
+	case p.ChunkedContext && p.Chunking == EqualProgress:
 		p.why = p.inTurns(v, r)
-	} else {
+	default:
 		p.why = p.inOrder(v, r)
 	}
 	if p.why != NotBlocked {

@@ -122,6 +122,9 @@ func (c *Case) lockstep(t *rapid.T, ranks, maxSpan int, copies bool, router func
 	for range ranks {
 		cfg := c.Config()
 		cfg.Check, cfg.MaxSpan, cfg.RecvInterval = true, maxSpan, 0
+		if p, ok := cfg.Scheduler.(*sched.TRTLLM); ok && copies { // an engine alone does not wait for others
+			p.Waits = sched.ContextWaits{}
+		}
 		f.Replicas = append(f.Replicas, cfg)
 	}
 	src := workload.Source(c.Source())

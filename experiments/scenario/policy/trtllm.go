@@ -14,7 +14,8 @@ var (
 )
 
 var trtllmSection = &Section{"trtllm", "TRTLLM holds the knobs of the policies of TensorRT-LLM.", func() any {
-	return &trtllm{ContextChunkingPolicy: "FIRST_COME_FIRST_SERVED", FreeGPUMemoryFraction: 0.9}
+	return &trtllm{ContextChunkingPolicy: "FIRST_COME_FIRST_SERVED", FreeGPUMemoryFraction: 0.9,
+		AttentionDPTimeoutIters: 50, AttentionDPBatchingWaitIters: 10}
 }}
 
 // trtllm are options under TensorRT-LLM's names. max_num_seqs is its max_batch_size, max_num_batched_tokens its
@@ -26,6 +27,13 @@ type trtllm struct {
 	ContextChunkSize *int `json:"context_chunk_size" range:"[1,16777216]"`
 	// FreeGPUMemoryFraction is the part of the memory left after loading that the KV pool takes.
 	FreeGPUMemoryFraction float64 `json:"free_gpu_memory_fraction" range:"(0,1]"`
+	// AttentionDPEnableBalance makes data-parallel ranks wait until all of them have prompts, so that a prompt does not
+	// stall ranks that only generate.
+	AttentionDPEnableBalance bool `json:"attention_dp_enable_balance"`
+	// AttentionDPTimeoutIters is the number of iterations after which they wait no longer.
+	AttentionDPTimeoutIters int `json:"attention_dp_timeout_iters" range:"[1,1000000]"`
+	// AttentionDPBatchingWaitIters is the number of iterations for which prompts of all ranks wait for more.
+	AttentionDPBatchingWaitIters int `json:"attention_dp_batching_wait_iters" range:"[0,1000000]"`
 }
 
 func trtllmPolicy(name string, capacity sched.Capacity, does string) Policy {
@@ -43,6 +51,9 @@ func trtllmPolicy(name string, capacity sched.Capacity, does string) Policy {
 			}
 			if o.ContextChunkingPolicy == sched.EqualProgress.String() {
 				p.Chunking = sched.EqualProgress
+			}
+			if o.AttentionDPEnableBalance {
+				p.Waits = sched.ContextWaits{Timeout: o.AttentionDPTimeoutIters, Batching: o.AttentionDPBatchingWaitIters}
 			}
 			return p
 		},
