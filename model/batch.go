@@ -88,6 +88,9 @@ type Padder interface {
 	// GraphTokens returns the size in tokens of the CUDA graph that runs a step with the given number of tokens; 0
 	// if none does.
 	GraphTokens(tokens int) int
+	// RankTokens returns the number of tokens to which data-parallel ranks are padded if the busiest one has the given
+	// number; 0 if they are not.
+	RankTokens(busiest int) int
 	// Padding returns the additional femtoseconds of a step that is padded from one number of tokens to another.
 	// Padding tokens have no attention and no output. They do not change GroupTokens and BusiestTokens of a batch,
 	// which include them.

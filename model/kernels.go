@@ -247,6 +247,14 @@ func (k *Kernels) GraphTokens(tokens int) int {
 	return min(graphSize(tokens, k.ops.o.Drafts+1), len(k.tokens.values)-1)
 }
 
+// RankTokens implements [Padder].
+func (k *Kernels) RankTokens(busiest int) int {
+	if graph := k.GraphTokens(busiest); graph > 0 || !k.ops.o.PadRanks {
+		return graph
+	}
+	return busiest
+}
+
 // Padding implements [Padder].
 func (k *Kernels) Padding(from, to int) int64 {
 	return k.tokens.at(int64(to)) - k.tokens.at(int64(from))

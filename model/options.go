@@ -25,6 +25,8 @@ type KernelOptions struct {
 	HostLaunches bool
 	// EqualContexts takes the KV lengths of decoding sequences as equal.
 	EqualContexts bool
+	// PadRanks pads data-parallel ranks to the tokens of the busiest one in steps without a CUDA graph too.
+	PadRanks bool
 	// TopP adds the sort of the vocabulary for sampling with top-p or top-k.
 	TopP bool
 	// Overheads are the times outside the kernels; nil means the calibrated ones.

@@ -365,9 +365,9 @@ func TestVersions(t *testing.T) {
 		{"vllm-0.17", Profile{Name: "vllm-0.17", GPUMemoryUtilization: 0.90, AsyncScheduling: true,
 			Frontend: later.Frontend, FrontendPerToken: later.FrontendPerToken, AppendUnkeyed: true}},
 		{"vllm-0.15", Profile{Name: "vllm-0.15", GPUMemoryUtilization: 0.90, AsyncScheduling: true,
-			Frontend: first.Frontend, FrontendPerToken: first.FrontendPerToken, AppendUnkeyed: true}},
+			Frontend: first.Frontend, FrontendPerToken: first.FrontendPerToken, AppendUnkeyed: true, PadRanks: true}},
 		{"vllm-0.10", Profile{Name: "vllm-0.10", LookaheadAtAdmission: true, GPUMemoryUtilization: 0.90,
-			Frontend: first.Frontend, FrontendPerToken: first.FrontendPerToken, AppendUnkeyed: true}},
+			Frontend: first.Frontend, FrontendPerToken: first.FrontendPerToken, AppendUnkeyed: true, PadRanks: true}},
 	} {
 		test.want.CPU, test.want.CPUPerSequence = hostStep, hostPerSequence // the same for all releases
 		if test.want.ChunkedGroups = test.version == ""; test.version != "" {

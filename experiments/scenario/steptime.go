@@ -151,6 +151,7 @@ func (u *Setup) KernelOptions() model.KernelOptions {
 		MaxNumBatchedTokens: *u.Scenario.Engine.MaxNumBatchedTokens,
 		MaxNumSeqs:          *u.Scenario.Engine.MaxNumSeqs,
 		PadGraphs:           true,
+		PadRanks:            u.Profile.PadRanks,
 		TopP:                u.Scenario.Workload.Sampling == "top_p",
 		AllReduce:           u.Profile.AllReduce,
 		FuseAllReduce:       u.Scenario.Engine.FuseAllReduceRMS == On,

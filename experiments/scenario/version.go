@@ -24,6 +24,8 @@ type Profile struct {
 	AsyncScheduling bool
 	// SchedulerReserveFullISL admits a request only when its whole prompt fits.
 	SchedulerReserveFullISL bool
+	// PadRanks pads data-parallel ranks to the busiest one in all iterations, not only in those of CUDA graphs.
+	PadRanks bool
 	// FuseAllReduce runs all-reduces and norms as one kernel.
 	FuseAllReduce bool
 	// AllReduce are the kernels of all-reduces.
@@ -80,6 +82,8 @@ var changes = []change{
 	{16, "the front end takes longer", func(p *Profile) {
 		p.Frontend, p.FrontendPerToken = 12*clock.Millisecond, 4*clock.Microsecond
 	}},
+	// PR 34102 of February 2026; the first release surely after it is 0.17.
+	{17, "data-parallel ranks are padded only in CUDA graphs", func(p *Profile) { p.PadRanks = false }},
 	{18, "all-reduces are fused with the norm after them", func(p *Profile) { p.FuseAllReduce = true }},
 	{18, "all-reduces of medium messages go through symmetric memory",
 		func(p *Profile) { p.AllReduce = model.ReduceVLLM }},
@@ -128,7 +132,7 @@ func profileFor(version string) (Profile, error) {
 	}
 	p := Profile{
 		Name: fmt.Sprintf("vllm-0.%d", minor), GPUMemoryUtilization: 0.90, AppendUnkeyed: true, LookaheadAtAdmission: true,
-		AllReduce: model.ReduceCustom, TritonRecurrence: true,
+		AllReduce: model.ReduceCustom, TritonRecurrence: true, PadRanks: true,
 		Frontend: 4200 * clock.Microsecond, FrontendPerToken: 2800 * clock.Nanosecond,
 		CPU: hostStep, CPUPerSequence: hostPerSequence, RetentionInterval: engine.DenseRetention,
 	}

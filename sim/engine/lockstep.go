@@ -11,8 +11,8 @@ import (
 
 // Data-parallel ranks of a mixture-of-experts model iterate in lock step, because all ranks take part in each exchange
 // between the experts. An iteration lasts as long as that of the slowest rank. The experts compute the tokens of all
-// ranks, so that each rank's batch has the numbers of all. If a CUDA graph runs it, all ranks are padded to the number of
-// tokens of the largest rank. A rank with no work runs a dummy batch of one token. The ranks agree on whether any of
+// ranks, so that each rank's batch has the numbers of all. If a CUDA graph runs it, and in older releases of vLLM always,
+// all ranks are padded to the number of tokens of the largest rank. A rank with no work runs a dummy batch of one token. The ranks agree on whether any of
 // them has work left only once in agreeEvery steps. Until then dummy batches follow the last real batch of a wave. After
 // the agreement all ranks sleep until a request arrives.
 
@@ -202,8 +202,8 @@ func (g *lockstep) pace() (first, slope int64, n int) {
 	}
 	busiest, padTo := int64(most), 1
 	if g.padder != nil {
-		if graph := g.padder.GraphTokens(most); graph > 0 {
-			busiest, padTo = int64(graph), most
+		if n := g.padder.RankTokens(most); n > 0 {
+			busiest, padTo = int64(n), most
 			all = busiest * int64(len(g.ranks))
 		}
 	}
