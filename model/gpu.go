@@ -29,6 +29,7 @@ type GPU struct {
 	AttentionBackend AttentionBackend
 	AllReduceClass   string // selects the all-reduce measurements; empty means not modelled
 	TDPWatts         float64
+	Power            PowerConstants
 
 	// USDPerHour is the range of rental prices, low and high; 0 means unknown. Prices are placeholders for the
 	// user's own.
@@ -138,6 +139,7 @@ func (g *GPU) Validate() error {
 	f.Check(g.Node.Domain == 0 || g.Node.Domain >= g.NodeSize() && g.Node.Domain%g.NodeSize() == 0,
 		"node.domain is %d (want a multiple of the %d GPUs of a node)", g.Node.Domain, g.NodeSize())
 	f.Check(g.SMs >= 1, "sms is %d (want 1 or more)", g.SMs)
+	f.Add(g.Power.validate())
 	for _, r := range g.Releases {
 		f.Check(r.Time > 0.01 && r.Time < 100, "release %s takes %v times as long (want 0.01 to 100)", r.Name, r.Time)
 	}

@@ -15,7 +15,7 @@ import (
 // docs/metrics.md.
 func Metrics() []Metric {
 	all := slices.Concat(requestMetrics(), tokenMetrics(), throughputMetrics(), latencyMetrics(), goodputMetrics(),
-		concurrencyMetrics(), systemMetrics(), gpuTimeMetrics(), tierMetrics(), replicaMetrics(), costMetrics(),
+		concurrencyMetrics(), systemMetrics(), gpuTimeMetrics(), tierMetrics(), replicaMetrics(), energyMetrics(), costMetrics(),
 		hourMetrics(), computedMetrics())
 	for i := range all {
 		if all[i].Of == nil {
@@ -369,6 +369,27 @@ func replicaMetrics() []Metric {
 		{Path: "stages.*.end_s", Title: "end of the traffic phase", Unit: "s", Pool: Mean},
 	}
 	return list
+}
+
+func energyMetrics() []Metric {
+	return []Metric{
+		{Path: "energy.gpu_joules", Title: "energy of the GPUs", Unit: "J", Better: Lower, Pool: Sum},
+		{Path: "energy.gpu_joules_per_request", Title: "J per request", Unit: "J", Better: Lower, Pool: Mean},
+		{Path: "energy.gpu_joules_per_output_token", Title: "J per output token", Unit: "J", Better: Lower,
+			Pool: Mean, CSV: "joules_per_output_token"},
+		{Path: "energy.gpu_joules_per_token", Title: "J per token", Unit: "J", Better: Lower, Pool: Mean},
+		{Path: "energy.gpu_watts.mean", Title: "W per GPU", Unit: "W", Better: Lower, Pool: PerWindow,
+			CSV: "gpu_watts"},
+		{Path: "energy.gpu_watts.max", Title: "W per GPU, maximum of an iteration", Unit: "W", Better: Lower,
+			Pool: Max},
+		{Path: "energy.system_watts.mean", Title: "W of all servers", Unit: "W", Better: Lower,
+			Pool: PerWindow},
+		{Path: "energy.system_watts.max", Title: "W of all servers, maximum", Unit: "W", Better: Lower, Pool: Max},
+		{Path: "energy.co2e_g_per_million_output_tokens", Title: "grams of CO2e per million tokens", Unit: "g",
+			Better: Lower, Pool: Mean},
+		{Path: "energy.usd_per_million_output_tokens", Title: "$ of electricity per million tokens", Unit: "$",
+			Better: Lower, Pool: Mean},
+	}
 }
 
 func costMetrics() []Metric {

@@ -25,7 +25,8 @@ func csvPaths() []string {
 		"goodput.attainment", "goodput.requests_per_s", "goodput.output_tokens_per_s",
 		"cost.usd_per_million_output_tokens_at_load",
 		"requests.cancelled", "requests.attempts", "requests.retries",
-		"throughput.successful_output_tokens_per_s", "tokens.wasted")
+		"throughput.successful_output_tokens_per_s", "tokens.wasted",
+		"energy.gpu_joules_per_output_token", "energy.gpu_watts.mean")
 }
 
 // inClasses reports whether classes.csv has the column of curve.csv for a path.
@@ -46,7 +47,8 @@ func ComparedMetrics() []*Metric {
 		"latency_ms.tpot.mean", "latency_ms.tpot.p50", "latency_ms.tpot.p95", "latency_ms.tpot.p99",
 		"latency_ms.itl.p99", "latency_ms.e2e.mean", "latency_ms.e2e.p95", "latency_ms.e2e.p99",
 		"goodput.requests_per_s", "system.error_rate", "system.gap_fraction", "system.preemptions", "tokens.recomputed",
-		"retry_rate", "fairness", "cost.usd_per_million_output_tokens_at_load")
+		"retry_rate", "fairness", "energy.gpu_joules_per_output_token", "energy.gpu_watts.mean",
+		"cost.usd_per_million_output_tokens_at_load")
 }
 
 // CurveColumn is a column of the table of a curve.
@@ -92,5 +94,7 @@ func Tiles() []Tile {
 			"{concurrency.queue_depth.mean plain 1} waiting, on average", true},
 		{"KV cache", "{system.kv_usage.mean fraction}",
 			"{system.kv_usage.max fraction} at most, {system.preemptions plain} preempted", false},
+		{"Power of a GPU", "{energy.gpu_watts.mean plain 3} W",
+			"{energy.gpu_joules_per_output_token plain 3} J per output token", false},
 	}
 }

@@ -31,6 +31,7 @@ type Replica struct {
 	Latency     ReplicaLatency  `json:"latency_ms"`
 	Concurrency Concurrency     `json:"concurrency"`
 	System      System          `json:"system"`
+	Energy      *Energy         `json:"energy,omitempty"`
 }
 
 // ReplicaRequests counts the attempts of the whole run that were sent to a replica. A request that is tried again may

@@ -34,6 +34,7 @@ type Summary struct {
 	Goodput     Goodput     `json:"goodput"`
 	Concurrency Concurrency `json:"concurrency"`
 	System      System      `json:"system"`
+	Energy      *Energy     `json:"energy"` // nil if the power of a GPU is unknown
 	Cost        *Cost       `json:"cost"`
 	Stages      []Stage     `json:"stages"`            // empty unless the traffic has stages
 	Classes     []Class     `json:"classes,omitempty"` // of traffic that has some
@@ -344,6 +345,26 @@ type IdleByCause struct {
 	FrontEnd   *float64 `json:"front_end"`
 	Starting   *float64 `json:"starting,omitempty"` // replicas that load, or that have failed and
 	Down       *float64 `json:"down,omitempty"`     // will come back, where replicas come and go
+}
+
+// Energy is the energy of the window: of the GPUs, and of the servers around them.
+type Energy struct {
+	GPUJoules      *float64 `json:"gpu_joules"` // of all GPUs
+	PerRequest     *float64 `json:"gpu_joules_per_request"`
+	PerOutputToken *float64 `json:"gpu_joules_per_output_token"`
+	PerToken       *float64 `json:"gpu_joules_per_token"` // of prompts and outputs
+	GPUWatts       Watts    `json:"gpu_watts"`            // of one GPU; Max is of an iteration
+	SystemWatts    Watts    `json:"system_watts"`         // of all servers; Max is a mean over a second or more
+	// CarbonPerMillion is in grams of CO2 equivalent and USDPerMillion in US dollars, for a million output tokens; nil if
+	// the intensity or the price of electricity is unknown.
+	CarbonPerMillion *float64 `json:"co2e_g_per_million_output_tokens"`
+	USDPerMillion    *float64 `json:"usd_per_million_output_tokens"`
+}
+
+// Watts is a mean and a highest power.
+type Watts struct {
+	Mean *float64 `json:"mean"`
+	Max  *float64 `json:"max"`
 }
 
 // Cost is the price of the work, in US dollars.

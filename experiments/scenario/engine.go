@@ -60,9 +60,6 @@ func (u engineResolver) engineDefaults() error {
 		p.AllReduce = k
 	}
 	u.Profile = p
-	if v := optional.Value(s.Engine.Version); otherRelease.MatchString(v) && !strings.HasPrefix(v, u.policy.Name+"-") {
-		return s.Fault("engine.version", "%q is not a release of policy %s", v, u.policy.Name)
-	}
 	if minor, _ := strconv.Atoi(strings.TrimPrefix(p.Name, "vllm-0.")); minor > currentMinor {
 		u.Warn("version", "%s is not known: the rules of vllm-0.%d apply", p.Name, currentMinor)
 	}

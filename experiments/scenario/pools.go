@@ -305,6 +305,7 @@ func (u fleetResolver) resolvePools() error {
 func (u reportResolver) measureReplicas() {
 	r := &u.Report
 	r.Replicas, r.Work, r.USDPerHour, r.Tiers = u.replicas(), u.work(), 0, u.Scenario.tierNames()
+	r.Facility, r.Power = u.Scenario.Energy.facility(), u.stepPower()
 	u.measurePipelines()
 	priced := true
 	for _, p := range u.Pools {
@@ -321,6 +322,7 @@ func (u reportResolver) measureReplicas() {
 			each := collect.ReplicaOptions{
 				Pool: p.Name, GPUs: gpus / n, MaxNumSeqs: *of.Scenario.Engine.MaxNumSeqs,
 				UsableBlocks: int64(of.Config.UsableBlocks()), Work: reportResolver{of}.work(),
+				Power:          reportResolver{of}.stepPower(),
 				PipelineStages: of.Config.Stages, USDPerHour: optional.Value(*price) * float64(gpus/n),
 			}
 			r.Fleet = append(r.Fleet, slices.Repeat([]collect.ReplicaOptions{each}, n)...)

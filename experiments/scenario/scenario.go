@@ -1,9 +1,13 @@
 package scenario
 
 import (
+	"fmt"
+	"strings"
+
 	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/report/collect"
 	"clifftop/workload"
 )
 
@@ -36,6 +40,8 @@ type Scenario struct {
 	SLO SLO `json:"slo"`
 	// Cost holds prices.
 	Cost Cost `json:"cost"`
+	// Energy says what GPUs need around them, and what electricity costs and emits.
+	Energy Energy `json:"energy"`
 	// Run sets the length of the simulation and what is measured.
 	Run RunSpec `json:"run"`
 	// Pools are groups of equal replicas in a mixed fleet; without it all replicas are those of the deployment.
@@ -87,6 +93,8 @@ type Deployment struct {
 	KVCacheDtype string `json:"kv_cache_dtype" one:"auto bf16 fp16 fp8"`
 	// MambaSSMCacheDtype is the number format of the states of recurrent layers; auto is the model's own.
 	MambaSSMCacheDtype string `json:"mamba_ssm_cache_dtype,omitempty" one:"auto float32 bfloat16 float16"`
+	// PowerLimit caps the power of each GPU in watts, below its design power: its clock slows down; null is no cap.
+	PowerLimit *float64 `json:"power_limit" range:"(0,100000]"`
 	// Replicas is the number of replicas behind the router.
 	Replicas int `json:"replicas" range:"[1,4096]"`
 	// Router chooses a replica for each request.
@@ -205,6 +213,24 @@ type Cost struct {
 	GPUHour *float64 `json:"gpu_hour" range:"[0,1000000]"`
 }
 
+// Energy says what GPUs need around them, and what electricity costs and emits.
+type Energy struct {
+	// ServerPower is the power of a server as a multiple of that of its GPUs.
+	ServerPower float64 `json:"server_power" range:"[1,10]"`
+	// PUE is the power of the data centre as a multiple of that of the servers.
+	PUE float64 `json:"pue" range:"[1,10]"`
+	// CarbonGPerKWh is the carbon intensity of electricity in grams of CO2 equivalent per kWh; null is unknown.
+	CarbonGPerKWh *float64 `json:"carbon_g_per_kwh" range:"[0,100000]"`
+	// USDPerKWh is the price of electricity; null is unknown.
+	USDPerKWh *float64 `json:"usd_per_kwh" range:"[0,100]"`
+}
+
+// facility is what the report takes from it.
+func (e *Energy) facility() collect.Facility {
+	return collect.Facility{ServerPower: e.ServerPower, PUE: e.PUE, CarbonGPerKWh: e.CarbonGPerKWh,
+		USDPerKWh: e.USDPerKWh}
+}
+
 // Default is the scenario that an empty file gives.
 func Default() *Scenario {
 	return &Scenario{
@@ -232,6 +258,7 @@ func Default() *Scenario {
 		StepTime: StepTime{Kind: "kernels", Roofline: defaultRoofline()},
 		Workload: Workload{Sampling: "greedy", ClassWeights: workload.OfRequests},
 		Clients:  defaultClients(),
+		Energy:   Energy{ServerPower: 1.45, PUE: 1},
 		Run:      RunSpec{Warmup: Warmup{Auto: true}, Seed: 1, Replications: 1},
 	}
 }
@@ -245,5 +272,8 @@ func (e *Engine) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	}
 	if _, err := profileFor(*e.Version); err != nil {
 		d.Fault(n.Get("version").At, yamldoc.Join(key, "version"), err.Error(), "")
+	} else if otherRelease.MatchString(*e.Version) && !strings.HasPrefix(*e.Version, e.Policy+"-") {
+		d.Fault(n.Get("version").At, yamldoc.Join(key, "version"), fmt.Sprintf("%q is not a release of policy %s",
+			*e.Version, e.Policy), "")
 	}
 }

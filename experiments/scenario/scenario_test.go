@@ -83,6 +83,8 @@ func TestFaults(t *testing.T) {
 			`s.yaml:1:19: engine.version: "vllm-0.3" is not known (want vllm-0.8 or a later release, or one such as sglang-0.5.9)`},
 		{"version of another engine", "engine: {version: sglang-0.5.9}\n",
 			`s.yaml:1:19: engine.version: "sglang-0.5.9" is not a release of policy vllm`},
+		{"negative carbon", "energy: {carbon_g_per_kwh: -400}\n",
+			`s.yaml:1:28: energy.carbon_g_per_kwh: -400 is not allowed (want a number, 0 to 100000)`},
 		{"a list for a map", "engine: [1]\n", `s.yaml:1:9: engine: this is a list (want a map)`},
 		{"a text for all", "hello\n", `s.yaml:1:1: "hello" is a text (want a map)`},
 		{"two documents", "name: a\n---\nname: b\n", `s.yaml:3:5: a second document starts here (want one)`},
@@ -382,7 +384,7 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %+v", test.version, got, err, test.want)
 		}
 	}
-	for _, bad := range []string{"vllm-0.7", "vllm", "0.15", "vllm-1.2", "vllm-0.x", "sglang-0.4"} {
+	for _, bad := range []string{"vllm-0.7", "vllm", "0.15", "vllm-1.2", "vllm-0.x", "sglang-4", "trtllm-0.4"} {
 		if _, err := profileFor(bad); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}

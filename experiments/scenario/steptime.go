@@ -194,3 +194,11 @@ func (u reportResolver) work() *collect.Work {
 	}
 	return r
 }
+
+// stepPower is the energy of iterations; nil beside a step time that has nothing to do with the hardware.
+func (u reportResolver) stepPower() *model.StepPower {
+	if u.Scenario.StepTime.Kind == "linear" {
+		return nil
+	}
+	return model.NewStepPower(u.Deployment)
+}

@@ -193,7 +193,7 @@ memory: {physical_gb: 48, bandwidth_gb_per_s: 1000}
 	}
 	for text, want := range map[string]string{
 		good + "colour: red\n": `my.yaml:6:1: unknown field "colour" (want name, aliases, source, architecture, sms, ` +
-			`peak_tflops, memory, links_gb_per_s, node, attention, allreduce_class, tdp_w, price, calibrated, kernels)`,
+			`peak_tflops, memory, links_gb_per_s, node, attention, allreduce_class, tdp_w, power, price, calibrated, kernels)`,
 		strings.Replace(good, "bf16:", "bf61:",
 			1): `my.yaml:4:15: unknown field "bf61" (want bf16, fp8, int8, fp4)`,
 		good + "kernels: {gemm: {bf16: {t0: 1}}}\n": `my.yaml:6:25: unknown field "t0" (want t0_us, ` +

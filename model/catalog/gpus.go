@@ -39,9 +39,10 @@ type gpuRecord struct {
 		GPUs   int `yaml:"gpus"`
 		Domain int `yaml:"domain"`
 	} `yaml:"node"`
-	Attention      string  `yaml:"attention"`
-	AllReduceClass string  `yaml:"allreduce_class"`
-	TDP            float64 `yaml:"tdp_w"`
+	Attention      string    `yaml:"attention"`
+	AllReduceClass string    `yaml:"allreduce_class"`
+	TDP            float64   `yaml:"tdp_w"`
+	Power          *powerRow `yaml:"power"`
 	Price          struct {
 		USDPerHour  []float64 `yaml:"usd_per_hour"`
 		Placeholder bool      `yaml:"placeholder"`
@@ -138,6 +139,9 @@ func (r *gpuRecord) gpu() (model.GPU, error) {
 	}
 	g.KernelsOf = canonical(r.Kernels.Like)
 	var err error
+	if g.Power, err = r.Power.constants(&g); err != nil {
+		return g, err
+	}
 	if g.Kernels, g.Tables, err = r.Kernels.resolve(&g); err != nil {
 		return g, err
 	}

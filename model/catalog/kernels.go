@@ -144,6 +144,7 @@ type shared struct {
 	allReduce map[string]map[int]allReduceLine // by class
 	nccl      map[string]float64               // latency of a call in µs, by class
 	int4      map[string]gemmRow               // by architecture
+	power     map[string]powerRow              // by architecture
 	fused     float64                          // latency of an all-reduce fused with the norm, in µs
 	regimes   map[string]reduceClasses         // of all-reduces, by kernels
 	common    model.CommonConstants

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 
 	"clifftop/model"
@@ -20,6 +21,10 @@ type classesFile struct {
 		Source        string             `yaml:"source"`
 		Architectures map[string]gemmRow `yaml:"architectures"`
 	} `yaml:"gemm_int4"`
+	Power struct {
+		Source        string              `yaml:"source"`
+		Architectures map[string]powerRow `yaml:"architectures"`
+	} `yaml:"power"`
 }
 
 // globalFile is the format of kernels/global.yaml.
@@ -118,6 +123,40 @@ func (o *ownCommon) over(c model.CommonConstants) model.CommonConstants {
 	return c
 }
 
+// powerRow is the power of a GPU relative to its design power; 0 means the value of the architecture.
+type powerRow struct {
+	Idle    float64 `yaml:"idle"`
+	Base    float64 `yaml:"base"`
+	Compute float64 `yaml:"compute"`
+	Memory  float64 `yaml:"memory"`
+}
+
+// constants returns the power of a GPU in watts; none if its design power is not known. A nil row takes everything
+// from the architecture.
+func (r *powerRow) constants(g *model.GPU) (model.PowerConstants, error) {
+	if !(g.TDPWatts > 0) {
+		return model.PowerConstants{}, nil
+	}
+	s, err := loadShared()
+	if err != nil {
+		return model.PowerConstants{}, err
+	}
+	name := g.Architecture
+	row, ok := s.power[name]
+	if !ok {
+		name, row = defaultRow, s.power[defaultRow]
+	}
+	name += " power"
+	if r != nil {
+		name = g.Name + " power"
+		row = powerRow{cmp.Or(r.Idle, row.Idle), cmp.Or(r.Base, row.Base), cmp.Or(r.Compute, row.Compute),
+			cmp.Or(r.Memory, row.Memory)}
+	}
+	w := g.TDPWatts
+	return model.PowerConstants{Row: name, Idle: row.Idle * w, Base: row.Base * w, Compute: row.Compute * w,
+		Memory: row.Memory * w, Cap: w}, nil
+}
+
 // readShared reads the files of the directory kernels.
 func readShared() (*shared, error) {
 	var (
@@ -147,6 +186,7 @@ func readShared() (*shared, error) {
 	}
 	s.allReduce, s.int4, s.fused = classes.AllReduce.Classes, classes.INT4.Architectures, classes.AllReduce.Fused
 	s.nccl, s.regimes = classes.AllReduce.NCCL, classes.AllReduce.Regimes
+	s.power = classes.Power.Architectures
 	s.exponent = map[string]float64{
 		"bf16": global.GEMM.PBF16, "fp8": global.GEMM.PFP8, "nvfp4": global.GEMM.PNVFP4, "int4": global.GEMM.PINT4,
 	}

@@ -16,6 +16,7 @@ type bucket struct {
 	busy                clock.Uint128 // femtoseconds
 	kvUse
 	prefill, recomputed int64 // tokens computed
+	power               powerUse
 
 	arrivals, completions int64
 	prompts
@@ -44,6 +45,7 @@ func (b *bucket) merge(c *bucket) {
 	b.context += c.context
 	b.busy = b.busy.Add(c.busy)
 	b.kvUse.merge(&c.kvUse)
+	b.power.merge(&c.power)
 	b.prefill += c.prefill
 	b.recomputed += c.recomputed
 	b.arrivals += c.arrivals

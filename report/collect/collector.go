@@ -3,6 +3,7 @@ package collect
 import (
 	"math/bits"
 
+	"clifftop/model"
 	"clifftop/report"
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
@@ -34,6 +35,11 @@ type Options struct {
 	UsableBlocks int64
 	// Work lets the summary tell how well the hardware was used; nil leaves that open.
 	Work *Work
+	// Power is the energy of iterations on a GPU of the system; nil means unknown. Where there is a Fleet, its replicas
+	// have their own.
+	Power *model.StepPower
+	// Facility is what the GPUs need around them.
+	Facility Facility
 	// USDPerHour is the price of the whole system; 0 means unknown.
 	USDPerHour float64
 	// Reading is how fast users read, in tokens per second; 0 where nothing is said of it.
@@ -126,6 +132,9 @@ func New(opts Options) *Collector {
 		max(opts.PipelineStages, 1)
 	opts.UsableBlocks = limitedBlocks(opts.UsableBlocks)
 	opts.Lifecycle = opts.Lifecycle && opts.Fleet != nil
+	if opts.Fleet != nil {
+		opts.Power = nil
+	}
 	// The width is chosen so that the edges of the window are edges of buckets.
 	width := defaultWidth
 	if d := opts.Warmup.Duration; opts.End > 0 {

@@ -405,6 +405,7 @@ func drawOptions(t *rapid.T, cfg *engine.Config) (Options, clock.Duration) {
 		SLO: slo, GPUs: 2, MaxNumSeqs: cfg.MaxNumSeqs, UsableBlocks: int64(cfg.UsableBlocks()), USDPerHour: 3,
 		Work: &Work{FLOPsPerToken: 1, FLOPsPerContextToken: 2, FLOPsPerEmit: 3, BytesPerIteration: 4,
 			BytesPerContextToken: 5, BytesPerToken: 6, PeakFLOPsPerS: 7, PeakBytesPerS: 8},
+		Power: testPower(t), Facility: Facility{ServerPower: 1.5},
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "warmup") {
 	case 1:

@@ -26,7 +26,9 @@ func (c *Collector) Finished(rec *event.Record) {
 
 // prefilled counts a prompt at the time of its first token.
 func (c *Collector) prefilled(rec *event.Record) {
-	c.line.upTo(rec.FirstToken).prefilled(rec)
+	b := c.line.upTo(rec.FirstToken)
+	b.prefilled(rec)
+	b.power.attended(rec)
 	c.totals.prefilled(rec)
 	if rec.LoadedTokens > 0 && len(c.opts.Tiers) > 0 {
 		c.loaded(&c.line, rec)

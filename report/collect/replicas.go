@@ -3,6 +3,7 @@ package collect
 import (
 	"fmt"
 
+	"clifftop/model"
 	"clifftop/report"
 	"clifftop/report/stats"
 	"clifftop/sim/clock"
@@ -16,8 +17,9 @@ type ReplicaOptions struct {
 	GPUs, MaxNumSeqs int
 	UsableBlocks     int64 // as in [Options]
 	Work             *Work
-	PipelineStages   int     // as in [Options]
-	USDPerHour       float64 // while it is paid for, where replicas come and go
+	Power            *model.StepPower // as in [Options]
+	PipelineStages   int              // as in [Options]
+	USDPerHour       float64          // while it is paid for, where replicas come and go
 }
 
 // part measures one replica of a fleet: sums by time bucket, and no distributions, with which many replicas would fill
@@ -39,7 +41,7 @@ func newParts(o Options, width clock.Duration) []*part {
 	for _, r := range o.Fleet {
 		p := &part{pool: r.Pool}
 		p.opts = Options{GPUs: max(r.GPUs, 1), Replicas: 1, PipelineStages: max(r.PipelineStages, 1),
-			MaxNumSeqs: r.MaxNumSeqs, UsableBlocks: limitedBlocks(r.UsableBlocks), Work: r.Work, End: o.End,
+			MaxNumSeqs: r.MaxNumSeqs, UsableBlocks: limitedBlocks(r.UsableBlocks), Work: r.Work, Power: r.Power, Facility: o.Facility, End: o.End,
 			Lifecycle: o.Lifecycle}
 		p.line = newTimeline(width)
 		p.line.detail = nil
@@ -67,7 +69,9 @@ func (p *part) Arrived(at clock.Time, _ *workload.Request) {
 func (p *part) Finished(rec *event.Record) {
 	p.outcomes[rec.Outcome]++
 	if rec.FirstToken != clock.Never {
-		p.line.upTo(rec.FirstToken).prefilled(rec)
+		b := p.line.upTo(rec.FirstToken)
+		b.prefilled(rec)
+		b.power.attended(rec)
 	}
 	if rec.Outcome != event.Completed {
 		p.line.upTo(ended(rec)).failed(rec)
@@ -133,11 +137,12 @@ func (c summariser) replicaResults(w *window) ([]report.Replica, *report.Imbalan
 		var s report.Summary
 		summariser{&p.Collector}.rates(&s, w, &sum)
 		summariser{&p.Collector}.system(&s, w, &sum, nil)
+		own := []unit{{&p.opts, sum, sum.vacant}}
 		all := p.whole()
 		r := &results[i]
 		*r = report.Replica{
 			Pool: p.pool, Index: i, GPUs: p.opts.GPUs, Throughput: s.Throughput, System: s.System,
-			Latency: latencies[i],
+			Latency: latencies[i], Energy: summariser{&p.Collector}.energy(&s, w, &sum, own),
 			Tokens: report.ReplicaTokens{Input: all.input, CachedInput: all.cached, Output: all.output,
 				Recomputed: all.recomputed},
 			Requests: report.ReplicaRequests{

@@ -38,12 +38,12 @@ func TestPartsAreCollectors(t *testing.T) {
 		alone := make([]*Collector, replicas)
 		for i := range replicas {
 			each := ReplicaOptions{GPUs: i + 1, MaxNumSeqs: cfg.MaxNumSeqs, UsableBlocks: int64(cfg.UsableBlocks()),
-				Work: opts.Work}
+				Work: opts.Work, Power: opts.Power}
 			opts.Fleet = append(opts.Fleet, each)
 			opts.GPUs += each.GPUs
 			fleet.Replicas = append(fleet.Replicas, config(&k))
 			alone[i] = New(Options{GPUs: each.GPUs, MaxNumSeqs: each.MaxNumSeqs, UsableBlocks: each.UsableBlocks,
-				Work: each.Work, End: opts.End})
+				Work: each.Work, Power: each.Power, Facility: opts.Facility, End: opts.End})
 			alone[i].line = newTimeline(width)
 		}
 		opts.UsableBlocks *= int64(replicas)
@@ -100,6 +100,10 @@ func (c *Collector) asReplica(w *window, i int) report.Replica {
 	summariser{c}.latencies(&s, w, &sum, d)
 	summariser{c}.concurrency(&s, d)
 	summariser{c}.system(&s, w, &sum, d)
+	energy := summariser{c}.energy(&s, w, &sum, summariser{c}.units(w, &sum, d))
+	if energy != nil {
+		energy.SystemWatts.Max = nil
+	}
 	for _, l := range []*report.Level{&s.Concurrency.InSystem, &s.Concurrency.Running, &s.Concurrency.Decoding,
 		&s.Concurrency.QueueDepth} {
 		l.P95, l.P99 = nil, nil
@@ -107,6 +111,7 @@ func (c *Collector) asReplica(w *window, i int) report.Replica {
 	t, all, l := &c.totals, c.whole(), &s.Latency
 	return report.Replica{
 		Index: i, GPUs: c.opts.GPUs, Throughput: s.Throughput, Concurrency: s.Concurrency, System: s.System,
+		Energy: energy,
 		Latency: report.ReplicaLatency{TTFT: l.TTFT, TPOT: l.TPOT,
 			ITL: report.Distribution{N: l.ITL.N, Mean: l.ITL.Mean}, E2E: l.E2E, Queue: l.Queue},
 		Tokens: report.ReplicaTokens{Input: t.input, CachedInput: t.cached, Output: all.output,

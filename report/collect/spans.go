@@ -69,6 +69,9 @@ func (c *Collector) produced(b *bucket, itl *stats.Histogram, s *event.Span) {
 		b.accepted += n * int64(s.Accepted)
 		b.discarded += n * int64(s.Discarded)
 	}
+	if c.opts.Power != nil {
+		b.power.powered(c.opts.Power, s)
+	}
 	c.chunks(b, itl, s)
 }
 

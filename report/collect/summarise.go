@@ -52,6 +52,7 @@ func (c summariser) summary() *report.Summary {
 	c.goodput(s, &w, &sum, detail)
 	c.concurrency(s, detail)
 	c.system(s, &w, &sum, detail)
+	s.Energy = c.energy(s, &w, &sum, c.units(&w, &sum, detail))
 	if price := c.hourlyPrice(&w); price > 0 {
 		s.Cost = &report.Cost{USDPerHour: stats.Finite(price)}
 		s.Cost.USDPerMillionOutputAtLoad = report.CostPerMillion(price, s.Throughput.OutputTokensPerS)

@@ -83,6 +83,9 @@ func sections(s *report.Summary, t *layout.Text, p report.Profile) {
 		t.Line("GPU time", text)
 	}
 	t.Line("waiting", gapText(s))
+	if e := s.Energy; e != nil && e.GPUJoules != nil {
+		t.Line("energy", energyText(e))
+	}
 	if k := s.Cost; k != nil && k.USDPerHour != nil {
 		t.Line("cost", fmt.Sprintf("%s/h, %s per million output tokens at this load", layout.Price(k.USDPerHour),
 			layout.Price(k.USDPerMillionOutputAtLoad)))
@@ -98,6 +101,17 @@ func sections(s *report.Summary, t *layout.Text, p report.Profile) {
 			t.Line("warning", w.Text)
 		}
 	}
+}
+
+// energyText says how much power and energy is used.
+func energyText(e *report.Energy) string {
+	text := fmt.Sprintf("%s W per GPU (at most %s), servers %s W (at most %s), %s J per output token",
+		layout.Cell(e.GPUWatts.Mean), layout.Cell(e.GPUWatts.Max), layout.Cell(e.SystemWatts.Mean),
+		layout.Cell(e.SystemWatts.Max), layout.Cell(e.PerOutputToken))
+	if e.CarbonPerMillion != nil {
+		text += fmt.Sprintf(", %s g CO2e per million output tokens", layout.Cell(e.CarbonPerMillion))
+	}
+	return text
 }
 
 func windowText(s *report.Summary) string {
