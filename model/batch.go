@@ -9,6 +9,8 @@ import (
 type Chunk struct {
 	New    int32 // tokens computed in this iteration
 	Cached int32 // tokens of the sequence whose KV is already in the cache
+	// Images is the number of images that the encoder computes in this iteration, and ImageTokens the tokens of each.
+	Images, ImageTokens int32
 }
 
 // Batch aggregates one forward pass: everything that a step time depends on.

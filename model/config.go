@@ -70,8 +70,11 @@ func readConfig(data []byte, lenient bool) (LLM, error) {
 		}
 	}
 	m := c.llm()
-	if vision := (&config{keys: outer}).object("vision_config"); vision != nil {
-		m.Encoder = (&config{keys: vision}).encoder()
+	if vision := (&keyReader{keys: outer}).object("vision_config"); vision != nil {
+		if tokens, ok := outer["mm_tokens_per_image"]; ok {
+			vision["mm_tokens_per_image"] = tokens
+		}
+		m.Encoder = (&keyReader{keys: vision}).encoder()
 	}
 	if c.err != nil {
 		return LLM{}, c.err
@@ -79,34 +82,39 @@ func readConfig(data []byte, lenient bool) (LLM, error) {
 	return m, m.Validate()
 }
 
-// config gives access to the keys of a config.json and keeps the first error.
+// config reads a config.json by its model_type.
 type config struct {
+	keyReader
+	kind    string // model_type
+	listKey string // the key with the list of layers
+	lenient bool   // unknown kinds count as full attention
+}
+
+// keyReader gives access to the keys of a JSON object and keeps the first error.
+type keyReader struct {
 	keys    map[string]json.RawMessage
-	kind    string   // model_type
-	listKey string   // the key with the list of layers
-	lenient bool     // unknown kinds count as full attention
-	leftOut []string // what the file has and the model leaves out
+	leftOut []string // what the object has and the model leaves out
 	err     error
 }
 
-func (c *config) leaveOut(format string, args ...any) {
+func (c *keyReader) leaveOut(format string, args ...any) {
 	c.leftOut = append(c.leftOut, fmt.Sprintf(format, args...))
 }
 
-func (c *config) fail(format string, args ...any) {
+func (c *keyReader) fail(format string, args ...any) {
 	if c.err == nil {
 		c.err = fmt.Errorf(format, args...)
 	}
 }
 
 // has reports whether a key has a value other than null.
-func (c *config) has(key string) bool {
+func (c *keyReader) has(key string) bool {
 	v, ok := c.keys[key]
 	return ok && string(bytes.TrimSpace(v)) != "null"
 }
 
 // number returns a required whole number that is not negative.
-func (c *config) number(keys ...string) int {
+func (c *keyReader) number(keys ...string) int {
 	for _, key := range keys {
 		if !c.has(key) {
 			continue
@@ -123,7 +131,7 @@ func (c *config) number(keys ...string) int {
 }
 
 // positive returns a required whole number of at least 1.
-func (c *config) positive(key string) int {
+func (c *keyReader) positive(key string) int {
 	n := c.number(key)
 	if n == 0 {
 		c.fail("%s is 0 (want 1 or more)", key)
@@ -132,7 +140,7 @@ func (c *config) positive(key string) int {
 }
 
 // numberOr returns an optional whole number.
-func (c *config) numberOr(byDefault int, keys ...string) int {
+func (c *keyReader) numberOr(byDefault int, keys ...string) int {
 	for _, key := range keys {
 		if c.has(key) {
 			return c.number(key)
@@ -142,7 +150,7 @@ func (c *config) numberOr(byDefault int, keys ...string) int {
 }
 
 // read decodes an optional value.
-func (c *config) read(key, want string, into any) {
+func (c *keyReader) read(key, want string, into any) {
 	if c.has(key) {
 		if err := json.Unmarshal(c.keys[key], into); err != nil {
 			c.fail("%s is %s (want %s)", key, short(c.keys[key]), want)
@@ -150,18 +158,18 @@ func (c *config) read(key, want string, into any) {
 	}
 }
 
-func (c *config) text(key string) (s string) {
+func (c *keyReader) text(key string) (s string) {
 	c.read(key, "a string", &s)
 	return s
 }
 
-func (c *config) truth(key string, byDefault bool) bool {
+func (c *keyReader) truth(key string, byDefault bool) bool {
 	b := byDefault
 	c.read(key, "true or false", &b)
 	return b
 }
 
-func (c *config) object(key string) (o map[string]json.RawMessage) {
+func (c *keyReader) object(key string) (o map[string]json.RawMessage) {
 	c.read(key, "an object", &o)
 	return o
 }
@@ -173,4 +181,13 @@ func short(v json.RawMessage) string {
 		s = strings.ToValidUTF8(s[:40], "") + "…"
 	}
 	return s
+}
+
+// setDefaults adds values of keys that files of an architecture may omit.
+func (c *keyReader) setDefaults(values map[string]string) {
+	for key, value := range values {
+		if !c.has(key) {
+			c.keys[key] = json.RawMessage(value)
+		}
+	}
 }

@@ -111,7 +111,7 @@ var kinds = map[string]string{
 		"num_attention_heads": 32, "num_hidden_layers": 40, "num_key_value_heads": 8, "sliding_window": null,
 		"vocab_size": 131072}, "quantization_config": {"quant_method": "fp8", "modules_to_not_convert": ["lm_head"]},
 		"vision_config": {"model_type": "pixtral", "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24,
-		"patch_size": 14}}`,
+		"patch_size": 14, "image_size": 1540}}`,
 	"phi-3-mini-4k": `{"model_type": "phi3", "hidden_size": 3072, "intermediate_size": 8192, "num_attention_heads": 32,
 		"num_key_value_heads": 32, "num_hidden_layers": 32, "vocab_size": 32064, "max_position_embeddings": 4096,
 		"sliding_window": 2048, "torch_dtype": "bfloat16"}`,

@@ -16,7 +16,7 @@ func (c *config) precisions(m *LLM) {
 	}
 	m.Precision = wide
 	if c.has("quantization_config") {
-		q := &config{keys: c.object("quantization_config")}
+		q := &quantConfig{keyReader{keys: c.object("quantization_config")}}
 		f := q.quantization()
 		if q.err != nil {
 			c.fail("quantization_config: %w", q.err)
@@ -39,12 +39,15 @@ func (c *config) precisions(m *LLM) {
 	}
 }
 
+// quantConfig is a quantization_config.
+type quantConfig struct{ keyReader }
+
 // formats are the formats of the weights of routed experts and of the other layers; Auto means 16 bits.
 type formats struct{ experts, others Precision }
 
 // uniform returns the formats if all products have p, except those of modules in the list of a key, which stay in
 // 16 bits.
-func (q *config) uniform(p Precision, keys ...string) formats {
+func (q *quantConfig) uniform(p Precision, keys ...string) formats {
 	f := formats{p, p}
 	for _, key := range keys {
 		var ignored []string
@@ -63,7 +66,7 @@ func (q *config) uniform(p Precision, keys ...string) formats {
 }
 
 // quantization returns the formats of the weights.
-func (q *config) quantization() formats {
+func (q *quantConfig) quantization() formats {
 	switch method := q.text("quant_method"); method {
 	case "fp8", "fbgemm_fp8":
 		return q.uniform(FP8, "modules_to_not_convert", "ignored_layers")
@@ -90,7 +93,7 @@ func (q *config) quantization() formats {
 }
 
 // modelOpt reads NVIDIA's format: one algorithm with modules to ignore, or one algorithm for each layer.
-func (q *config) modelOpt() formats {
+func (q *quantConfig) modelOpt() formats {
 	const ignored, excluded = "ignore", "exclude_modules"
 	switch algo := q.text("quant_algo"); algo {
 	case "FP8", "FP8_PB_WO", "FP8_PER_CHANNEL_PER_TOKEN":
@@ -109,7 +112,7 @@ func (q *config) modelOpt() formats {
 
 // mixedPrecision reads the algorithm of each layer. The format with the fewest bits counts, of the experts and of the
 // other layers.
-func (q *config) mixedPrecision() (f formats) {
+func (q *quantConfig) mixedPrecision() (f formats) {
 	var layers map[string]struct {
 		Algorithm string `json:"quant_algo"`
 	}
@@ -136,9 +139,9 @@ func (q *config) mixedPrecision() (f formats) {
 }
 
 // quark reads AMD's format.
-func (q *config) quark() formats {
-	global := &config{keys: q.object("global_quant_config")}
-	weight := &config{keys: global.object("weight")}
+func (q *quantConfig) quark() formats {
+	global := &keyReader{keys: q.object("global_quant_config")}
+	weight := &keyReader{keys: global.object("weight")}
 	switch dtype := weight.text("dtype"); dtype {
 	case "fp4":
 		return q.uniform(MXFP4, "exclude")
@@ -160,7 +163,7 @@ type tensorGroup struct {
 }
 
 // compressedTensors reads groups of layers by their targets: all linear layers, the experts, or the others.
-func (q *config) compressedTensors() formats {
+func (q *quantConfig) compressedTensors() formats {
 	var groups map[string]tensorGroup
 	q.read("config_groups", "an object", &groups)
 	if len(groups) == 0 {
@@ -190,7 +193,7 @@ func (q *config) compressedTensors() formats {
 
 // tensorFormat returns the format of the weights of a group. 8-bit integers count as 8-bit floating point, which has
 // the same size and, on most GPUs, the same rate.
-func (q *config) tensorFormat(g *tensorGroup) Precision {
+func (q *quantConfig) tensorFormat(g *tensorGroup) Precision {
 	switch w := g.Weights; {
 	case w.Type == "float" && w.Bits == 8:
 		return FP8
@@ -209,25 +212,40 @@ func (q *config) tensorFormat(g *tensorGroup) Precision {
 	return Auto
 }
 
+// usualImage is the side in pixels of an image for encoders of images of any size.
+const usualImage = 1024
+
+// positiveOr returns an optional whole number of at least 1.
+func (c *keyReader) positiveOr(byDefault int, key string) int {
+	if !c.has(key) {
+		return byDefault
+	}
+	if n := c.positive(key); n > 0 && n <= maxLayers {
+		return n
+	}
+	c.fail("%s is too large", key)
+	return 1
+}
+
 // encoder reads the dimensions of an encoder of images. The parameters are those of its layers, of the projection of
 // patches and of the merger of patches; other projectors to the language model are left out.
-func (v *config) encoder() Encoder {
+func (v *keyReader) encoder() Encoder {
 	e := Encoder{
 		Layers: v.numberOr(0, "depth", "num_hidden_layers", "vt_num_hidden_layers"),
 		Hidden: v.numberOr(0, "hidden_size", "vt_hidden_size"),
 	}
 	e.Intermediate = v.numberOr(4*e.Hidden, "intermediate_size", "vt_intermediate_size")
-	matrices := 2
+	matrices, byDefault := 2, 1
 	if v.text("model_type") == "pixtral" {
-		matrices = 3
+		matrices, byDefault = 3, 2
 	}
-	patch, merge := v.numberOr(16, "patch_size"), v.numberOr(1, "spatial_merge_size")
-	if size := v.numberOr(0, "image_size"); size > 0 && patch > 0 {
-		e.PatchesPerImage = (size / patch) * (size / patch)
+	if v.has("merge_kernel_size") || v.has("pixel_shuffle_ratio") { // of two by two patches in all known models
+		byDefault = 2
 	}
-	if e.TokensPerImage = v.numberOr(0, "mm_tokens_per_image"); e.TokensPerImage == 0 && merge > 0 {
-		e.TokensPerImage = e.PatchesPerImage / (merge * merge)
-	}
+	patch, merge := v.positiveOr(16, "patch_size"), v.positiveOr(byDefault, "spatial_merge_size")
+	side := v.numberOr(usualImage, "image_size") / patch
+	e.PatchesPerImage = side * side
+	e.TokensPerImage = v.numberOr(side*side/(merge*merge), "mm_tokens_per_image")
 	if v.err != nil {
 		return Encoder{} // the language model is served without it
 	}

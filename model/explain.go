@@ -96,6 +96,9 @@ func (k *Kernels) Explain(b *Batch) Explanation {
 		return e
 	}
 	k.explainAttention(&e, b)
+	if t := float64(k.images.femtos(b)) / femtosPerSecond; t > 0 {
+		e.add(termImages, p.c.GEMM[BF16].Row, cost{seconds: t, compute: t})
+	}
 	m := tokens
 	if graph := k.GraphTokens(tokens); graph > 0 {
 		m = graph

@@ -42,6 +42,7 @@ type Kernels struct {
 	windows       []windowPairs
 	newToken      fraction       // per new token
 	up            *curve         // by tokens in context: up-projection of latent attention
+	images        imageCost      // encoder of images
 	sparse        *sparsePrefill // nil without sparse attention
 	recurrent     []recurrentPrefill
 
@@ -101,6 +102,7 @@ func NewKernels(d *Deployment, o KernelOptions) (*Kernels, error) {
 	k.prepareAttention()
 	k.prepareUnequal()
 	k.prepareLaunches()
+	k.images = p.imageCost()
 	k.prepareHops()
 	n := min(o.MaxNumSeqs, countedSeqs)
 	if seconds := k.fullBatchSeconds(n); !(seconds <= slowestStep) {
@@ -412,7 +414,7 @@ func (k *Kernels) chunked(b *Batch) int64 {
 func (k *Kernels) gpuTime(b *Batch, tokens int64) int64 {
 	decodes := int64(b.Decodes)
 	t := k.fixed + (decodes+int64(len(b.Chunks)))*k.sequence + k.tokens.at(tokens) + k.emit.at(int64(b.Emit)) +
-		k.shared(b, tokens)
+		k.shared(b, tokens) + k.images.femtos(b)
 	if len(b.Chunks) == 0 {
 		return t + k.decodeAttention(b)
 	}

@@ -7,6 +7,7 @@ const (
 	termPrefill     = "prefill attention"
 	termMixed       = "mixed attention"
 	termRecurrence  = "recurrence"
+	termImages      = "image encoder"
 	termUp          = "latent up-projection"
 	termMLP         = "mlp"
 	termElementwise = "elementwise"

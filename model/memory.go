@@ -107,7 +107,7 @@ type KVBudget struct {
 //
 //	blocks = ⌊(utilization·reported − weights − reserve) / (KV bytes per token · block size)⌋
 //	reserve = runtime + activations + sampler + graphs
-//	activations = max_num_batched_tokens · (k·3·I/TP + 8·hidden) · 2
+//	activations = max_num_batched_tokens · (k·3·I/TP + 8·hidden) · 2, with an encoder's cache of images 9·hidden
 //	sampler = max_num_seqs · vocab · 8
 //
 // where k·I is the MLP width per token: of its experts, or of the dense MLP. Weights and KV include those of a drafter.
@@ -153,6 +153,9 @@ func (d *Deployment) budget(k MemoryKnobs) KVBudget {
 	}
 	b.Activations = float64(float64(k.MaxNumBatchedTokens) * (3*width/float64(d.TensorParallel) +
 		float64(8*float64(m.Hidden))) * 2)
+	if m.Encoder.Params > 0 { // the encoder's cache holds as many tokens of images as an iteration has tokens
+		b.Activations += float64(float64(k.MaxNumBatchedTokens) * float64(m.Hidden) * 2)
+	}
 	b.Sampler = float64(float64(k.MaxNumSeqs) * float64(m.Vocab) * 8)
 	if k.CountGraphs {
 		b.Graphs = graphBytes

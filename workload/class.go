@@ -61,6 +61,7 @@ func (s Spec) needsMix() bool { return len(s.Classes) > 0 || s.Sessions != nil }
 
 // compileParts compiles the classes.
 func (s Spec) compileParts(f *fieldFaults) []part {
+	s.Images.check(f)
 	if len(s.Classes) == 0 {
 		return []part{s.compilePart("workload", s.all(), f)}
 	}

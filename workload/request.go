@@ -25,6 +25,8 @@ type Request struct {
 	// Adapter numbers the LoRA adapter that the request uses, from 1; 0 means the base model. Requests with different
 	// adapters share no tokens in prefix caches.
 	Adapter int32
+	// Images are the images of the prompt. Their tokens are among InputTokens.
+	Images Images
 }
 
 // Content describes the leading tokens of a prompt as a chain of segments. Two prompts share their longest common

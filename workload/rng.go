@@ -19,6 +19,7 @@ const (
 	purposeClass      = "class"
 	purposeSources    = "sources"
 	purposeAdapter    = "adapter"
+	purposeImages     = "images"
 )
 
 // golden is 2⁶⁴ divided by the golden ratio: multiples of it, mixed, make SplitMix64.

@@ -23,6 +23,8 @@ type Spec struct {
 	Sessions *SessionSpec `yaml:"sessions,omitempty" json:"sessions,omitempty"`
 	// Adapters says which LoRA adapters the requests use.
 	Adapters AdapterSpec `yaml:"adapters,omitempty" json:"adapters,omitzero"`
+	// Images says which requests have images, in all classes.
+	Images ImageSpec `yaml:"-" json:"-"`
 	// Classes mixes several classes of traffic and replaces Input, Output, Prefix, Sessions and Adapters. The class of a
 	// request is its index here. Each arrival of an open loop, and each user of a closed one, belongs to one class.
 	Classes []ClassSpec `yaml:"classes,omitempty" json:"classes,omitempty"`

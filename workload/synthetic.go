@@ -12,6 +12,15 @@ import (
 // open loop, or of a user of a closed loop, has the same lengths whatever the arrivals. Errors are those of
 // [Spec.Validate].
 func New(s Spec, seed uint64) (Source, error) {
+	src, err := s.source(seed)
+	if err != nil || s.Images.Count == 0 {
+		return src, err
+	}
+	return withImages(src, s.Images, seed), nil
+}
+
+// source returns the traffic without images.
+func (s Spec) source(seed uint64) (Source, error) {
 	var f fieldFaults
 	t := s.compile(&f)
 	if err := f.Err(); err != nil {

@@ -75,6 +75,9 @@ func (o *oneByOne) Err() error { return o.src.Err() }
 // traceSource opens the trace and sums it up, so that its faults show before the run.
 func (u trafficResolver) traceSource() error {
 	s := u.Scenario
+	if s.Workload.Images != nil {
+		return s.Fault("workload.images", "a trace has no images (want synthetic traffic, or no such key)")
+	}
 	t := *s.Workload.Trace
 	s.Workload.Trace = &t
 	file := &TraceFile{Path: s.path("workload.trace.file", t.File), Options: trace.Options{

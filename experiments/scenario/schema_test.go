@@ -74,6 +74,7 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 	}
 	texts := []string{
 		"{}", string(Example()), "allow_unknown: true", "allow_unknown: maybe",
+		"workload: {images: {share: 0.5, count: 2}}", "workload: {images: {share: 0}}",
 		"engine: {max_num_seqs: 0}", "engine: {max_num_seqs: x}", "engin: {}", "engine: {async_scheduling: true}",
 		"engine: {async_scheduling: yes please}", "overheads: {frontend: 4}", "overheads: {frontend: 1h30m}",
 		"overheads: {frontend: 0}",

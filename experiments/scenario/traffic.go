@@ -30,6 +30,9 @@ type Workload struct {
 	Sessions *Sessions `json:"sessions"`
 	// LoRA says which adapters requests use; null is the base model.
 	LoRA *LoRA `json:"lora,omitempty"`
+	// Images adds images to prompts, for models with an encoder of images; null is none. Their tokens are not counted
+	// in Input.
+	Images *Images `json:"images,omitempty"`
 	// Classes mixes several kinds of traffic. Each arrival, or each user of a closed loop, belongs to one of them.
 	Classes []Class `json:"classes"`
 	// ClassWeights is the unit of the weights of classes in an open loop: requests, or sessions, where a
@@ -44,6 +47,20 @@ type Workload struct {
 	// Sampling is how the engine picks tokens, which costs time.
 	Sampling string `json:"sampling" one:"greedy top_p"`
 }
+
+// Images says which requests have images. An image follows the shared part of a prompt. The encoder computes it in the
+// iteration that computes its first token.
+type Images struct {
+	// Share is the fraction of requests that have images.
+	Share float64 `json:"share" range:"(0,1]"`
+	// Count is the number of images of such a request.
+	Count int `json:"count" range:"[1,4096]"`
+	// Tokens is the number of tokens of an image; null is that of the model's record.
+	Tokens *int `json:"tokens" range:"[1,65536]"`
+}
+
+// SetDefaults is one image in every request.
+func (i *Images) SetDefaults() { i.Share, i.Count = 1, 1 }
 
 // Trace is a file of recorded requests and what to do with them, in the order of the keys.
 type Trace struct {

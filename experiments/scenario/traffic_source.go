@@ -61,6 +61,9 @@ func (u trafficResolver) trafficSource() error {
 	if err := u.bodies(&spec, preset); err != nil {
 		return err
 	}
+	if err := u.images(&spec); err != nil {
+		return err
+	}
 	spec.MaxModelLen = u.LongestSequence()
 	spec.MaxTokens = limitInt32(optional.Value(s.Workload.MaxTokens))
 	u.arrivals(&spec)
@@ -80,6 +83,32 @@ func (u trafficResolver) trafficSource() error {
 	}
 	u.Traffic.Spec, u.Traffic.Closed = spec, spec.Closed()
 	u.Traffic.Requests, u.Traffic.Rate = spec.Requests, spec.Rate()
+	return nil
+}
+
+// images adds images to the prompts.
+func (u trafficResolver) images(spec *workload.Spec) error {
+	x := u.Scenario.Workload.Images
+	if x == nil {
+		return nil
+	}
+	llm := &u.Deployment.LLM
+	if llm.Encoder.Params == 0 {
+		return u.Scenario.Fault("workload.images", "%s has no encoder of images (want a multimodal model, such as "+
+			"qwen3.5-397b-a17b)", llm.Name)
+	}
+	if x.Tokens == nil && llm.Encoder.TokensPerImage == 0 {
+		return u.Scenario.Fault("workload.images", "%s has no usual number of tokens of an image (want tokens)", llm.Name)
+	}
+	own := *x
+	x, u.Scenario.Workload.Images = &own, &own
+	optional.Default(&x.Tokens, llm.Encoder.TokensPerImage)
+	if u.Scenario.StepTime.Kind == "kernels" {
+		u.Warn("images", "times of the image encoder follow from its FLOPs and launches: no run measured them")
+	} else {
+		u.Warn("images", "the step times leave out the image encoder: its tokens count as tokens of the prompt only")
+	}
+	spec.Images = workload.ImageSpec{Share: x.Share, Count: int32(x.Count), Tokens: int32(*x.Tokens)}
 	return nil
 }
 

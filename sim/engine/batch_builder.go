@@ -208,7 +208,9 @@ func (p *prefiller) givePrefill(i int32, s *sequence, n int32) {
 	r := p.r
 	s.given, s.grown = n, false
 	p.budget -= n + p.r.cfg.Speculative.Slots
-	p.chunks = append(p.chunks, model.Chunk{New: n, Cached: s.computed})
+	x := &s.rec.Request.Images
+	p.chunks = append(p.chunks, model.Chunk{New: n, Cached: s.computed, Images: x.In(s.computed, n),
+		ImageTokens: x.Tokens})
 	p.chunkSeqs = append(p.chunkSeqs, i)
 	p.countPrefill(s, n, 1)
 	s.computed += n

@@ -65,6 +65,9 @@ func (c Case) String() string {
 		if r.Client != nil {
 			fmt.Fprintf(&b, " client %+v", *r.Client)
 		}
+		if r.Images.Count != 0 {
+			fmt.Fprintf(&b, " images %+v", r.Images)
+		}
 		if r.Adapter != 0 {
 			fmt.Fprintf(&b, " adapter %d", r.Adapter)
 		}

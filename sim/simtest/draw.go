@@ -238,7 +238,8 @@ func (d drawer) timer(c *engine.Config) clock.Duration {
 	case 1: // of the order of picoseconds, so that the remainder matters; some iterations may take no time
 		step = 2
 		c.Timer = Affine{Base: int64(d.between("femtos", 0, 2000)), PerSeq: 333,
-			PerContext: int64(d.between("context", 0, 3)), PerSpread: int64(d.between("spread", 0, 5))}
+			PerContext: int64(d.between("context", 0, 3)), PerSpread: int64(d.between("spread", 0, 5)),
+			PerImage: int64(d.between("image", 0, 7))}
 	case 2:
 		step = 10 * clock.Microsecond
 		c.Timer = d.affine()
@@ -282,6 +283,7 @@ func (d drawer) affine() Affine {
 		PerPair:    int64(d.between("per pair", 0, 100_003)),
 		PerContext: int64(d.between("per context", 0, 1_000_003)),
 		PerSpread:  int64(d.between("per spread", 0, 10_000_019)),
+		PerImage:   int64(d.between("per image", 0, 10_000_019)),
 	}
 }
 

@@ -22,6 +22,8 @@ func (d drawer) requests(c *Case, step clock.Duration) []workload.Request {
 		return int32(d.of("adapter", adapters))
 	}
 
+	images := d.one("images", 0, 0, 1, 3)
+
 	list := make([]workload.Request, d.one("requests", 1, 2, 4, 8, 15, 20, 30))
 	at := clock.Time(0)
 	for i := range list {
@@ -35,6 +37,10 @@ func (d drawer) requests(c *Case, step clock.Duration) []workload.Request {
 		}
 		r.Priority, r.Class = int16(d.of("priority", 4)-1), uint16(d.of("class", 3))
 		r.User, r.Adapter = int32(d.of("user", 3)), adapter()
+		if images > 0 && d.once("has images", 2) {
+			r.Images = workload.Images{Count: int32(images), Tokens: int32(d.between("image tokens", 1, 12)),
+				At: int32(d.of("image at", int(r.InputTokens)))}
+		}
 		list[i] = r
 	}
 	return list

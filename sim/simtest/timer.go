@@ -16,6 +16,7 @@ type Affine struct {
 	PerPair    int64 // for each pair of a chunk's token and a token cached before the chunk
 	PerContext int64 // for each token of the decodes' context that is not shared
 	PerSpread  int64 // for each token of the contexts' standard deviation
+	PerImage   int64 // for each image that is encoded, and for each of its tokens
 }
 
 var (
@@ -28,6 +29,7 @@ func (a Affine) Span(b *model.Batch) (first, slope int64, n int) {
 	first = a.Base + a.PerSeq*int64(b.Decodes+len(b.Chunks)) + a.PerEmit*int64(b.Emit)
 	for _, c := range b.Chunks {
 		first += a.PerToken*int64(c.New) + a.PerPair*int64(c.New)*int64(c.Cached)
+		first += a.PerImage * int64(c.Images) * int64(1+c.ImageTokens)
 	}
 	first += a.PerContext*max(0, b.Context-b.SharedTokens) + a.PerSpread*b.ContextDeviation
 	if len(b.Chunks) > 0 || b.Decodes == 0 || b.Context < b.SharedTokens {

@@ -197,7 +197,14 @@ func (n *Engine) verify(s *sequence, drafts int32, span *event.Span) (produces, 
 func (n *Engine) chunk(s *sequence, given int32, it *iteration, span *event.Span, batch *model.Batch) (again,
 	lost int32) {
 	cost := max(given, it.padTo)
-	batch.Chunks = append(batch.Chunks, model.Chunk{New: cost, Cached: s.computed})
+	chunk := model.Chunk{New: cost, Cached: s.computed, ImageTokens: s.rec.Request.Images.Tokens}
+	for i := range s.rec.Request.Images.Count {
+		if first := s.rec.Request.Images.At + i*s.rec.Request.Images.Tokens; first >= s.computed &&
+			first < s.computed+given {
+			chunk.Images++
+		}
+	}
+	batch.Chunks = append(batch.Chunks, chunk)
 	span.PaddedTokens += int(cost - given)
 	again = max(0, min(s.computed+given, s.highest)-s.computed)
 	for k := s.computed + again; k < s.computed+given; k++ {
