@@ -27,9 +27,9 @@ func (e *Encoder) patchesPerToken() float64 {
 	return float64(e.PatchesPerImage) / float64(e.TokensPerImage)
 }
 
-// imageCost returns the time of the encoder, whose weights are divided over the tensor-parallel ranks. Each layer ends
+// newImageCost returns the time of the encoder, whose weights are divided over the tensor-parallel ranks. Each layer ends
 // with two all-reduces.
-func (o *ops) imageCost() imageCost {
+func newImageCost(o *ops) imageCost {
 	e := &o.d.LLM.Encoder
 	if e.Params == 0 {
 		return imageCost{}

@@ -102,7 +102,7 @@ func NewKernels(d *Deployment, o KernelOptions) (*Kernels, error) {
 	k.prepareAttention()
 	k.prepareUnequal()
 	k.prepareLaunches()
-	k.images = p.imageCost()
+	k.images = newImageCost(p)
 	k.prepareHops()
 	n := min(o.MaxNumSeqs, countedSeqs)
 	if seconds := k.fullBatchSeconds(n); !(seconds <= slowestStep) {
