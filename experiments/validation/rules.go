@@ -29,6 +29,8 @@ func Rules() []Rule {
 			"all-reduces, for " + recipeVersion + ", where both are the default"},
 		{"early_async", "asynchronous scheduling before vLLM 0.14, where it is an option, hides the host as the times per " +
 			"token show, but new requests join as early as in a synchronous loop: it is simulated as one without host time"},
+		{"fusion", "all-reduces are fused with norms where the launch script asks for it, but not in a mixture of experts " +
+			"before vLLM 0.16, whose times per token show none"},
 		{"kv_dtype", "aiconfigurator's runs of vLLM with quantised weights hold KV in 16 bits on H100 and in fp8 on " +
 			"Blackwell, whatever the label, as their times per token and their queues show; pools hold it in fp8 under TensorRT-LLM, and " +
 			"under SGLang on Blackwell and AMD, as the launch scripts of single engines do"},
@@ -115,14 +117,17 @@ func (r *Row) version() (name string, ruled bool) {
 // asyncMinor is the minor release of vLLM from which asynchronous scheduling is the default.
 const asyncMinor = 14
 
-// earlyAsync reports whether a release of vLLM was asked for asynchronous scheduling before it was the default.
-func (r *Row) earlyAsync() bool {
+// vllmBefore reports whether the engine is a release of vLLM before 0.n.
+func (r *Row) vllmBefore(n int) bool {
 	v, _ := r.version()
 	_, minor, _ := strings.Cut(strings.TrimPrefix(v, "vllm-"), ".")
 	minor, _, _ = strings.Cut(minor, ".")
-	n, err := strconv.Atoi(minor)
-	return r.Engine == "vllm" && r.AsyncScheduling == "on" && err == nil && n < asyncMinor
+	release, err := strconv.Atoi(minor)
+	return r.Engine == "vllm" && err == nil && release < n
 }
+
+// earlyAsync reports whether a release of vLLM was asked for asynchronous scheduling before it was the default.
+func (r *Row) earlyAsync() bool { return r.AsyncScheduling == "on" && r.vllmBefore(asyncMinor) }
 
 // asyncScheduling is on or off, or empty for the release's default.
 func (r *Row) asyncScheduling() string {
@@ -132,13 +137,20 @@ func (r *Row) asyncScheduling() string {
 	return r.AsyncScheduling
 }
 
-var fusionFlag = regexp.MustCompile(`["']?(?:enable_fi_allreduce_fusion|fuse_allreduce_rms)["']?: *(true|false)`)
+var fusionFlag = regexp.MustCompile(`(?:enable_fi_allreduce_fusion|fuse_allreduce_rms)["']?[:=] *(true|false)`)
+
+// fusedExpertsMinor is the minor release of vLLM from which the fusion of all-reduces acts on a mixture of experts.
+const fusedExpertsMinor = 16
 
 // fusedAllReduce is on or off by the launch script, or empty for the engine's default.
 func (r *Row) fusedAllReduce() string {
-	config, _ := r.Launch.get("compilation_config")
-	m := fusionFlag.FindStringSubmatch(config)
+	m := fusionFlag.FindStringSubmatch(r.EngineFlags)
 	switch {
+	case m != nil && m[1] == "true" && r.vllmBefore(fusedExpertsMinor):
+		if llm, err := catalog.LLM(r.Model); err == nil && llm.Experts > 0 {
+			return "off"
+		}
+		return "on"
 	case m != nil && m[1] == "true", r.Launch.has("enable_flashinfer_allreduce_fusion"):
 		return "on"
 	case m != nil:

@@ -161,7 +161,10 @@ func (w *writer) engine() error {
 	w.toggle("enable_prefix_caching", r.PrefixCaching)
 	w.toggle("enable_chunked_prefill", r.ChunkedPrefill)
 	w.toggle("async_scheduling", r.asyncScheduling())
-	w.toggle("fuse_allreduce_rms", r.fusedAllReduce())
+	if fuse := r.fusedAllReduce(); fuse != "" {
+		w.c.apply("fusion")
+		w.toggle("fuse_allreduce_rms", fuse)
+	}
 	if or(r.CPUKVBlocks, 0) > 0 {
 		w.c.apply("offload")
 	}

@@ -149,7 +149,9 @@ func TestScenarioOfRow(t *testing.T) {
 		{"early asynchronous scheduling hides the host", "engine,engine_version,engine_flags",
 			"vllm,0.10.2,--async-scheduling", "overheads: {cpu: 0"},
 		{"fusion by the script", "engine,engine_version,engine_flags",
-			`vllm,0.10.2,"--compilation-config='{""pass_config"":{""fuse_allreduce_rms"":true}}'"`, "fuse_allreduce_rms: true"},
+			`vllm,0.16.0,"--compilation-config='{""pass_config"":{""fuse_allreduce_rms"":true}}'"`, "fuse_allreduce_rms: true"},
+		{"fusion by a dotted option", "engine,engine_version,engine_flags",
+			"vllm,0.17.0,--compilation_config.pass_config.fuse_allreduce_rms=true", "fuse_allreduce_rms: true"},
 	} {
 		ref, err := Read("runs.csv", strings.NewReader("run_id,model,gpu,tp,concurrency,n_requests,input_tokens_mean,"+
 			"output_tokens_nominal,"+c.head+"\na,mixtral-8x7b,H200,2,64,640,1000,1000,"+c.cells+"\n"))
@@ -159,6 +161,20 @@ func TestScenarioOfRow(t *testing.T) {
 		k := Plan(ref)[0]
 		if k.Bad != "" || k.Refused != "" || !strings.Contains(string(k.YAML), c.want) {
 			t.Errorf("%s: %s%s\n%s", c.name, k.Bad, k.Refused, k.YAML)
+		}
+	}
+}
+
+// TestFusion: before vLLM 0.16 the fusion of all-reduces does not act on a mixture of experts.
+func TestFusion(t *testing.T) {
+	const option = "--compilation_config.pass_config.fuse_allreduce_rms=true"
+	for cells, want := range map[string]string{
+		"mixtral-8x7b,0.15.1," + option: "off", "mixtral-8x7b,0.17.0," + option: "on", "llama-3.1-70b,0.10.2," + option: "on",
+		"mixtral-8x7b,0.15.1,": "", "llama-3.1-70b,0.17.0,--pass='{fuse_allreduce_rms: false}'": "off",
+	} {
+		r := readOne(t, "gpu,engine,concurrency,model,engine_version,engine_flags", "B200,vllm,4,"+cells)
+		if got := r.fusedAllReduce(); got != want {
+			t.Errorf("%s: %q, want %q", cells, got, want)
 		}
 	}
 }
