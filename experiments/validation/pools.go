@@ -85,17 +85,23 @@ func (w *writer) pools() error {
 	if err != nil {
 		return err
 	}
+	exchange := func(p parallelism) string {
+		if way := r.exchange(p); way != "" {
+			return strings.TrimSuffix(p.String(), "}") + ", all2all_backend: " + way + "}"
+		}
+		return p.String()
+	}
 	w.line("pools:")
-	w.line("- {name: prefill, role: prefill, replicas: %d, deployment: %v, engine: {max_num_batched_tokens: %d, "+
-		"max_num_seqs: %d%s}}", prefill.workers, prefill, poolPrefillTokens, poolSeqs, speculative)
+	w.line("- {name: prefill, role: prefill, replicas: %d, deployment: %s, engine: {max_num_batched_tokens: %d, "+
+		"max_num_seqs: %d%s}}", prefill.workers, exchange(prefill), poolPrefillTokens, poolSeqs, speculative)
 	host := ""
 	if us := r.draftHost(); us > 0 { // of the busiest of the ranks, whose sequences the engine counts together
 		w.c.apply("draft_host")
 		speculative += ", async_scheduling: false"
 		host = fmt.Sprintf(", overheads: {cpu: 0, cpu_per_sequence: %.2fus}", us/float64(decode.dp))
 	}
-	w.line("- {name: decode, role: decode, replicas: %d, deployment: %v, engine: {max_num_batched_tokens: %d, "+
-		"max_num_seqs: %d%s}%s}", decode.workers, decode, max(poolDecodeTokens, share(decode)), share(decode), speculative,
+	w.line("- {name: decode, role: decode, replicas: %d, deployment: %s, engine: {max_num_batched_tokens: %d, "+
+		"max_num_seqs: %d%s}%s}", decode.workers, exchange(decode), max(poolDecodeTokens, share(decode)), share(decode), speculative,
 		host)
 	w.line("disaggregation: {router: least-requests, hop: %v}", poolHop)
 	return nil
@@ -108,4 +114,19 @@ func (w *writer) drafts(share int) (string, error) {
 		return "", err
 	}
 	return ", speculative: " + strings.TrimSpace(list), nil
+}
+
+// exchange is how the ranks of a worker exchange tokens with experts, where that is not the default: DeepEP with SGLang
+// beyond a node, and TensorRT-LLM's all-to-all in racks that NVLink joins.
+func (r *Row) exchange(p parallelism) string {
+	gpu, _, err := r.gpu()
+	switch {
+	case err != nil || p.dp <= 1:
+		return ""
+	case r.Engine == trtllmEngine && gpu.DomainSize() > gpu.NodeSize():
+		return "flashinfer_all2allv"
+	case r.Engine == "sglang" && p.dp > gpu.NodeSize():
+		return "deepep"
+	}
+	return ""
 }
