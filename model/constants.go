@@ -73,6 +73,9 @@ type MoEConstants struct {
 	TileRows   float64
 	ShortK     float64 // width at which a narrow expert runs at half speed
 	Exponent   float64
+	// Dispersion is that of the routing with which the row was fitted (see [KernelOptions.RoutingDispersion]); 0 means
+	// the default.
+	Dispersion float64
 }
 
 // RecurrentConstants describe the kernels of a kind of recurrent layers, with heads of 128·128 numbers.
@@ -146,7 +149,7 @@ type AllReduceConstants struct {
 	// FusedBytes is the largest message of the kernel that is fused with the norm; 0 if there is none.
 	FusedBytes   [3]float64
 	FusedLatency float64
-	NCCLLatency  float64 // of an all-gather or reduce-scatter
+	NCCLLatency  [3]float64 // of an all-gather or reduce-scatter
 }
 
 // LaunchConstants describe how the host launches kernels without a CUDA graph.
@@ -154,6 +157,7 @@ type LaunchConstants struct {
 	Eager float64 // seconds per kernel
 	// Kernels of a layer's parts. With tensor parallelism two all-reduces are added.
 	Attention, LatentAttention, Recurrent, MLP, Experts float64
+	Exchange                                            float64 // of tokens between data-parallel ranks
 	// Seconds of the parts of a layer that piecewise graphs leave out.
 	PiecewiseAttention, PiecewiseRecurrent float64
 }
@@ -249,9 +253,9 @@ func (k *KernelConstants) validate() error {
 	atLeast(k.Prefill.Row, "delta_tokens", k.Prefill.Delta, 0)
 	fraction(k.Mixed.Row, "e", k.Mixed.Compute, 1)
 	if k.AllReduce.Row != "" {
-		atLeast(k.AllReduce.Row, "nccl latency", k.AllReduce.NCCLLatency, 0)
 		for i := range k.AllReduce.Latency {
 			atLeast(k.AllReduce.Row, "latency", k.AllReduce.Latency[i], 0)
+			atLeast(k.AllReduce.Row, "nccl latency", k.AllReduce.NCCLLatency[i], 0)
 			atLeast(k.AllReduce.Row, "bus bandwidth", k.AllReduce.BusBytesPerSecond[i], 1)
 		}
 		for _, kernels := range k.AllReduce.Regimes {

@@ -107,7 +107,7 @@ func (o exchanger) exchange(tokens float64) cost {
 // the results, over the GPUs that share the experts.
 func (o exchanger) gather(all float64) cost {
 	l, n := &o.comm, o.d.moeRanks()
-	call := l.c.NCCLLatency + l.latency(n) - l.c.Latency[l.line(n)]
+	call := l.c.NCCLLatency[l.line(n)] + l.latency(n) - l.c.Latency[l.line(n)]
 	c := cost{latency: float64(3 * call), memory: l.transfer(2*all*o.h, n)}
 	c.seconds = c.latency + c.memory
 	return c

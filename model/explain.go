@@ -117,11 +117,22 @@ func (k *Kernels) Explain(b *Batch) Explanation {
 	p.emitTerms(float64(b.Emit), e.add)
 	p.fixedTerms(e.add)
 	e.add(termSequences, "common", latency(p.o.Overheads.Sequence.Seconds()*float64(b.Decodes+len(b.Chunks))))
-	if floor := float64(k.floor(int64(tokens), len(b.Chunks) > 0)) / femtosPerSecond; e.Seconds < floor {
-		e.add(termEager, "common", latency(floor-e.Seconds))
+	if wait := k.explainWait(b, e.Seconds); wait > 0 {
+		e.add(termEager, "common", latency(wait))
 	}
 	e.finish(newWork(p), b)
 	return e
+}
+
+// explainWait returns the seconds that launches add to a step whose kernels take the given seconds.
+func (k *Kernels) explainWait(b *Batch, seconds float64) float64 {
+	tokens, before := stepTokens(b), seconds
+	floor := k.floor(tokens)
+	if len(b.Chunks)+b.Drafts > 0 {
+		seconds += float64(k.launchWait(k.parts(b, tokens), tokens, len(b.Chunks) > 0)) / femtosPerSecond
+		floor = k.eagerFloor
+	}
+	return max(seconds, float64(floor)/femtosPerSecond) - before
 }
 
 func (k *Kernels) explainAttention(e *Explanation, b *Batch) {

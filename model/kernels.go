@@ -79,6 +79,9 @@ const tableLimit = 16384
 // NewKernels precomputes the coefficients of a deployment, which takes a few milliseconds. It returns an error for
 // invalid options and for iterations that are too slow for the time resolution.
 func NewKernels(d *Deployment, o KernelOptions) (*Kernels, error) {
+	if o.RoutingDispersion == 0 {
+		o.RoutingDispersion = d.GPU.constants(o.Tables).MoE[d.MoEDtype].Dispersion
+	}
 	o, err := o.resolve(&d.GPU.Kernels.Common)
 	if err != nil {
 		return nil, fmt.Errorf("kernels of %v: %w", d, err)
@@ -332,7 +335,7 @@ func (k *Kernels) Span(b *Batch) (first, slope int64, n int) {
 	if k.group.ranks > 1 {
 		first += k.shared(b, decodes)
 	}
-	switch floor := k.floor(decodes, false); {
+	switch floor := k.floor(decodes); {
 	case !exact:
 		return max(first, floor), 0, 1
 	case first < floor:
@@ -400,42 +403,51 @@ func readContext(b *Batch) (context int64, exact bool) {
 
 // chunked returns the time of a step with prefill chunks or drafts.
 func (k *Kernels) chunked(b *Batch) int64 {
+	tokens := stepTokens(b)
+	if tokens == 0 {
+		return k.eagerFloor
+	}
+	p := k.parts(b, tokens)
+	return max(p.sum()+k.launchWait(p, tokens, len(b.Chunks) > 0), k.eagerFloor)
+}
+
+// stepTokens returns the number of tokens of a step.
+func stepTokens(b *Batch) int64 {
 	tokens := b.decodeTokens()
 	for _, c := range b.Chunks {
 		tokens += int64(c.New)
 	}
-	if tokens == 0 {
-		return k.eagerFloor
-	}
-	return max(k.gpuTime(b, tokens), k.floor(tokens, len(b.Chunks) > 0))
+	return tokens
 }
 
-// gpuTime returns the time of the kernels of a step with prefill chunks or drafts.
-func (k *Kernels) gpuTime(b *Batch, tokens int64) int64 {
+// parts returns the times of the kernels of a step with prefill chunks or drafts.
+func (k *Kernels) parts(b *Batch, tokens int64) (p stepParts) {
 	decodes := int64(b.Decodes)
-	t := k.fixed + (decodes+int64(len(b.Chunks)))*k.sequence + k.tokens.at(tokens) + k.emit.at(int64(b.Emit)) +
+	p.rest = k.fixed + (decodes+int64(len(b.Chunks)))*k.sequence + k.tokens.at(tokens) + k.emit.at(int64(b.Emit)) +
 		k.shared(b, tokens) + k.images.femtos(b)
 	if len(b.Chunks) == 0 {
-		return t + k.decodeAttention(b)
+		p.attention = k.decodeAttention(b)
+		return p
 	}
 	for i := range k.recurrent {
-		t += k.recurrent[i].femtos(b)
+		p.recurrent += k.recurrent[i].femtos(b)
 	}
 	if k.mixed != nil {
 		for i := range k.mixed {
-			t += k.mixed[i].femtos(b)
+			p.attention += k.mixed[i].femtos(b)
 		}
-		return t + int64(b.Drafts)*k.draft
+		p.attention += int64(b.Drafts) * k.draft
+		return p
 	}
 	pairs, reads, context := k.prefill(b)
-	t += max(k.prefillLaunch+pairs, reads)
+	p.attention = max(k.prefillLaunch+pairs, reads)
 	if k.up != nil && context > 0 {
-		t += k.up.at(context)
+		p.attention += k.up.at(context)
 	}
 	if decodes > 0 {
-		t += k.decodeAttention(b)
+		p.attention += k.decodeAttention(b)
 	}
-	return t
+	return p
 }
 
 // prefill returns the arithmetic of the chunks' attention, the time to read their KV, which is its lower bound, and

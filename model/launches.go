@@ -1,20 +1,27 @@
 package model
 
-import "math"
-
-// launches is the time in which the host launches the kernels of a step that is not a whole CUDA graph. The GPU waits
-// for the host if its kernels are shorter.
+// launches is the time in which the host launches the kernels of a step that is not a whole CUDA graph. The host runs
+// ahead while the GPU is busy, so that the longer time of both counts. It does not run ahead of recurrent layers, whose
+// length of chunks it reads back.
 type launches struct {
-	captured  int64 // largest step in tokens that runs in CUDA graphs
-	piecewise int64 // minimum time of a step with prefill in piecewise graphs, which leave out attention
-	eager     int64 // minimum time of a larger step
+	captured  int64     // largest step in tokens that runs in CUDA graphs
+	piecewise stepParts // minimum times of a step with prefill in piecewise graphs, which leave out token mixers
+	eager     stepParts // minimum times of a larger step
+	floor     int64     // minimum time of a larger step
 }
+
+// stepParts are the times of the parts of a step.
+type stepParts struct {
+	attention, recurrent int64 // of the token mixers
+	rest                 int64 // of everything else
+}
+
+func (p stepParts) sum() int64 { return min(p.attention+p.recurrent+p.rest, maxFemtos) }
 
 // prepareLaunches computes the times of the host.
 func (k *Kernels) prepareLaunches() {
 	p := k.ops
-	k.launches.captured = math.MaxInt64
-	k.launches.piecewise, k.launches.eager = k.eagerFloor, k.eagerFloor
+	k.launches = launches{captured: maxFemtos, floor: k.eagerFloor}
 	if !p.o.HostLaunches {
 		return
 	}
@@ -22,44 +29,53 @@ func (k *Kernels) prepareLaunches() {
 	if p.o.PadGraphs {
 		k.launches.captured = int64(k.padLimit())
 	}
-	piecewise, eager := p.launchSeconds()
-	k.launches.piecewise = max(k.eagerFloor, k.fixed+roundFemtos(piecewise*femtosPerSecond))
-	k.launches.eager = max(k.eagerFloor, k.fixed+roundFemtos(eager*femtosPerSecond))
-}
-
-// launchSeconds returns the time to launch the parts that piecewise graphs leave out, and all kernels.
-func (o *ops) launchSeconds() (piecewise, eager float64) {
-	c, d := &o.c.Common.Launch, o.d
-	kernels := 0.0
-	for i := range o.classes {
-		x := &o.classes[i]
-		switch {
+	c, d := &p.c.Common.Launch, p.d
+	reduce := 0.0 // launches of an all-reduce, after each part
+	if d.TensorParallel > 1 {
+		reduce = 1
+	}
+	var piecewise, eager struct{ attention, recurrent, rest float64 }
+	for i := range p.classes {
+		switch x := &p.classes[i]; {
 		case x.Kind.Recurrent():
-			kernels += float64(c.Recurrent * x.layers)
-			piecewise += float64(c.PiecewiseRecurrent * x.layers)
+			eager.recurrent += float64((c.Recurrent + reduce) * x.layers)
+			piecewise.recurrent += float64(c.PiecewiseRecurrent * x.layers)
 			continue
 		case d.LLM.UsesMLA():
-			kernels += float64(c.LatentAttention * x.layers)
+			eager.attention += float64((c.LatentAttention + reduce) * x.layers)
 		default:
-			kernels += float64(c.Attention * x.layers)
+			eager.attention += float64((c.Attention + reduce) * x.layers)
 		}
-		piecewise += float64(c.PiecewiseAttention * x.layers)
+		piecewise.attention += float64(c.PiecewiseAttention * p.classes[i].layers)
 	}
 	dense, moe := d.LLM.mlpLayers()
-	kernels += float64(c.MLP*float64(dense)) + float64(c.Experts*float64(moe))
-	if d.TensorParallel > 1 {
-		kernels += float64(d.LLM.Layers + dense + moe) // all-reduces
+	exchange := 0.0
+	if d.DataParallel > 1 {
+		exchange = c.Exchange
 	}
-	return piecewise, kernels * c.Eager
+	eager.rest = float64((c.MLP+reduce)*float64(dense)) + float64((c.Experts+reduce+exchange)*float64(moe))
+	fs := func(seconds float64) int64 { return roundFemtos(seconds * femtosPerSecond) }
+	k.launches.piecewise = stepParts{fs(piecewise.attention), fs(piecewise.recurrent), 0}
+	k.launches.eager = stepParts{fs(eager.attention * c.Eager), fs(eager.recurrent * c.Eager), fs(eager.rest * c.Eager)}
+	k.launches.floor = max(k.eagerFloor, k.fixed+k.launches.eager.sum())
 }
 
-// floor returns the minimum time of a step of the given number of tokens.
-func (k *Kernels) floor(tokens int64, prefill bool) int64 {
+// launchWait returns the time in which the GPU waits for launches in a step with the given parts and tokens.
+func (k *Kernels) launchWait(p stepParts, tokens int64, prefill bool) int64 {
+	host := &k.launches.piecewise
 	switch {
 	case tokens > k.launches.captured:
-		return k.launches.eager
-	case prefill:
-		return k.launches.piecewise
+		host = &k.launches.eager
+	case !prefill:
+		return 0
+	}
+	return max(0, host.recurrent-p.recurrent, k.fixed+host.sum()-p.sum())
+}
+
+// floor returns the minimum time of a step of decodes.
+func (k *Kernels) floor(tokens int64) int64 {
+	if tokens > k.launches.captured {
+		return k.launches.floor
 	}
 	return k.eagerFloor
 }

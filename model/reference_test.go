@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"math"
+	"math/bits"
 
 	"clifftop/model"
 )
@@ -186,7 +187,7 @@ func (r *reference) step(b *model.Batch) float64 {
 			x += reduce
 		} else {
 			n := d.TensorParallel * d.DataParallel
-			x += r.allReduce(2*mt*h, n, 0) + 3*d.GPU.Kernels.AllReduce.NCCLLatency
+			x += r.allReduce(2*mt*h, n, 0) + 3*d.GPU.Kernels.AllReduce.NCCLLatency[min(bits.Len(uint(n-1)), 3)-1]
 			if domain := d.GPU.DomainSize(); n > domain {
 				x += 3 * 20e-6 * math.Ceil(math.Log2(math.Ceil(float64(n)/float64(domain))))
 			}

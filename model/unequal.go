@@ -49,14 +49,15 @@ func (k *Kernels) prepareUnequal() {
 	}
 	for n := range min(p.o.MaxNumSeqs, tableLimit) + 1 {
 		graph := max(n, k.GraphTokens(n))
-		u.graph = append(u.graph, p.unequalRow(full, float64(n), float64(graph)))
-		u.mixed = append(u.mixed, p.unequalRow(full, float64(n), float64(n)))
+		u.graph = append(u.graph, p.unequalRow(full, float64(n), float64(graph), true))
+		u.mixed = append(u.mixed, p.unequalRow(full, float64(n), float64(n), false))
 	}
 	k.unequal = u
 }
 
-// unequalRow returns the bound for n decodes in a batch that the kernel takes as padded to a size.
-func (o *ops) unequalRow(full []layerClass, n, padded float64) unequalRow {
+// unequalRow returns the bound for n decodes in a batch that the kernel takes as padded to a size. In a graph, blocks
+// beyond one per multiprocessor share it; the measured steps with prefill do not show that.
+func (o *ops) unequalRow(full []layerClass, n, padded float64, graph bool) unequalRow {
 	if n < 2 {
 		return unequalRow{}
 	}
@@ -64,8 +65,10 @@ func (o *ops) unequalRow(full []layerClass, n, padded float64) unequalRow {
 	for i := range full {
 		c := &full[i]
 		blocks := max(1, math.Floor(sms/(padded*c.kv)))
-		// Blocks beyond one per multiprocessor share it. The longest sequence has kv of them.
-		sharing := 1 + float64(1-math.Pow(1-min(1, max(0, n*c.kv-sms)/sms), c.kv))
+		sharing := 1.0
+		if graph { // the longest sequence has kv blocks, each of which may share its multiprocessor
+			sharing += float64(1 - math.Pow(1-min(1, max(0, n*c.kv-sms)/sms), c.kv))
+		}
 		token := (c.hd + c.vd) * o.kvb / o.c.DecodeBlock
 		seconds += float64(token * sharing / blocks * c.layers)
 	}

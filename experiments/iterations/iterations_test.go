@@ -58,7 +58,7 @@ func TestScore(t *testing.T) {
 	prompt := 1.25 * seconds(t, model.Batch{Chunks: []model.Chunk{{New: 1000}}, Emit: 1})
 	text := head
 	for i := range 5 {
-		text += fmt.Sprintf("8,8000,0,%g\n", decode+float64(i/4))
+		text += fmt.Sprintf("8,8000,0,%g\n", decode+float64(i%4/3))
 	}
 	text += fmt.Sprintf("0,0,1000,%g\n0,0,1000,0.0001\n", 2*prompt-0.0001)
 	dir := folder(t, map[string]string{"a.csv": text, "b.csv": text,
@@ -72,11 +72,11 @@ func TestScore(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := r.Files[0]
-	if a.Dropped != 1 || a.Joined != 1 || a.Shapes != 2 || len(a.Notes) != 1 {
+	if a.Dropped != 1 || a.Joined != 2 || a.Shapes != 1 || len(a.Notes) != 1 {
 		t.Errorf("%+v", a)
 	}
 	for i, want := range []iterations.KindSpread{
-		{Kind: model.PrefillIteration, Spread: iterations.Spread{N: 1}},
+		{Kind: model.PrefillIteration, Spread: iterations.Spread{N: 2}},
 		{Kind: model.DecodeIteration, Spread: iterations.Spread{N: 4}},
 	} {
 		if k := a.Kinds[i]; k.Kind != want.Kind || k.N != want.N || fmt.Sprintf("%.3f %.3f %.3f", k.Median, k.P90, k.Bias) !=

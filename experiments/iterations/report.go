@@ -36,8 +36,8 @@ type ScoredFile struct {
 	Refused string   `json:"refused,omitempty"`
 	Notes   []string `json:"notes"`
 	// Iterations is the number of iterations in the file, Shapes that of different shapes. Dropped iterations take more
-	// or less than the median of their shape by a factor of 1.5. Joined ones are shorter than the GPU's datasheet allows,
-	// and are counted with the one before.
+	// or less than the median of their shape by a factor of 1.5. Joined ones are compared by the sum of a chain, in which
+	// the clock counts parts of an iteration in the one before.
 	Iterations int `json:"iterations"`
 	Shapes     int `json:"shapes"`
 	Dropped    int `json:"dropped"`
@@ -125,8 +125,9 @@ func (r *Report) fileNotes(t *layout.Text) {
 		}
 	}
 	t.Paragraph(fmt.Sprintf("Iterations of one shape have the same tokens, and contexts within 4 %%; all count with the "+
-		"median error of the shape. Dropped iterations differ from it by a factor of %g or more. Joined ones are shorter "+
-		"than the GPU's datasheet allows: their time is counted together with the iteration before.", outlier))
+		"median error of the shape. Dropped iterations differ from it by a factor of %g or more. Joined ones are "+
+		"parts of chains of prefills that are compared by their sums, because the clock counts parts of one in the one "+
+		"before: one of the chain is shorter than the GPU's datasheet allows, or a decode before it is far too long.", outlier))
 }
 
 // WriteCSV writes a row for each iteration. The error is that of the shape.

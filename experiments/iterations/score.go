@@ -43,9 +43,10 @@ type point struct {
 	it                  *model.Iteration
 	measured, simulated float64 // seconds
 	ratio               float64 // simulated over measured
-	error               float64 // of its shape
-	joined              int     // later iterations whose times are included
-	dropped             bool    // far from its shape, or included in an earlier one
+	error               float64 // of its shape, or of the chain that it is part of
+	impossible          bool    // shorter than the GPU's datasheet allows
+	chained             bool    // compared together with its neighbours
+	dropped             bool    // far from its shape
 }
 
 // Score computes the times of all iterations of the files.
@@ -121,32 +122,54 @@ func (f *File) score(o Options) (*ScoredFile, error) {
 		s.InstrumentationMs = Instrumentation.Seconds() * 1e3
 	}
 	s.time(f.Iterations, timer, d.Work())
-	s.judge()
+	s.judge(model.DecodeIteration)
+	s.chain()
+	s.judge(model.PrefillIteration, model.MixedIteration)
 	s.Kinds = byKind(s.kept())
 	return s, nil
 }
 
-// time computes the times of iterations. The clock of an engine that composes iterations ahead may count the time of
-// one iteration in the one before. Therefore an iteration that is shorter than the GPU's datasheet allows is joined
-// with the one before: the sums of both are compared.
+// time computes the times of iterations.
 func (s *ScoredFile) time(all []model.Iteration, timer model.StepTimer, limits *model.Work) {
-	var last *point // that is not joined
 	for i := range all {
 		it := &all[i]
 		femtos, _, _ := timer.Span(&it.Batch)
 		p := &point{it: it, measured: it.Seconds, simulated: float64(femtos)/1e15 + s.InstrumentationMs/1e3}
-		if last != nil && it.Seconds < limits.Floor(&it.Batch) {
-			last.measured += p.measured
-			last.simulated += p.simulated
-			last.joined++
-			last.ratio = last.simulated / last.measured
-			p.dropped = true
-			s.Joined++
-		} else {
-			last = p
-		}
 		p.ratio = p.simulated / p.measured
+		p.impossible = it.Seconds < limits.Floor(&it.Batch)
 		s.points = append(s.points, p)
+	}
+}
+
+// chain compares chains of iterations by the sums of their times, where the clock counts parts of an iteration in
+// the ones before: an engine that launches kernels for long is late to note the end of an iteration. Such a chain is a
+// row of iterations with prefill. It shows by an iteration that is shorter than the datasheet allows, or by a decode
+// before the chain that takes much longer than its like; that decode is then part of the sum.
+func (s *ScoredFile) chain() {
+	for i := 0; i < len(s.points); i++ {
+		from := i
+		for i < len(s.points) && s.points[i].it.Kind() != model.DecodeIteration {
+			i++
+		}
+		if from == i {
+			continue
+		}
+		part := s.points[from:i]
+		impossible := slices.ContainsFunc(part, func(p *point) bool { return p.impossible })
+		if from > 0 && (s.points[from-1].dropped && s.points[from-1].ratio < 1 || impossible && len(part) == 1) {
+			part = s.points[from-1 : i]
+		} else if !impossible {
+			continue
+		}
+		measured, simulated := 0.0, 0.0
+		for _, p := range part {
+			measured, simulated = measured+p.measured, simulated+p.simulated
+		}
+		for _, p := range part {
+			p.chained, p.error = true, simulated/measured-1
+			p.dropped = p.it.Kind() == model.DecodeIteration
+			s.Joined++
+		}
 	}
 }
 
@@ -173,7 +196,6 @@ func oneLine(err error) string {
 type shape struct {
 	decodes, prefill, cached, requests int
 	context, deviation                 int
-	joined                             int
 }
 
 // Steps per doubling of contexts and their deviation.
@@ -183,9 +205,8 @@ const (
 	leastDeviation = 64 // tokens that count as none
 )
 
-func (p *point) shape() shape {
-	it := p.it
-	s := shape{decodes: it.Batch.Decodes, prefill: it.PrefillTokens(), requests: len(it.Batch.Chunks), joined: p.joined}
+func shapeOf(it *model.Iteration) shape {
+	s := shape{decodes: it.Batch.Decodes, prefill: it.PrefillTokens(), requests: len(it.Batch.Chunks)}
 	for _, c := range it.Batch.Chunks {
 		s.cached += int(c.Cached)
 	}
@@ -199,18 +220,22 @@ func (p *point) shape() shape {
 
 func (s shape) compare(t shape) int {
 	return cmp.Or(cmp.Compare(s.decodes, t.decodes), cmp.Compare(s.prefill, t.prefill), cmp.Compare(s.cached, t.cached),
-		cmp.Compare(s.requests, t.requests), cmp.Compare(s.context, t.context), cmp.Compare(s.deviation, t.deviation),
-		cmp.Compare(s.joined, t.joined))
+		cmp.Compare(s.requests, t.requests), cmp.Compare(s.context, t.context), cmp.Compare(s.deviation, t.deviation))
 }
 
 // judge gives all iterations of a shape the same error, that of the median, and drops those that are far from it:
 // the first ones of a shape may compile kernels.
-func (s *ScoredFile) judge() {
-	list := s.kept()
-	slices.SortStableFunc(list, func(a, b *point) int { return a.shape().compare(b.shape()) })
+func (s *ScoredFile) judge(kinds ...model.IterationKind) {
+	var list []*point
+	for _, p := range s.points {
+		if !p.chained && slices.Contains(kinds, p.it.Kind()) {
+			list = append(list, p)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *point) int { return shapeOf(a.it).compare(shapeOf(b.it)) })
 	for len(list) > 0 {
 		n := 1
-		for n < len(list) && list[n].shape() == list[0].shape() {
+		for n < len(list) && shapeOf(list[n].it) == shapeOf(list[0].it) {
 			n++
 		}
 		s.Shapes++

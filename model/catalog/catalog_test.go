@@ -199,7 +199,7 @@ memory: {physical_gb: 48, bandwidth_gb_per_s: 1000}
 		good + "kernels: {gemm: {bf16: {t0: 1}}}\n": `my.yaml:6:25: unknown field "t0" (want t0_us, ` +
 			`t_per_k_ns, ec, em)`,
 		good + "kernels:\n  moe:\n    fp8:\n      em: 1\n      et: 1\n": `my.yaml:10:7: unknown field "et" (want t0_us, ` +
-			`em, ec, tile_rows, i0)`,
+			`em, ec, tile_rows, i0, dispersion)`,
 		strings.Replace(good, "100", "many", 1): `my.yaml:3:6: found string (want int)`,
 		strings.Replace(good, "1000", "0",
 			1): `my.yaml: memory bandwidth is 0 (want a positive number)`,

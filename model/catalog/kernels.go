@@ -86,6 +86,7 @@ type moeRow struct {
 	EC float64  `yaml:"ec"`
 	TR *float64 `yaml:"tile_rows"` // set together with i0 in rows of the current fit
 	I0 *float64 `yaml:"i0"`
+	A  float64  `yaml:"dispersion"` // of the routing with which the row was fitted
 }
 
 type allReduceLine struct {
@@ -142,7 +143,7 @@ func (k *kernelRows) empty() bool {
 type shared struct {
 	defaults  kernelRows
 	allReduce map[string]map[int]allReduceLine // by class
-	nccl      map[string]float64               // latency of a call in µs, by class
+	nccl      map[string][3]float64            // latency of a call in µs, by class, over 2, 4 and 8 GPUs
 	int4      map[string]gemmRow               // by architecture
 	power     map[string]powerRow              // by architecture
 	fused     float64                          // latency of an all-reduce fused with the norm, in µs
@@ -367,7 +368,7 @@ func (k *kernelRows) moe(s *shared, g *model.GPU, p model.Precision) model.MoECo
 	row, from := lookUp(k.MoE, s.defaults.MoE, k.owner(g), g, p)
 	c := model.MoEConstants{
 		Row: from("moe"), Arithmetic: arithmetic(g, p), Launch: row.T0 * micro,
-		Compute: min(row.EC, 1), Memory: min(row.EM, 1), Exponent: 1,
+		Compute: min(row.EC, 1), Memory: min(row.EM, 1), Exponent: 1, Dispersion: row.A,
 	}
 	if row.TR != nil && row.I0 != nil {
 		c.TileRows, c.ShortK, c.Exponent, c.Memory = *row.TR, *row.I0, 2, row.EM
@@ -422,7 +423,7 @@ func (k *kernelRows) reduce(s *shared, g *model.GPU) (model.AllReduceConstants, 
 	if !ok {
 		nccl = s.nccl["other"]
 	}
-	c := model.AllReduceConstants{Row: row, FusedLatency: s.fused * micro, NCCLLatency: nccl * micro}
+	c := model.AllReduceConstants{Row: row, FusedLatency: s.fused * micro}
 	link := g.ScaleUpBytesPerSecond
 	if !(link > 0) {
 		link = math.Inf(1)
@@ -432,6 +433,7 @@ func (k *kernelRows) reduce(s *shared, g *model.GPU) (model.AllReduceConstants, 
 		if !ok {
 			return c, fmt.Errorf("kernels.allreduce: no entry for %d GPUs (want 2, 4 and 8)", n)
 		}
+		c.NCCLLatency[i] = nccl[i] * micro
 		c.Latency[i] = line.Alpha * micro
 		c.BusBytesPerSecond[i] = min(line.Bus*1e9, link)
 		c.FusedBytes[i] = line.Fused * (1 << 20)

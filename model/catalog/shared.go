@@ -12,7 +12,7 @@ type classesFile struct {
 	AllReduce struct {
 		Source  string                           `yaml:"source"`
 		Fused   float64                          `yaml:"fused_us"`
-		NCCL    map[string]float64               `yaml:"nccl_us"`
+		NCCL    map[string][3]float64            `yaml:"nccl_us"`
 		Classes map[string]map[int]allReduceLine `yaml:"classes"`
 		Regimes map[string]reduceClasses         `yaml:"kernels"`
 		From    string                           `yaml:"kernels_source"`
@@ -59,6 +59,7 @@ type globalFile struct {
 			Recurrent float64 `yaml:"recurrent"`
 			MLP       float64 `yaml:"mlp"`
 			Experts   float64 `yaml:"experts"`
+			Exchange  float64 `yaml:"exchange"`
 		} `yaml:"kernels"`
 		Piecewise struct {
 			Attention float64 `yaml:"attention"`
@@ -209,7 +210,7 @@ func (f *globalFile) launch() model.LaunchConstants {
 	l := &f.Launch
 	return model.LaunchConstants{
 		Eager: l.Eager * micro, Attention: l.Kernels.Attention, LatentAttention: l.Kernels.Latent,
-		Recurrent: l.Kernels.Recurrent, MLP: l.Kernels.MLP, Experts: l.Kernels.Experts,
+		Recurrent: l.Kernels.Recurrent, MLP: l.Kernels.MLP, Experts: l.Kernels.Experts, Exchange: l.Kernels.Exchange,
 		PiecewiseAttention: l.Piecewise.Attention * micro, PiecewiseRecurrent: l.Piecewise.Recurrent * micro,
 	}
 }
