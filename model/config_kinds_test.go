@@ -68,19 +68,19 @@ var kinds = map[string]string{
 		"linear_attn_config": {"full_attn_layers": [4, 8, 12, 16, 20, 24, 27], "num_heads": 32, "head_dim": 128,
 			"short_conv_kernel_size": 4, "kda_layers": [1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, 17, 18, 19, 21, 22, 23, 25,
 			26]}}`,
-	"llama-4-maverick-17b-128e": fmt.Sprintf(llama4, 128, 2, 1048576),
-	"llama-4-scout-17b-16e":     fmt.Sprintf(llama4, 16, 1, 10485760),
+	"llama-4-maverick-17b":  fmt.Sprintf(llama4, 128, 2, 1048576),
+	"llama-4-scout-17b-16e": fmt.Sprintf(llama4, 16, 1, 10485760),
 	"nemotron-h-8b": nemotron + `"hidden_size": 4096, "intermediate_size": 21504, "num_attention_heads": 32,
 		"num_key_value_heads": 8, "mamba_num_heads": 128, "mamba_head_dim": 64, "max_position_embeddings": 8192,
 		"num_hidden_layers": 52, "hybrid_override_pattern": "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-"}`,
-	"nemotron-3-nano-30b-a3b": nemotron + `"hidden_size": 2688, "intermediate_size": 1856, "num_attention_heads": 32,
+	"nemotron-3-nano-30b": nemotron + `"hidden_size": 2688, "intermediate_size": 1856, "num_attention_heads": 32,
 		"num_key_value_heads": 2, "mamba_num_heads": 64, "mamba_head_dim": 64, "max_position_embeddings": 262144,
 		"n_routed_experts": 128, "n_shared_experts": 1, "num_experts_per_tok": 6, "moe_intermediate_size": 1856,
 		"moe_shared_expert_intermediate_size": 3712, "layers_block_type": ` +
 		layerList(1, "mamba moe mamba moe mamba attention moe mamba moe mamba moe mamba attention moe mamba moe mamba moe "+
 			"mamba attention moe mamba moe mamba moe mamba attention moe mamba moe mamba moe mamba attention moe mamba moe "+
 			"mamba moe mamba moe mamba attention moe mamba moe mamba moe mamba moe mamba moe") + `}`,
-	"nemotron-3-super-120b-a12b": nemotron + `"hidden_size": 4096, "intermediate_size": 2688, "num_attention_heads": 32,
+	"nemotron-3-super-120b": nemotron + `"hidden_size": 4096, "intermediate_size": 2688, "num_attention_heads": 32,
 		"num_key_value_heads": 2, "mamba_num_heads": 128, "mamba_head_dim": 64, "max_position_embeddings": 262144,
 		"n_routed_experts": 512, "n_shared_experts": 1, "num_experts_per_tok": 22, "moe_intermediate_size": 2688,
 		"moe_shared_expert_intermediate_size": 5376, "moe_latent_size": 1024, "num_nextn_predict_layers": 1,
