@@ -113,13 +113,17 @@ type StepPower struct {
 	iteration, token, decode, context, emit int64 // nanojoules
 	pair                                    int64 // nanojoules per 1024 pairs of a new token and one of its context
 	experts                                 []int64
+	windows                                 []windowEnergy
 }
 
 // expertTable is the number of tokens up to which the experts read are tabulated; more tokens read as many.
 const expertTable = 4096
 
-// windowContext is the context at which sliding windows are taken as full.
-const windowContext = 1 << 40
+// windowEnergy is the energy of decode attention in layers with the same window, in nanojoules per token of context.
+type windowEnergy struct{ window, context int64 }
+
+// longContext is longer than any context; the window of full attention is longer.
+const longContext = 1 << 40
 
 // NewStepPower returns the energy of the deployment's iterations; nil if the power of its GPU is not known.
 func NewStepPower(d *Deployment) *StepPower {
@@ -137,18 +141,16 @@ func NewStepPower(d *Deployment) *StepPower {
 		iteration: joules(0, w.weightBytes+w.headBytes), token: joules(w.token.seconds+w.experts.seconds, 0),
 		emit: joules(w.emit.seconds, 0),
 	}
-	decode, bytes := w.decodeToken.seconds, w.stateBytes
 	var open, openBytes, pair float64
 	for i := range w.windows {
 		x := &w.windows[i]
-		if x.window < windowContext {
-			decode += float64(x.decodePair.seconds * float64(x.window))
-			bytes += float64(x.kvBytes * float64(x.window))
+		if x.window < longContext {
+			p.windows = append(p.windows, windowEnergy{x.window, joules(x.decodePair.seconds, x.kvBytes)})
 			continue
 		}
 		open, openBytes, pair = open+x.decodePair.seconds, openBytes+x.kvBytes, pair+x.prefillPair.seconds
 	}
-	p.decode, p.context, p.pair = joules(decode, bytes), joules(open, openBytes), joules(pair*1024, 0)
+	p.decode, p.context, p.pair = joules(w.decodeToken.seconds, w.stateBytes), joules(open, openBytes), joules(pair*1024, 0)
 	if w.expertBytes > 0 {
 		p.experts = make([]int64, expertTable+1)
 		for tokens := range p.experts {
@@ -172,7 +174,7 @@ type Iterations struct {
 
 // Energy is what sums of iterations do not tell.
 type Energy struct {
-	Experts clock.Uint128 // nanojoules for the traffic of experts
+	Rest clock.Uint128 // nanojoules of experts and of sliding windows
 	// Excess is the energy above the design power or the limit, in femtojoules: it is not drawn.
 	Excess clock.Uint128
 	Peak   float64 // highest power of an iteration, in watts
@@ -180,13 +182,25 @@ type Energy struct {
 
 // Of returns the energy of iterations beyond their sums.
 func (p *StepPower) Of(x *Iterations) (e Energy) {
-	dynamic := p.iteration + x.Tokens*p.token + x.Decodes*p.decode + x.Context*p.context + x.Emit*p.emit
-	if p.experts != nil {
-		experts := p.experts[min(x.Tokens, expertTable)]
-		dynamic += experts
-		e.Experts = clock.Mul64(uint64(experts), uint64(x.N))
+	for i := range p.windows {
+		// Contexts that pass the window end the progression.
+		full := x.Decodes * p.windows[i].window
+		if x.Decodes > 0 && x.Context < full && x.Context+(x.N-1)*x.Decodes > full {
+			head, tail := *x, *x
+			head.N = (full-x.Context)/x.Decodes + 1
+			tail.N, tail.First, tail.Context = x.N-head.N, x.First+head.N*x.Slope, x.Context+head.N*x.Decodes
+			e = p.Of(&head)
+			e.Add(p.Of(&tail))
+			return e
+		}
 	}
+	dynamic := p.iteration + x.Tokens*p.token + x.Decodes*p.decode + x.Context*p.context + x.Emit*p.emit
 	growth := x.Decodes * p.context
+	if p.experts != nil || p.windows != nil {
+		rest, more := p.rest(x)
+		dynamic, growth = dynamic+rest, growth+more
+		e.Rest = progression(rest, more, 0, x.N)
+	}
 	last := x.First + (x.N-1)*x.Slope
 	e.Peak = max(p.watts(dynamic, x.First), p.watts(dynamic+(x.N-1)*growth, last))
 	if e.Peak >= float64(p.cap) {
@@ -194,6 +208,37 @@ func (p *StepPower) Of(x *Iterations) (e Energy) {
 		e.Excess = p.excess(dynamic, growth, x, last)
 	}
 	return e
+}
+
+// Add adds the energy of other iterations.
+func (e *Energy) Add(o Energy) {
+	e.Rest, e.Excess, e.Peak = e.Rest.Add(o.Rest), e.Excess.Add(o.Excess), max(e.Peak, o.Peak)
+}
+
+// rest returns the energy of experts and windows in the first iteration, and how it grows.
+func (p *StepPower) rest(x *Iterations) (first, growth int64) {
+	if p.experts != nil {
+		first = p.experts[min(x.Tokens, expertTable)]
+	}
+	for i := range p.windows {
+		c := &p.windows[i]
+		if full := x.Decodes * c.window; x.Context > full {
+			first += full * c.context
+		} else {
+			first, growth = first+x.Context*c.context, growth+x.Decodes*c.context
+		}
+	}
+	return first, growth
+}
+
+// progression returns the sum of first + k·slope for k from from to to − 1, where no term is negative.
+func progression(first, slope, from, to int64) clock.Uint128 {
+	n := uint64(to - from)
+	ends := uint64(2*first + (from+to-1)*slope)
+	if n%2 == 0 {
+		return clock.Mul64(ends, n/2)
+	}
+	return clock.Mul64(ends/2, n)
 }
 
 // watts returns the power of an iteration with the given dynamic energy in nanojoules, before the cap.
@@ -222,12 +267,7 @@ func (p *StepPower) excess(dynamic, growth int64, x *Iterations, last int64) clo
 	case end <= 0:
 		to = (first - slope - 1) / -slope
 	}
-	n := uint64(to - from)
-	ends := uint64(2*first + (from+to-1)*slope)
-	if n%2 == 0 {
-		return clock.Mul64(ends, n/2)
-	}
-	return clock.Mul64(ends/2, n)
+	return progression(first, slope, from, to)
 }
 
 // Sums are counts over iterations of one GPU, from which their energy follows.
@@ -246,7 +286,7 @@ type Sums struct {
 func (p *StepPower) Joules(s *Sums) float64 {
 	dynamic := float64(p.iteration)*float64(s.Iterations) + float64(p.token)*float64(s.Tokens) +
 		float64(p.decode)*float64(s.Decodes) + float64(p.context)*float64(s.Context) +
-		float64(p.emit)*float64(s.Emit) + float64(p.pair)*s.Pairs.Float64()/1024 + s.Experts.Float64()
+		float64(p.emit)*float64(s.Emit) + float64(p.pair)*s.Pairs.Float64()/1024 + s.Rest.Float64()
 	joules := float64(p.idle)*s.Seconds + float64(p.base-p.idle)*s.BusySeconds + dynamic*1e-9 - s.Excess.Float64()*1e-15
 	return min(joules, float64(p.cap)*s.Seconds)
 }

@@ -38,8 +38,8 @@ func TestStepPower(t *testing.T) {
 	}
 	// Experts are read once for all tokens: twice the tokens take less than twice the energy.
 	moe := model.NewStepPower(deploy(t, "gpt-oss-120b", "h100", model.Options{}))
-	one := moe.Of(&model.Iterations{First: 10e12, N: 1, Tokens: 16}).Experts.Lo
-	if two := moe.Of(&model.Iterations{First: 10e12, N: 2, Tokens: 32}).Experts.Lo; two <= 2*one || two >= 4*one {
+	one := moe.Of(&model.Iterations{First: 10e12, N: 1, Tokens: 16}).Rest.Lo
+	if two := moe.Of(&model.Iterations{First: 10e12, N: 2, Tokens: 32}).Rest.Lo; two <= 2*one || two >= 4*one {
 		t.Errorf("experts take %d and %d nJ", one, two)
 	}
 	if model.NewStepPower(deploy(t, "llama-3.1-8b", "tpu-v5e", model.Options{})) != nil {
@@ -49,8 +49,13 @@ func TestStepPower(t *testing.T) {
 
 // TestEnergyOfSpans demands that the energy of a run of iterations is the sum of its parts, above the cap too.
 func TestEnergyOfSpans(t *testing.T) {
-	p := model.NewStepPower(deploy(t, "llama-3.1-8b", "h100", model.Options{}))
+	full := model.NewStepPower(deploy(t, "llama-3.1-8b", "h100", model.Options{}))
+	window := model.NewStepPower(deploy(t, "gpt-oss-20b", "h100", model.Options{}))
 	rapid.Check(t, func(t *rapid.T) {
+		p := full
+		if rapid.Bool().Draw(t, "windows") {
+			p = window
+		}
 		x := model.Iterations{
 			First: rapid.Int64Range(1, 3e13).Draw(t, "first"), Slope: rapid.Int64Range(0, 1e9).Draw(t, "slope"),
 			N: rapid.Int64Range(2, 5000).Draw(t, "n"), Decodes: rapid.Int64Range(0, 500).Draw(t, "decodes"),
@@ -62,7 +67,7 @@ func TestEnergyOfSpans(t *testing.T) {
 		head.N = cut
 		tail.N, tail.First, tail.Context = x.N-cut, x.First+cut*x.Slope, x.Context+cut*x.Decodes
 		all, a, b := p.Of(&x), p.Of(&head), p.Of(&tail)
-		if all.Excess != a.Excess.Add(b.Excess) || all.Peak != max(a.Peak, b.Peak) {
+		if all.Excess != a.Excess.Add(b.Excess) || all.Rest != a.Rest.Add(b.Rest) || all.Peak != max(a.Peak, b.Peak) {
 			t.Fatalf("%+v, want %+v and %+v", all, a, b)
 		}
 	})

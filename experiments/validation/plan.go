@@ -34,6 +34,7 @@ type Case struct {
 	stages   []collect.StageSpan
 	ranks    int // that share the traffic
 	cold     coldStart
+	steady   bool // only power is computed, from the measured length of iterations
 }
 
 // Plan expresses all rows as simulations, in the order of the file.
@@ -96,6 +97,11 @@ func (c *Case) express(ref *Reference) {
 }
 
 func (c *Case) resolve(ref *Reference) error {
+	if r := c.Rows[0]; r.steady() {
+		c.steady = true
+		r.fillSteady()
+		c.apply("steady")
+	}
 	y, err := newWriter(c)
 	if err != nil {
 		return err

@@ -50,6 +50,9 @@ func Rules() []Rule {
 			"no streaming delay, and requests arrive when they were queued"},
 		{"workstation",
 			"the RTX PRO 6000 of LLMServingSim's runs is the workstation edition, in a machine that moves 16 GB/s between two"},
+		{"steady", fmt.Sprintf("a row with the mean batch of a steady state, its time per token and its power is not simulated: "+
+			"power follows from iterations of the measured length; prompts of unknown length have %d tokens in chat and %d in "+
+			"code", steadyChatTokens, steadyCodeTokens)},
 		{"one_rank", "attention-data-parallel ranks are alike: one is simulated, with every n-th request, or an n-th of " +
 			"the clients or of the rate, and its throughput counts n times"},
 		{"replicas", "dp of an open-loop client is a number of independent replicas behind one address, which share the " +

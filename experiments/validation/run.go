@@ -59,7 +59,7 @@ func simulate(ctx context.Context, cases []*Case, o Options) ([][]*outcome, erro
 func repeats(cases []*Case) (first []int, same map[int]int) {
 	same, seen := map[int]int{}, map[string]int{}
 	for i, c := range cases {
-		if c.setup == nil || len(c.Rows) != 1 || c.list != nil || c.sessions != nil {
+		if c.setup == nil || c.steady || len(c.Rows) != 1 || c.list != nil || c.sessions != nil {
 			first = append(first, i)
 			continue
 		}
@@ -79,6 +79,10 @@ func repeats(cases []*Case) (first []int, same map[int]int) {
 func (c *Case) run(ctx context.Context, o Options) ([]*outcome, error) {
 	list := make([]*outcome, len(c.Rows))
 	if c.setup == nil || c.Refused != "" {
+		return list, nil
+	}
+	if c.steady {
+		list[0] = c.steadyOutcome()
 		return list, nil
 	}
 	setup := *c.setup

@@ -125,7 +125,7 @@ func (w *writer) engine() error {
 	w.line("  policy: %q", r.policy())
 	if v, ruled := r.version(); r.Engine == "sglang" && !ruled {
 		w.line("  version: %q", v)
-	} else if r.Engine == "vllm" {
+	} else if r.Engine == "vllm" && !w.c.steady {
 		w.line("  version: %q", v)
 		if ruled {
 			w.c.apply("version")

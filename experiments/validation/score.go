@@ -56,6 +56,7 @@ func Metrics() []Metric {
 		}
 	}
 	all = append(all, hitRates()...)
+	all = append(all, powerMetrics()...)
 	return append(all, Metric{
 		Name: "output_tokens_per_s", Kind: "throughput", Statistic: "mean",
 		measured: throughput,
@@ -87,6 +88,26 @@ func hitRates() []Metric {
 			measured: func(r *Row) *float64 { return r.Offload.GPUHitRate }, simulated: gpu},
 		{Name: "host_hit_rate", Kind: "hits", Statistic: "mean", Points: true,
 			measured: func(r *Row) *float64 { return r.Offload.HostHitRate }, simulated: host},
+	}
+}
+
+// powerMetrics are the mean power of a GPU and the energy of all GPUs for each output token.
+func powerMetrics() []Metric {
+	of := func(read func(*report.Energy) *float64) func(*outcome, *Case) *float64 {
+		return func(o *outcome, _ *Case) *float64 {
+			if o.summary == nil || o.summary.Energy == nil {
+				return nil
+			}
+			return read(o.summary.Energy)
+		}
+	}
+	return []Metric{
+		{Name: "gpu_watts", Kind: "power", Statistic: "mean",
+			measured:  func(r *Row) *float64 { return r.Power.PerGPUWatts() },
+			simulated: of(func(e *report.Energy) *float64 { return e.GPUWatts.Mean })},
+		{Name: "joules_per_output_token", Kind: "energy", Statistic: "mean",
+			measured:  func(r *Row) *float64 { return r.Power.PerOutputToken() },
+			simulated: of(func(e *report.Energy) *float64 { return e.PerOutputToken })},
 	}
 }
 

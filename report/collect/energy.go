@@ -24,14 +24,8 @@ type powerUse struct {
 }
 
 func (p *powerUse) merge(c *powerUse) {
-	p.add(&c.energy)
+	p.energy.Add(c.energy)
 	p.pairs = p.pairs.Add(c.pairs)
-}
-
-func (p *powerUse) add(e *model.Energy) {
-	p.energy.Experts = p.energy.Experts.Add(e.Experts)
-	p.energy.Excess = p.energy.Excess.Add(e.Excess)
-	p.energy.Peak = max(p.energy.Peak, e.Peak)
 }
 
 // attended counts the attention of a prompt at its first token.
@@ -42,12 +36,11 @@ func (p *powerUse) attended(rec *event.Record) {
 
 // powered counts the energy of a span.
 func (p *powerUse) powered(power *model.StepPower, s *event.Span) {
-	e := power.Of(&model.Iterations{
+	p.energy.Add(power.Of(&model.Iterations{
 		First: s.First, Slope: s.Slope, N: int64(s.N), Decodes: int64(s.Decodes),
 		Tokens: int64(s.Decodes + s.Drafts + s.PrefillTokens + s.RecomputedTokens),
 		Emit:   int64(s.Output() + s.Rejected()), Context: s.Context - s.Shared,
-	})
-	p.add(&e)
+	}))
 }
 
 // joules returns the energy of all GPUs of a unit in a window.
