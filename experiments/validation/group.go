@@ -145,6 +145,8 @@ type Cell struct {
 func (r *Result) class() string {
 	name := r.Load + " loop"
 	switch {
+	case r.Kind != "":
+		name = r.Kind
 	case r.Overload:
 		name += ", overload"
 	case r.Load == "open":
@@ -157,6 +159,9 @@ func (r *Result) class() string {
 	}
 	if r.Engine != "vllm" {
 		name += ", " + r.Engine
+	}
+	if r.Kind != "" && r.Doubt != "" {
+		name += ", " + r.Doubt
 	}
 	return name
 }
@@ -193,7 +198,7 @@ func classes(rows []Result) []Class {
 func cells(rows []*Result) []Cell {
 	parts := map[string][]*Result{}
 	for _, r := range rows {
-		key := r.Model + "\x00" + r.GPU + "\x00" + strconv.Itoa(1e6+r.TP)
+		key := r.Model + "\x00" + r.GPU + "\x00" + strconv.Itoa(1e6+r.TP) + "\x00" + r.Layout
 		parts[key] = append(parts[key], r)
 	}
 	var list []Cell

@@ -70,6 +70,12 @@ type Result struct {
 	// Overload says that more was asked for than the system gave, so that small errors of speed make large ones of
 	// waiting.
 	Overload bool `json:"overload"`
+	// Kind is what sets the run apart: drafts, pools or sessions; empty for a plain engine. Layout is how pools divide
+	// their GPUs.
+	Kind   string `json:"kind,omitempty"`
+	Layout string `json:"layout,omitempty"`
+	// Doubt says why a measurement is in a class of its own: suspect, or stalled.
+	Doubt string `json:"doubt,omitempty"`
 
 	Rules   []string     `json:"rules"`
 	Notes   []string     `json:"notes"`
@@ -147,6 +153,10 @@ func (c *Case) result(row *Row, o *outcome) Result {
 	}
 	if row.Closed() {
 		r.Load = "closed"
+	}
+	r.Kind, r.Layout, r.Doubt = row.kind(), row.layout(), row.doubt()
+	if r.Kind == kindSessions {
+		r.Users = row.Users
 	}
 	if c.setup != nil {
 		d := c.setup.Deployment

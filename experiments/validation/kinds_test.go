@@ -1,0 +1,132 @@
+package validation
+
+import (
+	"compress/gzip"
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// read makes a reference of a text, beside the files in a folder.
+func read(t *testing.T, folder string, lines ...string) *Reference {
+	t.Helper()
+	ref, err := Read(filepath.Join(folder, "runs.csv"), strings.NewReader(strings.Join(lines, "\n")+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+const poolsHead = "run_id,engine,model,gpu,concurrency,n_requests,input_tokens_mean,output_tokens_nominal,spec_method," +
+	"prefill_workers,prefill_tp,prefill_ep,prefill_gpus,prefill_dp_attention,decode_workers,decode_tp,decode_ep," +
+	"decode_gpus,decode_dp_attention,ttft_p50_ms,tpot_p50_ms,weight_dtype"
+
+// TestPools: a worker with data-parallel attention has a rank on each of its GPUs, whatever tp says.
+func TestPools(t *testing.T) {
+	ref := read(t, t.TempDir(), poolsHead,
+		"wide,dynamo-trtllm,deepseek-r1,GB200,64,128,1000,50,none,2,4,4,8,True,1,1,1,16,True,500,20,nvfp4",
+		"narrow,dynamo-sglang,deepseek-r1,B200,8,16,1000,50,mtp,1,8,1,8,False,2,8,8,16,False,200,7,fp8",
+		"unknown,dynamo-sglang,deepseek-r1,B200,8,16,1000,50,none,0,8,1,8,False,2,8,8,16,False,200,7,fp8",
+		"uneven,dynamo-sglang,deepseek-r1,B200,8,16,1000,50,none,3,8,1,8,False,2,8,8,16,False,200,7,fp8")
+	cases := Plan(ref)
+	for i, want := range [][]string{
+		{"replicas: 2, deployment: {tensor_parallel_size: 1, data_parallel_size: 4, expert_parallel_size: 4, all2all",
+			"replicas: 1, deployment: {tensor_parallel_size: 1, data_parallel_size: 16, expert_parallel_size: 16, all2all",
+			"kv_cache_dtype: \"fp8\"", "flashinfer_all2allv"},
+		{"replicas: 1, deployment: {tensor_parallel_size: 8, data_parallel_size: 1, expert_parallel_size: 1}",
+			"replicas: 2, deployment: {tensor_parallel_size: 8, data_parallel_size: 1, expert_parallel_size: 8}",
+			"num_speculative_tokens: 2", "cpu_per_sequence: "},
+	} {
+		for _, text := range want {
+			if !strings.Contains(string(cases[i].YAML), text) {
+				t.Errorf("%s lacks %s:\n%s%s", cases[i].Rows[0].ID, text, cases[i].YAML, cases[i].Refused)
+			}
+		}
+	}
+	for i, want := range map[int]string{2: "prefill_workers: the number of engines is not known",
+		3: "prefill_gpus: 8 GPUs do not divide among 3 workers"} {
+		if !strings.Contains(cases[i].Refused+cases[i].Bad, want) {
+			t.Errorf("%s: %q %q (want %s)", cases[i].Rows[0].ID, cases[i].Refused, cases[i].Bad, want)
+		}
+	}
+	r, err := Run(context.Background(), ref, cases[:2], nil, Options{Check: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range r.Rows {
+		if row.Status != Scored || row.Kind != kindPools || row.Error("tpot_p50_ms") == nil || row.Layout == "" {
+			t.Errorf("%+v", row)
+		}
+	}
+}
+
+const sessionsHead = "session,turn,trace_id,arrival_s,input_tokens,output_tokens,expected_cached_blocks,last_token_s," +
+	"think_s_recorded,has_error\n"
+
+// TestSessions: the second turn of a session repeats the first prompt, comes 5 s after its end, and finds it in the
+// cache; the other session shares nothing with it.
+func TestSessions(t *testing.T) {
+	folder := t.TempDir()
+	f, err := os.Create(filepath.Join(folder, "turns.csv.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := gzip.NewWriter(f)
+	_, err = z.Write([]byte(sessionsHead + "a,3,t1,0,6400,100,50,10,0,0\nb,0,t2,1,640,100,0,12,0,0\na,4,t1,15,6464,,100,,7,1\n"))
+	if err == nil {
+		err = z.Close()
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := read(t, folder,
+		"run_id,engine,engine_version,model,gpu,tp,users,duration_s,kv_offload,host_kv_gb,prefix_caching,ttft_p50_ms,"+
+			"gpu_hit_rate,host_hit_rate,output_tokens_mean,request_level_file",
+		"own,vllm,0.19.1,llama-3.1-8b,H100,1,2,60,on,100,on,50,0.5,0,100,turns.csv.gz",
+		"others,vllm,0.19.1,llama-3.1-8b,H100,1,1,60,off,0,on,50,0.5,,100,",
+		"many,vllm,0.19.1,llama-3.1-8b,H100,1,3,60,off,0,on,50,0.5,,100,")
+	cases := Plan(ref)
+	if c := cases[2]; !strings.Contains(c.Refused, "other rows have 2 sessions for 3 users") {
+		t.Errorf("%q", c.Refused)
+	}
+	a := cases[0].sessions[0]
+	if a[1].pause != 5 || a[1].cached != 6400 || a[0].pause != 0 || cases[0].output != 100 || len(a) != 2+moreTurns {
+		t.Errorf("%+v, %d tokens, %d turns", a[:2], cases[0].output, len(a))
+	}
+	src, err := newTalks(cases[0].sessions, 77, 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := src.Next()
+	other := src.Next()
+	if _, ok := src.Peek(); ok || other.Session == first.Session {
+		t.Errorf("a turn is sent before the one before it has ended: %+v %+v", first, other)
+	}
+	end := clock.Time(20 * clock.Second)
+	src.Done(&first, workload.End{At: end})
+	next := src.Next()
+	if next.Arrival != end.Add(5*clock.Second) || next.Turn != 1 || next.OutputTokens != 77 || next.ID != 2 ||
+		len(next.Content.Segments) != 2 || next.Content.Segments[0] != first.Content.Segments[0] ||
+		next.Content.Segments[1].Tokens != 64 {
+		t.Errorf("%+v of %v", next, next.Content)
+	}
+	r, err := Run(context.Background(), ref, cases[:2], nil, Options{Check: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range r.Rows {
+		e := row.Error("gpu_hit_rate")
+		if row.Status != Scored || row.Kind != kindSessions || e == nil || math.Abs(*e) > 0.5 {
+			t.Errorf("%+v", row)
+		}
+	}
+}
