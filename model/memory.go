@@ -49,6 +49,7 @@ type MemoryKnobs struct {
 	MaxNumBatchedTokens int     // token budget of a step, which sizes the activations
 	MaxNumSeqs          int     // largest batch, which sizes the sampler's buffers
 	CountGraphs         bool    // CUDA graphs count towards the budget, as in engines since 2026
+	MaxCapture          int     // largest batch in tokens with a CUDA graph; 0 is 512
 	BlocksOverride      int     // sets the number of blocks if positive
 	// Pool returns the memory of the KV cache by another engine's rule, in bytes; nil is vLLM's.
 	Pool    func(*Deployment, *KVBudget) float64
@@ -80,8 +81,39 @@ func (k *MemoryKnobs) validate() error {
 const (
 	runtimeBytes     = 0.6e9 // CUDA context, libraries, fragmentation
 	collectivesBytes = 0.5e9 // communication buffers, with more than one tensor-parallel rank
-	graphBytes       = 0.6e9 // captured CUDA graphs
+	graphBytes       = 0.6e9 // captured CUDA graphs of the usual sizes, up to usualCapture tokens
+	usualCapture     = 512
 )
+
+// capturedSizes returns the number of batch sizes for which CUDA graphs are captured up to a size: see [usualSize].
+func capturedSizes(limit int) int {
+	n := 0
+	for m := 1; m <= limit; m = usualSize(m + 1) {
+		n++
+	}
+	return n
+}
+
+// expertPadding returns the bytes that kernels for MXFP4 experts add to their weights on one rank. They round the
+// hidden size up to a multiple of 256, and the width of an expert on a rank to one of 128, or of 256 on data-centre
+// Blackwell (vLLM's Marlin and TensorRT-LLM's kernels, model_executor/layers/quantization/mxfp4.py).
+func (d *Deployment) expertPadding() float64 {
+	m := &d.LLM
+	_, moe := m.floatMLPLayers()
+	if d.MoEDtype != MXFP4 || moe == 0 {
+		return 0
+	}
+	width, unit := float64(m.MoEIntermediate*d.ExpertParallel)/float64(d.moeRanks()), 128.0
+	if d.GPU.Architecture == "blackwell_dc" {
+		unit = 256
+	}
+	roundUp := func(x, unit float64) float64 { return math.Ceil(x/unit) * unit }
+	h := float64(m.Hidden)
+	padded := 3 * float64(roundUp(h, 256)*roundUp(width, unit))
+	layers := moe * float64(d.stageLayers()) / float64(m.Layers)
+	experts := float64(m.Experts+d.RedundantExperts) / float64(d.ExpertParallel)
+	return math.Ceil(layers * experts * (padded - 3*float64(h*width)) * d.MoEDtype.WeightBytes())
+}
 
 // KVBudget is the breakdown of the memory of one GPU in bytes, with the resulting KV cache.
 type KVBudget struct {
@@ -135,7 +167,8 @@ func (d *Deployment) KVBlocks(k MemoryKnobs) (KVBudget, error) {
 func (d *Deployment) budget(k MemoryKnobs) KVBudget {
 	m := &d.LLM
 	b := KVBudget{
-		Total: d.GPU.reported(), Weights: d.WeightBytesPerRank() + k.Drafter.Weights, Runtime: runtimeBytes,
+		Total: d.GPU.reported(), Weights: d.WeightBytesPerRank() + d.expertPadding() + k.Drafter.Weights,
+		Runtime:   runtimeBytes,
 		BlockSize: k.BlockSize, BlockBytes: d.KVGroups().PoolBytesPerToken() * int64(k.BlockSize),
 	}
 	if k.Grouped {
@@ -159,6 +192,9 @@ func (d *Deployment) budget(k MemoryKnobs) KVBudget {
 	b.Sampler = float64(float64(k.MaxNumSeqs) * float64(m.Vocab) * 8)
 	if k.CountGraphs {
 		b.Graphs = graphBytes
+		if k.MaxCapture > 0 {
+			b.Graphs *= float64(capturedSizes(k.MaxCapture)) / float64(capturedSizes(usualCapture))
+		}
 	}
 	b.KVCache = b.Requested - b.Weights - b.Runtime - b.Activations - b.Sampler - b.Graphs
 	if k.Pool != nil {

@@ -171,3 +171,42 @@ func TestMemoryKnobs(t *testing.T) {
 		}
 	}
 }
+
+// TestExpertPadding: MXFP4 experts of gpt-oss-120b are stored as 3,072 by 2,944 instead of 2,880 by 2,880 on Hopper, and
+// as 3,072 by 3,072 on Blackwell. 36 layers of 128 experts have three matrices each, at 0.53125 bytes a number. Over 8
+// GPUs the width is 360, stored as 384.
+func TestExpertPadding(t *testing.T) {
+	for _, c := range []struct {
+		llm, gpu string
+		tp       int
+		want     float64
+	}{
+		{"gpt-oss-120b", "h200", 1, 36 * 128 * 3 * (3072*2944 - 2880*2880) * 0.53125},
+		{"gpt-oss-120b", "b200", 1, 36 * 128 * 3 * (3072*3072 - 2880*2880) * 0.53125},
+		{"gpt-oss-120b", "h200", 8, 36 * 128 * 3 * (3072*384 - 2880*360) * 0.53125},
+		{"mixtral-8x7b", "h200", 2, 0},
+	} {
+		d := deploy(t, c.llm, c.gpu, model.Options{TensorParallel: c.tp})
+		b, err := d.KVBlocks(model.DefaultMemoryKnobs())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.Weights - d.WeightBytesPerRank(); math.Abs(got-c.want) > 1 {
+			t.Errorf("%v: %v bytes of padding, want %v", d, got, c.want)
+		}
+	}
+}
+
+// TestGraphMemory: 51 sizes are captured up to 512 tokens, 147 up to 2,048, and 35 up to 256.
+func TestGraphMemory(t *testing.T) {
+	d := deploy(t, "llama-3.1-8b", "h100", model.Options{})
+	for limit, sizes := range map[int]float64{0: 51, 512: 51, 2048: 147, 256: 35, 1: 1} {
+		k := model.DefaultMemoryKnobs()
+		k.MaxCapture = limit
+		b, err := d.KVBlocks(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "graphs", b.Graphs, 0.6e9*sizes/51, 1e-9)
+	}
+}

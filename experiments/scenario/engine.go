@@ -97,7 +97,8 @@ func (u engineResolver) memory() error {
 	knobs := model.MemoryKnobs{
 		Utilization: *e.GPUMemoryUtilization, BlockSize: e.BlockSize,
 		MaxNumBatchedTokens: *e.MaxNumBatchedTokens, MaxNumSeqs: *e.MaxNumSeqs,
-		CountGraphs: u.Profile.GraphsInBudget, BlocksOverride: optional.Value(e.NumGPUBlocksOverride),
+		CountGraphs: u.Profile.GraphsInBudget, MaxCapture: optional.Value(e.MaxCudagraphCaptureSize),
+		BlocksOverride: optional.Value(e.NumGPUBlocksOverride),
 	}
 	var err error
 	if knobs.Drafter, err = u.drafterMemory(); err != nil {
