@@ -80,6 +80,9 @@ const tableLimit = 16384
 // invalid options and for iterations that are too slow for the time resolution.
 func NewKernels(d *Deployment, o KernelOptions) (*Kernels, error) {
 	if o.RoutingDispersion == 0 {
+		o.RoutingDispersion = d.LLM.RoutingDispersion
+	}
+	if o.RoutingDispersion == 0 {
 		o.RoutingDispersion = d.GPU.constants(o.Tables).MoE[d.MoEDtype].Dispersion
 	}
 	o, err := o.resolve(&d.GPU.Kernels.Common)

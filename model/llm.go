@@ -57,6 +57,8 @@ type MoE struct {
 	// LatentDim is the width at which routed experts work, between a shared down- and up-projection (LatentMoE); 0
 	// means Hidden.
 	LatentDim int
+	// RoutingDispersion says how evenly the model's tokens use the experts: see [KernelOptions]. 0 means not known.
+	RoutingDispersion float64
 }
 
 // Encoder has the dimensions of an encoder for images. Zero means none.
@@ -144,6 +146,7 @@ func (m *LLM) validateExperts(f *faults.List) {
 	f.Check(m.DenseLayers >= 0 && m.DenseLayers <= m.Layers-max(0, m.MixerOnlyLayers),
 		"dense_layers is %d (want 0 to the %d layers with an MLP)", m.DenseLayers, m.Layers-max(0, m.MixerOnlyLayers))
 	faults.Within(f, "latent_dim", m.LatentDim, 0, maxDimension)
+	f.Check(m.RoutingDispersion >= 0, "routing_dispersion is %v (want 0 or more)", m.RoutingDispersion)
 }
 
 // validateLatent checks the dimensions of latent attention.

@@ -43,7 +43,8 @@ type KernelOptions struct {
 	AdditiveDecode bool
 	// RoutingConcentration is the fraction of the experts in use. 0 means 1.
 	RoutingConcentration float64
-	// RoutingDispersion describes how evenly routing uses experts; +Inf means uniform. 0 means 12.
+	// RoutingDispersion describes how evenly routing uses experts; +Inf means uniform. 0 means the
+	// model's, or 12 if that is not known.
 	RoutingDispersion float64
 	// ExpertImbalance is the load of the busiest expert-parallel rank over the mean; 1 means perfect balance. 0
 	// means an estimate from RoutingDispersion.

@@ -22,13 +22,14 @@ type llmRecord struct {
 	MaxContext     int      `yaml:"max_context"`
 	Precision      string   `yaml:"precision"`
 	MoE            struct {
-		Experts            int    `yaml:"experts"`
-		TopK               int    `yaml:"top_k"`
-		Intermediate       int    `yaml:"intermediate"`
-		SharedIntermediate int    `yaml:"shared_intermediate"`
-		DenseLayers        int    `yaml:"dense_layers"`
-		LatentDim          int    `yaml:"latent_dim"`
-		Precision          string `yaml:"precision"`
+		Experts            int     `yaml:"experts"`
+		TopK               int     `yaml:"top_k"`
+		Intermediate       int     `yaml:"intermediate"`
+		SharedIntermediate int     `yaml:"shared_intermediate"`
+		DenseLayers        int     `yaml:"dense_layers"`
+		LatentDim          int     `yaml:"latent_dim"`
+		RoutingDispersion  float64 `yaml:"routing_dispersion"`
+		Precision          string  `yaml:"precision"`
 	} `yaml:"moe"`
 	Mixers           []mixerRecord `yaml:"mixers"`
 	MixerOnlyLayers  int           `yaml:"mixer_only_layers"`
@@ -115,7 +116,8 @@ func readLLM(file string, data []byte) (model.LLM, error) {
 		Layers: r.Layers, Hidden: r.Hidden, Heads: r.Heads, KVHeads: r.KVHeads, HeadDim: r.HeadDim,
 		Intermediate: r.Intermediate, Vocab: r.Vocab, TiedEmbeddings: r.TiedEmbeddings, MaxContext: r.MaxContext,
 		MoE: model.MoE{Experts: r.MoE.Experts, TopK: r.MoE.TopK, MoEIntermediate: r.MoE.Intermediate,
-			SharedIntermediate: r.MoE.SharedIntermediate, DenseLayers: r.MoE.DenseLayers, LatentDim: r.MoE.LatentDim},
+			SharedIntermediate: r.MoE.SharedIntermediate, DenseLayers: r.MoE.DenseLayers, LatentDim: r.MoE.LatentDim,
+			RoutingDispersion: r.MoE.RoutingDispersion},
 		MixerOnlyLayers: r.MixerOnlyLayers, UngatedMLP: r.UngatedMLP, LearnedPositions: r.LearnedPositions,
 		MTPLayers: r.MTPLayers,
 		Encoder: model.Encoder{Params: r.Encoder.Params * 1e6, Layers: r.Encoder.Layers, Hidden: r.Encoder.Hidden,
