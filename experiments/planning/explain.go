@@ -197,7 +197,8 @@ func (p resultBuilder) assume(plan *plan.Result, met []*candidate) {
 	}
 	say("GPUs are rented for all 730 hours of a month; idle hours are paid")
 	say("what smaller formats of weights cost in quality is not modelled")
-	say("a busy GPU draws its design power and an idle one %.0f %% of it: energy is an estimate", 100*p.spec.IdlePower)
+	say("power is that of the simulated replica at the planned peak; servers draw %.3g times that of their GPUs",
+		p.scenario.Energy.ServerPower)
 	if p.spec.Within > 1 {
 		say("what costs more than %g times the cheapest is not looked into", p.spec.Within)
 	}

@@ -256,20 +256,34 @@ func (p resultBuilder) describe(c *candidate) plan.Candidate {
 		InSystem:   s.Concurrency.InSystem,
 	}
 	r.Verified = c.verified
+	if u.Scenario.StepTime.Kind != "linear" {
+		nodes := plan.WholeNodes(n, c.perGPUs, d.GPU.NodeSize())
+		r.Nodes = &nodes
+	}
 	p.costs(&r, c, s)
 	return r
+}
+
+// energy fills in the power and the energy at the planned load, by the simulated replica. plan.idle_power, if it is given,
+// replaces the idle power of the GPU.
+func (p resultBuilder) energy(r *plan.Candidate, c *candidate, s *report.Summary) {
+	e := s.Energy
+	if e == nil || e.GPUWatts.Mean == nil {
+		return
+	}
+	watts, gpu := *e.GPUWatts.Mean, &c.setup.Deployment.GPU
+	if busy := s.System.Working(); busy != nil && p.scenario.Given("plan.idle_power") {
+		watts += (p.spec.IdlePower*gpu.TDPWatts - gpu.Power.Idle) * (1 - min(1, *busy))
+	}
+	r.Energy = plan.EnergyAt(e, r.GPUs, watts, p.scenario.Energy.ServerPower,
+		p.traffic.PlannedRequestsPerS*p.traffic.MeanOutputTokens)
 }
 
 // costs fills the costs and the energy in. The traffic's own rates count, without the allowance for the error.
 func (p resultBuilder) costs(r *plan.Candidate, c *candidate, s *report.Summary) {
 	t, n := &p.traffic, float64(c.count)
 	out := t.MeanOutputTokens
-	busy := 1.0
-	if working := s.System.Working(); working != nil {
-		busy = min(1, *working*(1-c.err))
-	}
-	r.Energy = plan.PowerEstimate(r.GPUs, c.setup.Deployment.GPU.TDPWatts, p.spec.IdlePower, busy,
-		t.PlannedRequestsPerS*out)
+	p.energy(r, c, s)
 	if c.price == nil {
 		return
 	}

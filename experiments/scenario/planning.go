@@ -50,7 +50,7 @@ type Planning struct {
 	Prices Prices `json:"prices"`
 	// StartUp is how long a new replica takes until it serves, where replicas follow the load.
 	StartUp unit.Duration `json:"start_up" range:"[0,3600]"`
-	// IdlePower is the part of a GPU's design power that it draws when idle.
+	// IdlePower is the part of a GPU's design power that it draws when idle, where that of the catalog does not apply.
 	IdlePower float64 `json:"idle_power" range:"[0,1]"`
 	// OnPrem compares with GPUs of one's own; null does not.
 	OnPrem *OnPrem `json:"on_prem"`

@@ -19,6 +19,9 @@ func (p *Result) bestLines(t *layout.Text) {
 			v.Router, layout.Seconds(v.LeadS)))
 	}
 	t.Line("cost", b.costText())
+	if b.Nodes != nil && b.Nodes.GPUsPerNode > 1 {
+		t.Line("nodes", b.Nodes.text(b))
+	}
 	if b.USDPerMonthRange != nil && b.USDPerMonthRange[0] < b.USDPerMonthRange[1] {
 		t.Line("uncertainty", fmt.Sprintf("%s to %s a month within the error of the step model and the width of the search",
 			layout.Dollars(b.USDPerMonthRange[0]), layout.Dollars(b.USDPerMonthRange[1])))
@@ -43,9 +46,18 @@ func (p *Result) bestLines(t *layout.Text) {
 		t.Line("N+"+strconv.Itoa(x.Failures), x.text())
 	}
 	if x := b.Energy.Kilowatts; x != nil {
-		text := fmt.Sprintf("about %s kW", layout.Digits(*x))
+		text := fmt.Sprintf("about %s kW of GPUs", layout.Digits(*x))
+		if servers := b.Energy.ServerKilowatts; servers != nil {
+			text += fmt.Sprintf(", %s kW of servers", layout.Digits(*servers))
+		}
 		if wh := b.Energy.WattHoursPerMillionToks; wh != nil {
 			text += fmt.Sprintf(", %s Wh per million output tokens at the peak (estimate)", layout.Digits(*wh))
+		}
+		if g := b.Energy.CarbonPerMillion; g != nil {
+			text += fmt.Sprintf("; %s g CO2e", layout.Digits(*g))
+		}
+		if usd := b.Energy.USDPerMillion; usd != nil {
+			text += fmt.Sprintf("; electricity %s", layout.Price(usd))
 		}
 		t.Line("energy", text)
 	}

@@ -1,6 +1,10 @@
 package plan
 
-import "math"
+import (
+	"math"
+
+	"clifftop/report"
+)
 
 // The arithmetic of costs. Rates are per second, prices in US dollars.
 
@@ -162,14 +166,13 @@ func APIBreakEven(usdPerRequest, meanRate, planned, ownUSDPerMonth float64) *API
 	return a
 }
 
-// PowerEstimate is the power of GPUs that are busy for a part of the time, in kW, and the energy of a million tokens: a
-// busy GPU is taken to draw its design power and an idle one idle times that.
-func PowerEstimate(gpus int, tdpWatts, idle, busy, tokensPerS float64) Energy {
-	if tdpWatts <= 0 {
-		return Energy{}
-	}
-	kw := float64(gpus) * tdpWatts / 1000 * (busy + idle*(1-busy))
-	e := Energy{Kilowatts: &kw}
+// EnergyAt is the power and energy of so many GPUs that draw so many watts each, in servers that draw serverPower times
+// that. Energy per token is that of the GPUs, for the traffic's own tokens per second.
+func EnergyAt(s *report.Energy, gpus int, watts, serverPower, tokensPerS float64) Energy {
+	kw := float64(gpus) * watts / 1000
+	servers := kw * serverPower
+	e := Energy{Kilowatts: &kw, ServerKilowatts: &servers, CarbonPerMillion: s.CarbonPerMillion,
+		USDPerMillion: s.USDPerMillion}
 	if tokensPerS > 0 {
 		wh := kw * 1000 / 3600 / tokensPerS * 1e6
 		e.WattHoursPerMillionToks = &wh

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"clifftop/report"
 	"clifftop/report/plan"
 )
 
@@ -80,12 +81,21 @@ func TestAPIBreakEven(t *testing.T) {
 	}
 }
 
-// Two GPUs of 700 W, busy half of the time and drawing a quarter when idle: 875 W.
-func TestPowerEstimate(t *testing.T) {
-	e := plan.PowerEstimate(2, 700, 0.25, 0.5, 1000)
+// Two GPUs of 437.5 W in servers with half as much again: 875 W and 1,312.5 W.
+func TestEnergyAt(t *testing.T) {
+	e := plan.EnergyAt(&report.Energy{}, 2, 437.5, 1.5, 1000)
 	near(t, "power", *e.Kilowatts, 0.875)
+	near(t, "servers", *e.ServerKilowatts, 1.3125)
 	near(t, "energy", *e.WattHoursPerMillionToks, 875./3600*1000)
-	if e := plan.PowerEstimate(1, 0, 0.25, 1, 1); e.Kilowatts != nil {
-		t.Error("an unknown design power has a figure")
+}
+
+// Replicas lie in whole nodes.
+func TestWholeNodes(t *testing.T) {
+	for _, c := range []struct{ replicas, gpus, node, count, idle int }{
+		{21, 1, 8, 3, 3}, {8, 1, 8, 1, 0}, {3, 3, 8, 2, 7}, {2, 16, 8, 4, 0}, {1, 6, 4, 2, 2}, {5, 1, 1, 5, 0},
+	} {
+		if n := plan.WholeNodes(c.replicas, c.gpus, c.node); n.Count != c.count || n.IdleGPUs != c.idle {
+			t.Errorf("%d of %d GPUs: %+v, want %d nodes, %d idle", c.replicas, c.gpus, n, c.count, c.idle)
+		}
 	}
 }

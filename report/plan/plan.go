@@ -1,6 +1,11 @@
 package plan
 
-import "clifftop/report"
+import (
+	"fmt"
+
+	"clifftop/report"
+	"clifftop/report/layout"
+)
 
 // Schema identifies the JSON form of a [Result].
 const Schema = "clifftop.plan/1"
@@ -114,7 +119,7 @@ type Candidate struct {
 
 	GPUsPerReplica int `json:"gpus_per_replica"`
 	Replicas       int `json:"replicas"`
-	GPUs           int `json:"gpus"`
+	GPUs           int `json:"gpus"` // of all replicas
 	// KVTokens is the room of a replica's KV pool; 0 where it is unlimited.
 	KVTokens int64 `json:"kv_tokens"`
 
@@ -150,6 +155,7 @@ type Candidate struct {
 	// Group numbers candidates that cannot be told apart by cost, from 1.
 	Group int `json:"group"`
 
+	Nodes    *Nodes         `json:"nodes"` // nil where no machine is modelled
 	Energy   Energy         `json:"energy_estimate"`
 	Headroom []HeadroomStep `json:"headroom,omitempty"`
 	Spare    *SparePlan     `json:"spare,omitempty"`
@@ -184,10 +190,49 @@ type TokenCost struct {
 	Good       *float64 `json:"good"`        // in the planned peak hour, counting only requests within the SLO
 }
 
-// Energy is an estimate from the GPUs' design power: a busy GPU draws all of it, an idle one a part.
+// Energy is the power and the energy in the planned peak hour, as simulated at the load with the allowance for the error.
 type Energy struct {
-	Kilowatts               *float64 `json:"kilowatts"`
+	Kilowatts               *float64 `json:"kilowatts"`        // of the GPUs
+	ServerKilowatts         *float64 `json:"server_kilowatts"` // of the servers around them
 	WattHoursPerMillionToks *float64 `json:"wh_per_million_output_tokens"`
+	// CarbonPerMillion is in grams of CO2 equivalent and USDPerMillion is the price of electricity, for a million output
+	// tokens; nil if the scenario does not say them.
+	CarbonPerMillion *float64 `json:"co2e_g_per_million_output_tokens"`
+	USDPerMillion    *float64 `json:"electricity_usd_per_million_output_tokens"`
+}
+
+// Nodes are the machines that hold a plan's GPUs, where they are bought or rented whole.
+type Nodes struct {
+	Count       int `json:"count"`
+	GPUsPerNode int `json:"gpus_per_node"`
+	IdleGPUs    int `json:"idle_gpus"` // that no replica uses
+}
+
+// WholeNodes returns the nodes for replicas of the given GPUs. A replica lies in one node if it fits, and in whole nodes
+// if it does not.
+func WholeNodes(replicas, gpusPerReplica, gpusPerNode int) Nodes {
+	n := Nodes{GPUsPerNode: gpusPerNode}
+	if each := gpusPerNode / gpusPerReplica; each > 0 {
+		n.Count = (replicas + each - 1) / each
+	} else {
+		n.Count = replicas * ((gpusPerReplica + gpusPerNode - 1) / gpusPerNode)
+	}
+	n.IdleGPUs = n.Count*gpusPerNode - replicas*gpusPerReplica
+	return n
+}
+
+// text says what stays idle.
+func (n *Nodes) text(c *Candidate) string {
+	text := fmt.Sprintf("%d of %d GPUs", n.Count, n.GPUsPerNode)
+	if n.IdleGPUs == 0 {
+		return text + ", all of them in use"
+	}
+	text += fmt.Sprintf(": %d GPUs, of which %d stay idle", n.Count*n.GPUsPerNode, n.IdleGPUs)
+	if c.USDPerGPUHour != nil {
+		whole := *c.USDPerGPUHour * float64(n.Count*n.GPUsPerNode)
+		text += fmt.Sprintf("; whole nodes cost %s/h", layout.Dollars(whole))
+	}
+	return text
 }
 
 // HeadroomStep is the plan under more than it was made for.
