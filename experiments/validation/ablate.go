@@ -39,7 +39,7 @@ func Parts() []Part {
 		{Name: "prefix cache", Without: "every prompt is computed in full",
 			settings: []scenario.Setting{set("engine.enable_prefix_caching", "false")}},
 		{Name: "shared KV read once", Without: "every sequence reads the blocks that it shares",
-			timer: func(t model.StepTimer) model.StepTimer { return unshared{t} }},
+			timer: changing(func(b *model.Batch) { b.SharedTokens = 0 })},
 		{Name: "decode attention p-norm", Without: "a sequence's own cost and the reading of its cache add up",
 			kernels: func(o *model.KernelOptions) { o.AdditiveDecode = true }},
 		{Name: "expert kernels apart", Without: "constants of tables that mix expert-parallel rows in (H100, H200), and " +
@@ -80,6 +80,12 @@ func Parts() []Part {
 			}},
 		{Name: "latent attention in fp8", Without: "multi-head latent attention multiplies in 16 bits (Blackwell)",
 			gpu: func(g *model.GPU) { g.Kernels.Common.MLADecodeFP8 = 0 }},
+		{Name: "tokens of all ranks", Without: "other data-parallel ranks have as many tokens as this one",
+			timer: changing(func(b *model.Batch) { b.GroupTokens, b.BusiestTokens = 0, 0 })},
+		{Name: "padded ranks", Without: "vLLM before 0.17 pads data-parallel ranks only in CUDA graphs",
+			kernels: func(o *model.KernelOptions) { o.PadRanks = false }},
+		{Name: "exchange by kind", Without: "ranks exchange tokens with experts by a gather",
+			settings: []scenario.Setting{set("deployment.all2all_backend", "allgather_reducescatter")}},
 		{Name: "cold start", Without: "the experts' kernels are compiled before", warm: true},
 		{Name: "unequal contexts", Without: "attention takes all contexts of a batch as equal (Blackwell)",
 			kernels: func(o *model.KernelOptions) { o.EqualContexts = true }},
@@ -92,14 +98,37 @@ func Parts() []Part {
 	}
 }
 
-// unshared takes blocks that several sequences hold for blocks of their own.
-type unshared struct{ model.StepTimer }
+// changed is a timer of batches that are changed before.
+type changed struct {
+	model.StepTimer
+	change func(*model.Batch)
+}
 
 // Span implements [model.StepTimer].
-func (u unshared) Span(b *model.Batch) (first, slope int64, n int) {
-	alone := *b
-	alone.SharedTokens = 0
-	return u.StepTimer.Span(&alone)
+func (c changed) Span(b *model.Batch) (first, slope int64, n int) {
+	other := *b
+	c.change(&other)
+	return c.StepTimer.Span(&other)
+}
+
+// changedPadder is changed for a timer that knows the cost of padding.
+type changedPadder struct {
+	model.Padder
+	changed changed
+}
+
+// Span implements [model.StepTimer].
+func (c changedPadder) Span(b *model.Batch) (first, slope int64, n int) { return c.changed.Span(b) }
+
+// changing makes a timer of batches that are changed before.
+func changing(change func(*model.Batch)) func(model.StepTimer) model.StepTimer {
+	return func(t model.StepTimer) model.StepTimer {
+		c := changed{t, change}
+		if p, ok := t.(model.Padder); ok {
+			return changedPadder{p, c}
+		}
+		return c
+	}
 }
 
 // mixedExperts gives the experts the additive form, with the constants that were fitted over tables of expert-parallel

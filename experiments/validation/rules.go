@@ -53,8 +53,9 @@ func Rules() []Rule {
 		{"steady", fmt.Sprintf("a row with the mean batch of a steady state, its time per token and its power is not simulated: "+
 			"power follows from iterations of the measured length; prompts of unknown length have %d tokens in chat and %d in "+
 			"code", steadyChatTokens, steadyCodeTokens)},
-		{"one_rank", "attention-data-parallel ranks are alike: one is simulated, with every n-th request, or an n-th of " +
-			"the clients or of the rate, and its throughput counts n times"},
+		{"one_rank", fmt.Sprintf("more than %d attention-data-parallel ranks, and those that look for requests only once in "+
+			"several iterations, are alike: one is simulated, with every n-th request, or an n-th of the clients or of the "+
+			"rate, and its throughput counts n times", allRanks)},
 		{"replicas", "dp of an open-loop client is a number of independent replicas behind one address, which share the " +
 			"published rate; where a row has a number of replicas, its load and its throughput are those of one"},
 		{"repeats", "runs of one configuration with the same load on different days are one point of their cell, with the " +

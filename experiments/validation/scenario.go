@@ -85,15 +85,21 @@ func (w *writer) deployment() {
 	case n > 1 && r.replicated():
 		w.line("  replicas: %d", n)
 		w.c.apply("replicas")
-	case n > 1:
+	case n > allRanks || n > 1 && or(r.RecvInterval, 1) > 1:
 		w.c.ranks = n
 		w.c.apply("one_rank")
+	}
+	if v, _ := r.Launch.get("all2all_backend", "moe_a2a_backend"); strings.HasPrefix(v, "deepep") && or(r.EP, 1) > 1 {
+		w.line("  all2all_backend: %q", v)
 	}
 	if or(r.Replicas, 1) > 1 {
 		w.c.apply("replicas")
 	}
 	w.formats()
 }
+
+// allRanks is the largest number of data-parallel ranks that are all simulated.
+const allRanks = 16
 
 // formats writes the formats of the weights and of the KV cache.
 func (w *writer) formats() {
@@ -201,6 +207,14 @@ func (w *writer) engineOptions() {
 		section = "trtllm"
 		if f := r.Launch.fraction("kv_cache_config.free_gpu_memory_fraction"); f != nil && *f > 0 && *f <= 1 {
 			add("free_gpu_memory_fraction", *f)
+		}
+		if r.Launch.has("attention_dp_config.enable_balance") {
+			add("attention_dp_enable_balance", true)
+			for _, key := range []string{"timeout_iters", "batching_wait_iters"} {
+				if n := r.Launch.number("attention_dp_config." + key); n != nil {
+					add("attention_dp_"+key, *n)
+				}
+			}
 		}
 	}
 	if len(options) > 0 {

@@ -141,7 +141,7 @@ func TestScenarioOfRow(t *testing.T) {
 	for _, c := range []struct{ name, head, cells, want string }{
 		{"TensorRT-LLM's budget is of an iteration", "engine,max_num_tokens,max_num_seqs", "trt,1152,128",
 			"max_num_batched_tokens: 1152"},
-		{"clients are shared among ranks", "engine,dp,ep,dp_attention", "sglang,4,4,true", "users: 16"},
+		{"clients are shared among ranks", "engine,dp,ep,dp_attention", "sglang,32,8,true", "users: 2"},
 		{"the release of the image", "engine,image", "vllm,vllm/vllm-openai:v0.10.2", "version: \"vllm-0.10.2\""},
 		{"the release of the day", "engine,date", "vllm,2026-04-05", "version: \"vllm-0.19\""},
 		{"what the script asks for", "engine,engine_version,engine_flags", "vllm,0.15,--no-async-scheduling",
