@@ -338,8 +338,8 @@ func (d *Deployment) Notes() []string {
 	}
 	no := func(p Precision, what string) {
 		if (p == FP8 && d.GPU.FP8FLOPs == 0) || (p == NVFP4 && d.GPU.FP4FLOPs == 0) {
-			notes = append(notes, fmt.Sprintf("%s has no %v units: %s are stored in %v and computed in bf16",
-				d.GPU.Name, p, what, p))
+			notes = append(notes, fmt.Sprintf("%s has no %v units: %s are stored in %v and computed in bf16 "+
+				"(want a GPU with %v units, or bf16 or int4)", d.GPU.Name, p, what, p, p))
 		}
 	}
 	no(d.Dtype, "weights")
