@@ -34,6 +34,8 @@ func Rules() []Rule {
 		{"kv_dtype", "aiconfigurator's runs of vLLM with quantised weights hold KV in 16 bits on H100 and in fp8 on " +
 			"Blackwell, whatever the label, as their times per token and their queues show; pools hold it in fp8 under TensorRT-LLM, and " +
 			"under SGLang on Blackwell and AMD, as the launch scripts of single engines do"},
+		{"capture", "runs of gpt-oss without launch options capture CUDA graphs up to 2,048 tokens, as the published " +
+			"launch scripts do"},
 		{"sampling",
 			"inference-perf leaves sampling to vLLM, which takes top-p from the model's generation_config: on for " +
 				strings.Join(topPModels, ", ") + "; other clients ask for temperature 0, which is greedy"},
@@ -189,6 +191,21 @@ func (r *Row) day() string {
 		return r.Date
 	}
 	return dayPattern.FindString(r.FlagsFrom)
+}
+
+// capturedByScripts is the largest step in tokens for which launch scripts of gpt-oss capture CUDA graphs.
+const capturedByScripts = 2048
+
+// capture is the largest step for which vLLM captures CUDA graphs, and whether a rule says so; 0 is the default.
+func (r *Row) capture() (tokens int, ruled bool) {
+	n := or(r.Launch.number("max_cudagraph_capture_size", "cuda_graph_sizes"), 0)
+	switch {
+	case r.Engine != "vllm" || n > 1<<16:
+		return 0, false
+	case n == 0 && !r.perf() && r.EngineFlags == "" && strings.Contains(strings.ToLower(r.Model), "gpt-oss"):
+		return capturedByScripts, true
+	}
+	return n, false
 }
 
 // kvDtype is the format of the KV cache, and whether a rule overrode what the file says.

@@ -150,6 +150,12 @@ func (w *writer) engine() error {
 	w.count("max_model_len", r.MaxModelLen)
 	w.count("block_size", r.BlockSize)
 	w.count("num_gpu_blocks_override", r.KVBlocks)
+	if n, ruled := r.capture(); n > 0 {
+		w.count("max_cudagraph_capture_size", &n)
+		if ruled {
+			w.c.apply("capture")
+		}
+	}
 	if r.earlyAsync() {
 		w.c.apply("early_async")
 	}
