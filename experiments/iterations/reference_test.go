@@ -30,7 +30,7 @@ func TestReference(t *testing.T) {
 			t.Errorf("%s: median %.3f, p90 %.3f, want at most %v", k.Kind, k.Median, k.P90, most)
 		}
 	}
-	// With the model's parts removed, the errors are those of the model before them.
+	// The parts that these iterations gave improve every kind.
 	bare, err := iterations.Score(context.Background(), files, iterations.Options{Kernels: func(o *model.KernelOptions) {
 		o.EqualContexts, o.HostLaunches = true, false
 	}})
@@ -38,8 +38,8 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, k := range bare.Kinds {
-		if k.Median < r.Kinds[i].Median {
-			t.Errorf("%s: the parts make the median worse: %.3f without, %.3f with them", k.Kind, k.Median, r.Kinds[i].Median)
+		if k.P90 < r.Kinds[i].P90 {
+			t.Errorf("%s: the parts make the p90 worse: %.3f without, %.3f with them", k.Kind, k.P90, r.Kinds[i].P90)
 		}
 	}
 }
