@@ -146,7 +146,8 @@ func (m *LLM) validateExperts(f *faults.List) {
 	f.Check(m.DenseLayers >= 0 && m.DenseLayers <= m.Layers-max(0, m.MixerOnlyLayers),
 		"dense_layers is %d (want 0 to the %d layers with an MLP)", m.DenseLayers, m.Layers-max(0, m.MixerOnlyLayers))
 	faults.Within(f, "latent_dim", m.LatentDim, 0, maxDimension)
-	f.Check(m.RoutingDispersion >= 0, "routing_dispersion is %v (want 0 or more)", m.RoutingDispersion)
+	f.Check(m.RoutingDispersion == 0 || m.RoutingDispersion >= 1e-3, "routing_dispersion is %v (want 0.001 or more)",
+		m.RoutingDispersion)
 }
 
 // validateLatent checks the dimensions of latent attention.

@@ -21,7 +21,8 @@ const (
 	mixerKinds
 )
 
-var mixerNames = [...]string{Attention: "attention", GatedDeltaNet: "gated-deltanet", KimiDelta: "kda", Mamba2: "mamba2"}
+var mixerNames = [...]string{Attention: "attention", GatedDeltaNet: "gated-deltanet", KimiDelta: "kda",
+	Mamba2: "mamba2"}
 
 // String returns the name of the kind in records.
 func (k MixerKind) String() string {

@@ -1,8 +1,8 @@
 package model
 
 // Sparse attention: an indexer scores every token of the context in 8 bits, and latent attention reads the best TopK
-// tokens. The scores are linear in the context; attention stops growing at TopK tokens. The kernel of attention works on
-// latent vectors in prefill, too.
+// tokens. The scores are linear in the context; attention stops growing at TopK tokens. Its kernel works on latent
+// vectors in prefill, too.
 
 // indexBytes are the bytes of a token in the cache of an indexer with a scale of 4 bytes.
 func (x *Indexer) indexBytes() int64 { return int64(x.Dim) + 4 }

@@ -42,7 +42,8 @@ func (o operations) plus(p operations) operations {
 
 // Work returns the work of steps of the deployment, with the default expert routing of [Kernels].
 func (d *Deployment) Work() *Work {
-	o, _ := KernelOptions{RoutingDispersion: d.LLM.RoutingDispersion}.resolve(&d.GPU.Kernels.Common) // the defaults are valid
+	o := KernelOptions{RoutingDispersion: d.LLM.RoutingDispersion}
+	o, _ = o.resolve(&d.GPU.Kernels.Common) // the defaults are valid
 	return newWork(newOps(d, o))
 }
 
