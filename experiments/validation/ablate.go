@@ -24,6 +24,7 @@ type Part struct {
 	settings []scenario.Setting
 	kernels  func(*model.KernelOptions)
 	gpu      func(*model.GPU)
+	formats  func(*model.Deployment)
 	timer    func(model.StepTimer) model.StepTimer
 	warm     bool
 }
@@ -47,6 +48,8 @@ func Parts() []Part {
 			gpu: mixedExperts},
 		{Name: "experts as served", Without: "the tables' Triton kernels for MXFP4 on Hopper, and their tiles on Blackwell",
 			kernels: func(o *model.KernelOptions) { o.Tables.MoE = true }},
+		{Name: "attention in 16 bits", Without: "attention has the format of the other weights where experts are in NVFP4",
+			formats: func(d *model.Deployment) { d.AttentionDtype = d.Dtype }},
 		{Name: "fused all-reduce", Without: "all-reduce and norm are kernels apart",
 			kernels: func(o *model.KernelOptions) { o.FuseAllReduce = false }},
 		{Name: "all-reduce by size", Without: "one latency and bandwidth of all-reduces for all sizes and engines, and 3 us " +
@@ -167,8 +170,11 @@ func (c *Case) without(p Part) (*Case, error) {
 	}
 	u := t.setup
 	u.Report.Stages = c.setup.Report.Stages
-	if p.kernels != nil || p.gpu != nil {
+	if p.kernels != nil || p.gpu != nil || p.formats != nil {
 		d, o := *u.Deployment, u.KernelOptions()
+		if p.formats != nil {
+			p.formats(&d)
+		}
 		if p.gpu != nil {
 			p.gpu(&d.GPU)
 		}
