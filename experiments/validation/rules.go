@@ -251,7 +251,7 @@ func blackwell(gpu *model.GPU) bool {
 }
 
 // topPModels are the beginnings of the names of models whose generation_config.json has top_p or top_k.
-var topPModels = []string{"llama-2", "llama-3", "llama-4", "qwen3"}
+var topPModels = []string{"llama-2", "llama-3", "llama-4", "qwen2.5", "qwen3"}
 
 // sampling is how the engine picked tokens, and whether a rule says so.
 func (r *Row) sampling(llm *model.LLM) (how string, ruled bool) {
