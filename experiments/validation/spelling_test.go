@@ -150,6 +150,8 @@ func TestScenarioOfRow(t *testing.T) {
 			"vllm,0.10.2,--async-scheduling", "overheads: {cpu: 0"},
 		{"fusion by the script", "engine,engine_version,engine_flags",
 			`vllm,0.16.0,"--compilation-config='{""pass_config"":{""fuse_allreduce_rms"":true}}'"`, "fuse_allreduce_rms: true"},
+		{"captured graphs by the script", "engine,engine_version,engine_flags",
+			"vllm,0.18.0,--max-num-seqs=8 | max-cudagraph-capture-size: 2048", "max_cudagraph_capture_size: 2048"},
 		{"fusion by a dotted option", "engine,engine_version,engine_flags",
 			"vllm,0.17.0,--compilation_config.pass_config.fuse_allreduce_rms=true", "fuse_allreduce_rms: true"},
 	} {
