@@ -182,6 +182,12 @@ type Energy struct {
 
 // Of returns the energy of iterations beyond their sums.
 func (p *StepPower) Of(x *Iterations) (e Energy) {
+	p.Count(&e, x)
+	return e
+}
+
+// Count adds the energy of iterations beyond their sums to e.
+func (p *StepPower) Count(e *Energy, x *Iterations) {
 	for i := range p.windows {
 		// Contexts that pass the window end the progression.
 		full := x.Decodes * p.windows[i].window
@@ -189,9 +195,9 @@ func (p *StepPower) Of(x *Iterations) (e Energy) {
 			head, tail := *x, *x
 			head.N = (full-x.Context)/x.Decodes + 1
 			tail.N, tail.First, tail.Context = x.N-head.N, x.First+head.N*x.Slope, x.Context+head.N*x.Decodes
-			e = p.Of(&head)
-			e.Add(p.Of(&tail))
-			return e
+			p.Count(e, &head)
+			p.Count(e, &tail)
+			return
 		}
 	}
 	dynamic := p.iteration + x.Tokens*p.token + x.Decodes*p.decode + x.Context*p.context + x.Emit*p.emit
@@ -199,15 +205,18 @@ func (p *StepPower) Of(x *Iterations) (e Energy) {
 	if p.experts != nil || p.windows != nil {
 		rest, more := p.rest(x)
 		dynamic, growth = dynamic+rest, growth+more
-		e.Rest = progression(rest, more, 0, x.N)
+		e.Rest = e.Rest.Add(progression(rest, more, 0, x.N))
 	}
 	last := x.First + (x.N-1)*x.Slope
-	e.Peak = max(p.watts(dynamic, x.First), p.watts(dynamic+(x.N-1)*growth, last))
-	if e.Peak >= float64(p.cap) {
-		e.Peak = float64(p.cap)
-		e.Excess = p.excess(dynamic, growth, x, last)
+	peak := p.watts(dynamic, x.First)
+	if x.N > 1 {
+		peak = max(peak, p.watts(dynamic+(x.N-1)*growth, last))
 	}
-	return e
+	if peak >= float64(p.cap) {
+		peak = float64(p.cap)
+		e.Excess = e.Excess.Add(p.excess(dynamic, growth, x, last))
+	}
+	e.Peak = max(e.Peak, peak)
 }
 
 // Add adds the energy of other iterations.

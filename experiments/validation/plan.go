@@ -97,9 +97,9 @@ func (c *Case) express(ref *Reference) {
 }
 
 func (c *Case) resolve(ref *Reference) error {
-	if r := c.Rows[0]; r.steady() {
+	if r := c.Rows[0]; steady(r) {
 		c.steady = true
-		r.fillSteady()
+		fillSteady(r)
 		c.apply("steady")
 	}
 	y, err := newWriter(c)

@@ -16,12 +16,12 @@ const (
 
 // steady reports whether the row is a steady state of a batch whose iterations were measured: its power is that of
 // iterations of the measured length. Nothing is simulated, so that latencies are not compared.
-func (r *Row) steady() bool {
+func steady(r *Row) bool {
 	return r.Power.BatchMean != nil && r.Power.PerGPUWatts() != nil && r.Concurrency == nil && or(tpot(r).Mean, 0) > 0
 }
 
 // fillSteady completes the row, so that a scenario can express its machine.
-func (r *Row) fillSteady() {
+func fillSteady(r *Row) {
 	if r.InputMean == nil {
 		tokens := float64(steadyChatTokens)
 		if r.Power.Task != "" && r.Power.Task != "llm_text_generation chat" {

@@ -36,11 +36,11 @@ func (p *powerUse) attended(rec *event.Record) {
 
 // powered counts the energy of a span.
 func (p *powerUse) powered(power *model.StepPower, s *event.Span) {
-	p.energy.Add(power.Of(&model.Iterations{
+	power.Count(&p.energy, &model.Iterations{
 		First: s.First, Slope: s.Slope, N: int64(s.N), Decodes: int64(s.Decodes),
 		Tokens: int64(s.Decodes + s.Drafts + s.PrefillTokens + s.RecomputedTokens),
 		Emit:   int64(s.Output() + s.Rejected()), Context: s.Context - s.Shared,
-	}))
+	})
 }
 
 // joules returns the energy of all GPUs of a unit in a window.
