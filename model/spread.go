@@ -4,19 +4,21 @@ package model
 // iterate in lock step, so that an iteration lasts as long as that of the busiest rank: it has its part of the decoding
 // sequences, rounded up, with the mean context, and every n-th prompt chunk. That is what balanced ranks do.
 type Spread struct {
-	rank  StepTimer
-	ranks int
+	rank   StepTimer
+	ranks  int
+	others int64 // workers' ranks for each of these that are loaded alike and are not simulated, this one included
 }
 
 var _ StepTimer = (*Spread)(nil)
 
-// NewSpread returns the timer of a worker with so many ranks; rank is the timer of one. A worker with one rank has the
-// timer of the rank.
-func NewSpread(rank StepTimer, ranks int) StepTimer {
+// NewSpread returns the timer of a worker with so many ranks; rank is the timer of one. share is the number of equal
+// parts of the worker of which one is simulated: the ranks of the others are loaded alike. A worker with one rank has
+// the timer of the rank.
+func NewSpread(rank StepTimer, ranks, share int) StepTimer {
 	if ranks <= 1 {
 		return rank
 	}
-	return &Spread{rank, ranks}
+	return &Spread{rank, ranks / max(1, share), int64(max(1, share))}
 }
 
 // Span implements [StepTimer].
@@ -37,7 +39,7 @@ func (t *Spread) Busiest(b *Batch) Batch {
 	rest := max(0, b.Emit-b.Decodes-b.Drafts) // of chunks that complete their prompt
 	r.Emit = r.Decodes + r.Drafts + t.share(rest)
 	r.Chunks = t.longest(b.Chunks)
-	r.GroupTokens, r.BusiestTokens = b.tokens(), r.tokens()
+	r.GroupTokens, r.BusiestTokens = b.tokens()*t.others, r.tokens()
 	return r
 }
 

@@ -41,12 +41,15 @@ func (u engineResolver) ranksTogether() int {
 	if !u.together {
 		return 1
 	}
-	return u.Scenario.Deployment.DataParallelSize
+	return u.Scenario.Deployment.DataParallelSize / max(1, u.Scenario.shares[u.role])
 }
 
 // spread is the timer of all ranks that the engine stands for, from that of one.
 func (u engineResolver) spread(rank model.StepTimer) model.StepTimer {
-	return model.NewSpread(rank, u.ranksTogether())
+	if !u.together {
+		return rank
+	}
+	return model.NewSpread(rank, u.Scenario.Deployment.DataParallelSize, u.Scenario.shares[u.role])
 }
 
 // engineDefaults fills in what follows from the engine's version.

@@ -3,6 +3,7 @@ package scenario
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -148,6 +149,16 @@ func withPool(root, pool *yamldoc.Node) *yamldoc.Node {
 		}
 	}
 	return tree
+}
+
+// SimulateShare simulates one of n equal parts of each replica of the pools with a role, prefill or decode, whose
+// data-parallel ranks the others of the replica have in equal number and load. n divides the number of ranks. The
+// traffic has to be that of the part.
+func (s *Scenario) SimulateShare(role string, n int) {
+	shares := map[string]int{}
+	maps.Copy(shares, s.shares)
+	shares[role] = n
+	s.shares = shares
 }
 
 // ofPool is the scenario of one of a pool's replicas.

@@ -59,6 +59,7 @@ type Scenario struct {
 
 	origin *origin         // where the keys stand; nil for a scenario made in Go
 	own    []policy.Policy // that are not built in
+	shares map[string]int  // parts of replicas of which one is simulated, by role
 }
 
 // Deployment says how one replica of the model lies on its GPUs, and how many replicas there are.

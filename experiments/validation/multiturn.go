@@ -242,9 +242,16 @@ func (c *Case) readSessions(ref *Reference) error {
 		if list, sessions, err = ref.sharedSessions(); err != nil {
 			return err
 		}
-		if n := max(1, *r.Users); len(sessions) < n {
-			return fmt.Errorf("request_level_file: the cell is empty, and other rows have %d sessions for %d users",
-				len(sessions), n)
+		n := len(sessions)
+		if n == 0 {
+			return fmt.Errorf("request_level_file: the cell is empty, and no other row has a file of sessions")
+		}
+		for k := n; k < *r.Users; k++ { // more users than sessions: others with the same lengths
+			again := slices.Clone(sessions[k-n])
+			for i := range again {
+				again[i].trace += " of another user"
+			}
+			sessions = append(sessions, again)
 		}
 		sessions = sessions[:max(1, *r.Users)]
 		c.apply("other_sessions")

@@ -32,7 +32,8 @@ type Case struct {
 	sessions [][]turn           // of users that replay them
 	output   int                // tokens of an answer of a session whose length is not known
 	stages   []collect.StageSpan
-	ranks    int // that share the traffic
+	ranks    int            // that share the traffic
+	shares   map[string]int // of workers of pools, of which one is simulated
 	cold     coldStart
 	steady   bool // only power is computed, from the measured length of iterations
 }
@@ -114,6 +115,9 @@ func (c *Case) resolve(ref *Reference) error {
 	if err != nil {
 		return err
 	}
+	for role, n := range c.shares {
+		s.SimulateShare(role, n)
+	}
 	c.scenario = s
 	if c.setup, err = c.resolved(s); err != nil {
 		return err
@@ -152,7 +156,7 @@ func (c *Case) resolve(ref *Reference) error {
 
 // resolved makes a scenario of the case ready to run.
 func (c *Case) resolved(s *scenario.Scenario) (*scenario.Setup, error) {
-	if c.ranks > 1 {
+	if c.ranks > 1 && c.shares == nil {
 		return s.ResolveRank()
 	}
 	return s.Resolve()

@@ -26,7 +26,7 @@ type parallelism struct{ workers, tp, dp, ep int }
 // parallel derives the division from the columns of a pool. Where attention is data parallel each GPU of a worker is a
 // rank, and the experts are spread over all, whatever tp and ep say: published results write tp 8 and tp 1 for it.
 func (p *Pool) parallel(name string) (parallelism, error) {
-	n := or(p.Workers, 0)
+	n := or(p.Workers, 1) // a pool of which only the GPUs are known is one engine
 	if n < 1 {
 		return parallelism{}, fmt.Errorf("%s_workers: the number of engines is not known (want 1 or more)", name)
 	}
@@ -66,6 +66,17 @@ func (w *writer) pools() error {
 	}
 	w.c.apply("pools")
 	users := or(r.Concurrency, 1)
+	share := func(p parallelism) int { return max(poolSeqs, (users+p.ranks()-1)/p.ranks()) }
+	most := share(decode)
+	speculative, err := w.drafts(users / decode.ranks())
+	if err != nil {
+		return err
+	}
+	if n := parts(prefill, decode, users); n > 1 {
+		w.c.ranks = n
+		w.c.apply("share")
+		w.c.shares = map[string]int{"prefill": prefill.divide(n), "decode": decode.divide(n)}
+	}
 	w.line("deployment:")
 	w.line("  router: least-tokens")
 	w.formats()
@@ -80,11 +91,6 @@ func (w *writer) pools() error {
 		w.line("  stream_interval: %d", n)
 	}
 	w.line("overheads: {cpu: 0, cpu_per_sequence: 0}")
-	share := func(p parallelism) int { return max(poolSeqs, (users+p.ranks()-1)/p.ranks()) }
-	speculative, err := w.drafts(users / decode.ranks())
-	if err != nil {
-		return err
-	}
 	exchange := func(p parallelism) string {
 		if way := r.exchange(p); way != "" {
 			return strings.TrimSuffix(p.String(), "}") + ", all2all_backend: " + way + "}"
@@ -101,7 +107,7 @@ func (w *writer) pools() error {
 		host = fmt.Sprintf(", overheads: {cpu: 0, cpu_per_sequence: %.2fus}", us/float64(decode.dp))
 	}
 	w.line("- {name: decode, role: decode, replicas: %d, deployment: %s, engine: {max_num_batched_tokens: %d, "+
-		"max_num_seqs: %d%s}%s}", decode.workers, exchange(decode), max(poolDecodeTokens, share(decode)), share(decode), speculative,
+		"max_num_seqs: %d%s}%s}", decode.workers, exchange(decode), max(poolDecodeTokens, most), most, speculative,
 		host)
 	w.line("disaggregation: {router: least-requests, hop: %v}", poolHop)
 	return nil
@@ -129,4 +135,29 @@ func (r *Row) exchange(p parallelism) string {
 		return "deepep"
 	}
 	return ""
+}
+
+// fewestUsers is the least number of users of the part of a system that is simulated for the whole.
+const fewestUsers = 256
+
+// parts is the number of equal parts of a system of which one is simulated: as many as there are with the same number of
+// ranks of both pools, and with enough users.
+func parts(prefill, decode parallelism, users int) int {
+	for n := users / fewestUsers; n > 1; n-- {
+		if prefill.ranks()%n == 0 && decode.ranks()%n == 0 {
+			return n
+		}
+	}
+	return 1
+}
+
+// divide leaves one of n parts of a pool: whole workers as far as they divide, and of each worker the part of its ranks
+// that remains, which it returns.
+func (p *parallelism) divide(n int) (share int) {
+	workers := n
+	for rest := p.workers; rest > 0; {
+		workers, rest = rest, workers%rest
+	}
+	p.workers /= workers
+	return n / workers
 }

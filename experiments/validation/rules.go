@@ -67,8 +67,11 @@ func Rules() []Rule {
 		{"sessions", "users replay recorded sessions in a closed loop: a turn is sent when the one before has ended and the " +
 			"recorded pause is over, the first turn of a session at its recorded time; the recorded answer is part of the next " +
 			"prompt; sessions go on beyond their last recorded turn with usual turns"},
-		{"other_sessions", "a run without a file of its requests replays the first sessions that other runs of the file have"},
+		{"other_sessions", "a run without a file of its requests replays the first sessions that other runs of the file have, " +
+			"and where there are too few, others of the same lengths"},
 		{"host_memory", fmt.Sprintf("KV goes to the memory of the host and back at %d GB/s for each GPU", hostLink)},
+		{"share", fmt.Sprintf("of pools with many users one of several equal parts is simulated, with its part of the ranks and "+
+			"at least %d of the users, and its throughput counts as often", fewestUsers)},
 		{"draft_host", fmt.Sprintf("SGLang prepares and verifies drafts on the host, %d us for each sequence and iteration up "+
 			"to 0.5.9, %d in 0.5.10, %d in 0.5.11, %d later, and %d on AMD's GPUs", draftHosts[0].micros, draftHosts[1].micros,
 			draftHosts[2].micros, draftHosts[3].micros, draftHostAMD)},
