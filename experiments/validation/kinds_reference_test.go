@@ -23,9 +23,7 @@ func scored(t *testing.T, file string, keep func(*Row) bool) *Report {
 
 // TestKindsAccuracy holds drafts, pools and sessions to what the simulator is known to reach, in % over cells.
 func TestKindsAccuracy(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long")
-	}
+	testenv.NeedsLong(t, "it simulates large pools")
 	some := func(r *Row) bool { return r.Quality == "ok" }
 	fewer := func(r *Row) bool { return some(r) && or(r.Concurrency, 0) <= 512 && or(r.OutputNominal, 0) < 3000 }
 	for _, want := range []struct {
