@@ -25,7 +25,7 @@ const (
 	exchanges
 )
 
-// ExchangeNames are the names of the ways in scenarios.
+// exchangeNames are the names of the ways in scenarios.
 var exchangeNames = [exchanges]string{"allgather_reducescatter", "deepep_low_latency", "deepep_high_throughput",
 	"deepep", "flashinfer_all2allv"}
 
