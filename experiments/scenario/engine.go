@@ -243,6 +243,9 @@ func (u engineResolver) sequenceLength() error {
 func (u engineResolver) overheads() error {
 	o := &u.Scenario.Overheads
 	frontend, perToken, stream := u.Profile.Frontend, u.Profile.FrontendPerToken, 48*clock.Microsecond
+	if d := &u.policy.Defaults; d.Frontend > 0 {
+		frontend, perToken = d.Frontend, d.FrontendPerToken
+	}
 	if own := u.ownFrontend(); own > 0 {
 		frontend = own
 	}

@@ -46,8 +46,10 @@ func Rules() []Rule {
 		{"limits", "runs of inference-perf without max_num_seqs had 128, without max_num_batched_tokens 2048; anything " +
 			"else left open is the engine's default"},
 		{"cold_start", fmt.Sprintf("a mixture of experts in 16 bits compiles its Triton kernels when a fresh process "+
-			"meets its first prompts: the first %d iterations with prefill of an inference-perf run last %g s longer",
-			coldSteps, coldSeconds)},
+			"meets its first prompts: the first %d iterations with prefill of an inference-perf run last %g s longer; so do "+
+			"the first %d of the opening burst of a closed loop under SGLang, by %g s, and the first %d by %g s under "+
+			"TensorRT-LLM with latent attention, and the first %d of replayed sessions with it by %g s", tritonStart.steps, tritonStart.seconds, sglangStart.steps,
+			sglangStart.seconds, trtllmStart.steps, trtllmStart.seconds, latentStart.steps, latentStart.seconds)},
 		{"queue_clock", "in runs of LLMServingSim the time to first token counts from the engine's queue: no front end, " +
 			"no streaming delay, and requests arrive when they were queued"},
 		{"workstation",
@@ -296,25 +298,3 @@ const (
 	perfMaxNumSeqs          = 128
 	perfMaxNumBatchedTokens = 2048
 )
-
-// The cold start of Triton's kernels for experts.
-const (
-	coldSteps   = 7
-	coldSeconds = 0.5
-	// coldLatentSeconds is for latent attention: the first prompts of twelve recorded runs came 14 to 18 s late.
-	coldLatentSeconds = 16
-)
-
-// coldStart is what the engine had to compile while it served: its experts' kernels or, where sessions are replayed on
-// a process of their own, those of latent attention.
-func (r *Row) coldStart(d *model.Deployment) coldStart {
-	bits16 := d.LLM.Experts > 0 && (d.MoEDtype == model.BF16 || d.MoEDtype == model.FP16)
-	switch {
-	case r.Engine != "vllm":
-	case r.perf() && bits16:
-		return coldStart{coldSteps, coldSeconds}
-	case r.multiTurn() && d.LLM.UsesMLA():
-		return coldStart{1, coldLatentSeconds}
-	}
-	return coldStart{}
-}

@@ -14,6 +14,7 @@ import (
 	"math"
 
 	"clifftop/model"
+	"clifftop/sim/clock"
 	"clifftop/sim/kv"
 	"clifftop/sim/sched"
 )
@@ -65,6 +66,9 @@ type Defaults struct {
 	Synchronous bool
 	// UnpredictedEnds is for engines whose asynchronous loop foresees no end, not even at the declared length.
 	UnpredictedEnds bool
+	// Frontend and FrontendPerToken are the time from a request's arrival to the engine's sight of it; 0 are those of
+	// vLLM's release.
+	Frontend, FrontendPerToken clock.Duration
 	// VLLMHost is for policies of vLLM's own engine, whose host needs the time of its release for an iteration.
 	VLLMHost bool
 	// NoPrefixCaching is for engines that cannot share KV between requests.

@@ -58,8 +58,8 @@ func trtllmPolicy(name string, capacity sched.Capacity, does string) Policy {
 			return p
 		},
 		Defaults: Defaults{Synchronous: true, WholeByDefault: true, BlockSize: 32, FP8KV: true, AllReduce: model.ReduceTRTLLM,
-			RackExchange: true,
-			Reserves:     capacity != sched.MaxUtilization, LongOutputs: capacity != sched.MaxUtilization},
+			RackExchange: true, Frontend: trtllmFrontend, FrontendPerToken: frontendPerToken,
+			Reserves: capacity != sched.MaxUtilization, LongOutputs: capacity != sched.MaxUtilization},
 		Sizes:      func(Card) Sizes { return Sizes{2048, 8192} }, // max_batch_size and max_num_tokens
 		PoolMemory: trtllmPool,
 	}
