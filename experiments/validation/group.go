@@ -106,7 +106,10 @@ func sorted[T any](parts map[string]T) []string {
 }
 
 // spreads sums rows up by metric; metrics that no row has are left out.
-func spreads(rows []*Result) []Spread {
+func spreads(rows []*Result) []Spread { return summedUp(rows, false) }
+
+// summedUp is [spreads], where repeats count once if wanted.
+func summedUp(rows []*Result, once bool) []Spread {
 	list := []Spread{}
 	for _, m := range Metrics() {
 		var errors []float64
@@ -114,6 +117,9 @@ func spreads(rows []*Result) []Spread {
 			if e := r.Error(m.Name); e != nil {
 				errors = append(errors, *e)
 			}
+		}
+		if once {
+			errors = points(rows, func(r *Result) *float64 { return r.Error(m.Name) })
 		}
 		if len(errors) > 0 {
 			list = append(list, NewSpread(m.Name, errors))
@@ -204,7 +210,7 @@ func cells(rows []*Result) []Cell {
 	var list []Cell
 	for _, key := range sorted(parts) {
 		p := parts[key]
-		list = append(list, Cell{Model: p[0].Model, GPU: p[0].GPU, TP: p[0].TP, Rows: len(p), Errors: spreads(p)})
+		list = append(list, Cell{Model: p[0].Model, GPU: p[0].GPU, TP: p[0].TP, Rows: len(p), Errors: summedUp(p, true)})
 	}
 	return list
 }

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"clifftop/experiments"
+	"clifftop/model"
 )
 
 // Schema identifies the JSON form of a [Report].
@@ -24,6 +25,8 @@ type Report struct {
 	// Summary is the error by kind of load: in each cell (model, GPU, tensor-parallel size) the median over its rows,
 	// and of these the median and the mean.
 	Summary []Class `json:"summary"`
+	// Kinds are the errors by engine, generation of GPUs and way of serving.
+	Kinds []Kind `json:"kinds"`
 	// Groups are the errors over the rows that have something in common.
 	Groups []Group `json:"groups"`
 	// Rules were applied to rows, which carry their codes.
@@ -76,6 +79,16 @@ type Result struct {
 	Layout string `json:"layout,omitempty"`
 	// Doubt says why a measurement is in a class of its own: suspect, or stalled.
 	Doubt string `json:"doubt,omitempty"`
+	// InSample says that constants of the catalog were fitted to runs of the model on the GPU.
+	InSample bool `json:"in_sample"`
+	// Generation is the architecture of the GPU. Serving is Kind, or data-parallel attention; empty for one engine by
+	// itself. Linear says that most layers have a recurrent state.
+	Generation string `json:"generation"`
+	Serving    string `json:"serving,omitempty"`
+	Linear     bool   `json:"linear_attention,omitempty"`
+	// Parallelism tells cells of equal tensor-parallel size apart. Rows of one Point are repeats.
+	Parallelism string `json:"parallelism"`
+	Point       string `json:"-"`
 
 	Rules   []string     `json:"rules"`
 	Notes   []string     `json:"notes"`
@@ -138,6 +151,7 @@ func Run(ctx context.Context, ref *Reference, cases []*Case, keep func(*Row) boo
 		r.Partial, r.asked = true, all
 	}
 	r.Summary = classes(r.Rows)
+	r.Kinds = sumKinds(r.Rows)
 	r.Groups = groups(r.Rows)
 	r.Rules = applied(r.Rows)
 	return r, err
@@ -149,6 +163,7 @@ func (c *Case) result(row *Row, o *outcome) Result {
 		RunID: row.ID, Status: Scored, Source: row.Source, Tier: row.Tier, Engine: row.Engine, Model: row.Model,
 		MoE: row.MoE == "1",
 		GPU: row.GPU, TP: row.tp(), Load: "open", Rate: row.Rate, Users: row.Concurrency, Overload: row.Overloaded(),
+		Serving: serving(row), Parallelism: cellParallelism(row), Point: point(row),
 		Rules: append([]string{}, c.Applied...), Notes: append([]string{}, c.Notes...), Metrics: []Comparison{},
 	}
 	if row.Closed() {
@@ -161,6 +176,8 @@ func (c *Case) result(row *Row, o *outcome) Result {
 	if c.setup != nil {
 		d := c.setup.Deployment
 		r.Model, r.GPU, r.MoE = d.LLM.Name, d.GPU.Name, d.LLM.Experts > 0
+		r.Generation, r.InSample = d.GPU.Architecture, inSample(r.Model, r.GPU)
+		r.Linear = slices.ContainsFunc(d.LLM.Mixers, func(m model.Mixer) bool { return m.Kind.Recurrent() })
 	}
 	switch {
 	case c.Bad != "":

@@ -28,6 +28,7 @@ func (r *Report) write(w io.Writer, t *layout.Text) error {
 	r.ruleList(t)
 	r.groupTable(t)
 	r.summaryTable(t)
+	r.kindTable(t)
 	_, err := t.WriteTo(w)
 	return err
 }
