@@ -182,11 +182,15 @@ func (f *File) configure(r listedRun) {
 		if value == "" || limit && !limits {
 			continue
 		}
+		sixteen := false
 		switch value {
-		case "bfloat16":
-			value = "bf16"
-		case "float16", "half":
-			value = "fp16"
+		case "bfloat16", "bf16":
+			value, sixteen = "bf16", true
+		case "float16", "half", "fp16":
+			value, sixteen = "fp16", true
+		}
+		if sixteen && k.column == "dtype" { // the engine's format of activations; weights have that of the model
+			continue
 		}
 		f.Settings = append(f.Settings, scenario.Setting{Key: k.key, Value: value, Flag: ListName + ": " + k.column})
 	}
