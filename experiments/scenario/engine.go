@@ -29,12 +29,14 @@ func (u engineResolver) replica() (yamldoc.Faults, error) {
 // Ranks that exchange with each other's experts iterate in lock step, so that they begin and end as one.
 func (u engineResolver) joinRanks() error {
 	n := u.Scenario.Deployment.DataParallelSize
-	apart := u.role == "prefill" || u.role == "decode"
-	if u.together = apart && n > 1 && u.Deployment != nil && u.Deployment.LLM.Experts > 0; u.together {
+	if u.together = u.apart() && n > 1 && u.Deployment != nil && u.Deployment.LLM.Experts > 0; u.together {
 		u.Warn("ranks_together", "the %d data-parallel ranks of a replica are simulated as one engine with balanced ranks", n)
 	}
 	return nil
 }
+
+// apart reports whether the replica only computes prompts, or only outputs.
+func (u engineResolver) apart() bool { return u.role == "prefill" || u.role == "decode" }
 
 // ranksTogether is the number of ranks that the engine stands for.
 func (u engineResolver) ranksTogether() int {
@@ -149,7 +151,7 @@ func (u engineResolver) hybrid() *engine.Hybrid {
 	chunked := groups.Has(model.ChunkedLocalAttention) && !u.Profile.ChunkedGroups
 	states := groups.Has(model.RecurrentState)
 	if !ok || grouped.Grouped() != nil || chunked || states && u.Config.Speculative.On() ||
-		u.Deployment.PipelineParallel > 1 || s.Offload != nil || u.disaggregated() ||
+		u.Deployment.PipelineParallel > 1 || s.Offload != nil || u.apart() ||
 		e.KVAllocation == "contiguous" || e.Preemption == "swap" {
 		return nil
 	}

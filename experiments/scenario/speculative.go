@@ -100,7 +100,7 @@ func (u engineResolver) speculative() error {
 func (u engineResolver) meanDrafts() bool {
 	given := func(p policy.Policy) bool { return p.Name == u.policy.Name }
 	one := u.policy.Name != "vllm" && !slices.ContainsFunc(u.Scenario.own, given)
-	return one || u.role == "prefill" || u.role == "decode"
+	return one || u.apart()
 }
 
 // draftModel returns the deployment of the draft model of method draft.
