@@ -13,8 +13,11 @@ const (
 	drainPart = 0.5 // a closed loop of few requests per client is seldom full
 )
 
+// checker looks for contradictions in a row.
+type checker struct{ *Row }
+
 // contradictions lists what in a row cannot be true together.
-func (r *Row) contradictions() []string {
+func (r checker) contradictions() []string {
 	var list []string
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	r.checkOrder(say)
@@ -42,7 +45,7 @@ func near(a, b, tolerance float64) bool {
 }
 
 // checkOrder wants percentiles to rise.
-func (r *Row) checkOrder(say func(string, ...any)) {
+func (r checker) checkOrder(say func(string, ...any)) {
 	for _, k := range []struct {
 		name string
 		l    *Latency
@@ -64,7 +67,7 @@ func (r *Row) checkOrder(say func(string, ...any)) {
 }
 
 // checkTokenTime wants the time after the first token to be that of the other tokens.
-func (r *Row) checkTokenTime(say func(string, ...any)) {
+func (r checker) checkTokenTime(say func(string, ...any)) {
 	tpot, tokens, key := r.TPOTMeanNominal, r.OutputNominal, "tpot_mean_nominal_ms"
 	if tpot == nil && !r.recounted() {
 		tpot, key = r.TPOT.Mean, "tpot_mean_ms"
@@ -79,7 +82,7 @@ func (r *Row) checkTokenTime(say func(string, ...any)) {
 
 // checkLittle wants the requests in the system to be as many as the throughput times the latency: in a closed loop
 // about as many as its clients, and never more than the limit.
-func (r *Row) checkLittle(say func(string, ...any)) {
+func (r checker) checkLittle(say func(string, ...any)) {
 	x, key := r.RequestsPerS, "req_per_s"
 	tokens := r.OutputMeanReported
 	if tokens == nil {

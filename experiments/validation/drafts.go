@@ -154,7 +154,7 @@ func (r *Row) draftHost() float64 {
 	minor := -1
 	if m := sglangMinor.FindStringSubmatch(version); m != nil {
 		minor, _ = strconv.Atoi(m[1])
-	} else if r.day() >= "2026-05-16" {
+	} else if dayOf(r) >= "2026-05-16" {
 		minor = draftHosts[len(draftHosts)-1].minor
 	}
 	for _, h := range draftHosts {

@@ -23,8 +23,8 @@ func (r *Row) kind() string {
 	return ""
 }
 
-// layout is how pools divide their GPUs: of each pool the workers, and the parallelism of one.
-func (r *Row) layout() string {
+// layoutOf is how pools divide their GPUs: of each pool the workers, and the parallelism of one.
+func layoutOf(r *Row) string {
 	if !r.Pools() {
 		return ""
 	}

@@ -81,7 +81,7 @@ func (c *Case) express(ref *Reference) {
 	for i, r := range c.Rows {
 		faults := r.Faults
 		if len(faults) == 0 && r.Quality != "suspect" {
-			faults = r.contradictions()
+			faults = checker{r}.contradictions()
 		}
 		if len(faults) > 0 {
 			c.Bad = fmt.Sprintf("line %d: %s", r.Line, strings.Join(faults, "; "))

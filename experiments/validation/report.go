@@ -169,7 +169,7 @@ func (c *Case) result(row *Row, o *outcome) Result {
 	if row.Closed() {
 		r.Load = "closed"
 	}
-	r.Kind, r.Layout, r.Doubt = row.kind(), row.layout(), row.doubt()
+	r.Kind, r.Layout, r.Doubt = row.kind(), layoutOf(row), row.doubt()
 	if r.Kind == kindSessions {
 		r.Users = row.Users
 	}

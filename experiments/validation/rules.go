@@ -112,7 +112,7 @@ func (r *Row) version() (name string, ruled bool) {
 	if m := imageRelease.FindStringSubmatch(r.Image[strings.LastIndexByte(r.Image, ':')+1:]); m != nil && r.Image != "" {
 		return r.Engine + "-" + m[1], false
 	}
-	if v := releaseOn(r.day()); v != "" && r.Engine == "vllm" {
+	if v := releaseOn(dayOf(r)); v != "" && r.Engine == "vllm" {
 		return v, true
 	}
 	if v := versionOfSource[r.Source]; v != "" {
@@ -190,8 +190,8 @@ func releaseOn(day string) (name string) {
 
 var dayPattern = regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}`)
 
-// day is that of the run, or of its launch script; empty if neither is known.
-func (r *Row) day() string {
+// dayOf is that of the run, or of its launch script; empty if neither is known.
+func dayOf(r *Row) string {
 	if r.Date != "" {
 		return r.Date
 	}

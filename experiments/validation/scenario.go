@@ -173,9 +173,6 @@ func (w *writer) engine() error {
 	w.toggle("enable_prefix_caching", r.PrefixCaching)
 	w.toggle("enable_chunked_prefill", r.ChunkedPrefill)
 	w.toggle("async_scheduling", r.asyncScheduling())
-	if r.Engine == "vllm" {
-		w.count("max_cudagraph_capture_size", r.Launch.number("max_cudagraph_capture_size"))
-	}
 	if fuse := r.fusedAllReduce(); fuse != "" {
 		w.c.apply("fusion")
 		w.toggle("fuse_allreduce_rms", fuse)
