@@ -411,7 +411,11 @@ func (k *Kernels) chunked(b *Batch) int64 {
 		return k.eagerFloor
 	}
 	p := k.parts(b, tokens)
-	return max(p.sum()+k.launchWait(p, tokens, len(b.Chunks) > 0), k.eagerFloor)
+	t := p.sum()
+	if k.launches.known {
+		t += k.launchWait(p, tokens, len(b.Chunks) > 0)
+	}
+	return max(t, k.eagerFloor)
 }
 
 // stepTokens returns the number of tokens of a step.
@@ -426,8 +430,13 @@ func stepTokens(b *Batch) int64 {
 // parts returns the times of the kernels of a step with prefill chunks or drafts.
 func (k *Kernels) parts(b *Batch, tokens int64) (p stepParts) {
 	decodes := int64(b.Decodes)
-	p.rest = k.fixed + (decodes+int64(len(b.Chunks)))*k.sequence + k.tokens.at(tokens) + k.emit.at(int64(b.Emit)) +
-		k.shared(b, tokens) + k.images.femtos(b)
+	p.rest = k.fixed + (decodes+int64(len(b.Chunks)))*k.sequence + k.tokens.at(tokens) + k.emit.at(int64(b.Emit))
+	if k.group.ranks > 1 {
+		p.rest += k.shared(b, tokens)
+	}
+	if k.images.perToken > 0 {
+		p.rest += k.images.femtos(b)
+	}
 	if len(b.Chunks) == 0 {
 		p.attention = k.decodeAttention(b)
 		return p

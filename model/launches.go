@@ -4,6 +4,7 @@ package model
 // ahead while the GPU is busy, so that the longer time of both counts. It does not run ahead of recurrent layers, whose
 // length of chunks it reads back.
 type launches struct {
+	known     bool      // the host's launches are modelled
 	captured  int64     // largest step in tokens that runs in CUDA graphs
 	piecewise stepParts // minimum times of a step with prefill in piecewise graphs, which leave out token mixers
 	eager     stepParts // minimum times of a larger step
@@ -25,7 +26,7 @@ func (k *Kernels) prepareLaunches() {
 	if !p.o.HostLaunches {
 		return
 	}
-	k.launches.captured = 0
+	k.launches.known, k.launches.captured = true, 0
 	if p.o.PadGraphs {
 		k.launches.captured = int64(k.padLimit())
 	}
