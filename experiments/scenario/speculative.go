@@ -137,7 +137,7 @@ func (u engineResolver) drafterMemory() (model.DrafterMemory, error) {
 // drafting adds the passes of the drafter to the length of iterations.
 func (u engineResolver) drafting(timer model.StepTimer) (model.StepTimer, error) {
 	p := u.Scenario.Engine.Speculative
-	if p == nil || u.costless() && !u.meanDrafts() {
+	if p == nil || p.costless(u.Scenario) && !u.meanDrafts() {
 		return timer, nil
 	}
 	draft, err := u.draftTimer()
@@ -152,9 +152,8 @@ func (u engineResolver) drafting(timer model.StepTimer) (model.StepTimer, error)
 }
 
 // costless reports whether drafts take no time: those of a lookup, and any beside a linear step time.
-func (u engineResolver) costless() bool {
-	method := u.Scenario.Engine.Speculative.Method
-	return method == "ngram" || method == "ngram_gpu" || u.Scenario.StepTime.Kind == "linear"
+func (p *Speculative) costless(s *Scenario) bool {
+	return p.Method == "ngram" || p.Method == "ngram_gpu" || s.StepTime.Kind == "linear"
 }
 
 // matched is the acceptance in the mean: a lookup that finds nothing has no first draft.
@@ -172,7 +171,7 @@ func (p *Speculative) matched() []float64 {
 // draftTimer is the step timer of the drafter.
 func (u engineResolver) draftTimer() (model.StepTimer, error) {
 	p := u.Scenario.Engine.Speculative
-	if u.costless() {
+	if p.costless(u.Scenario) {
 		return model.NewLinear(0, 0), nil
 	}
 	d := u.Deployment.OneLayer()

@@ -64,7 +64,7 @@ func (r *Result) hopperOrA100() bool {
 	return r.Engine == "vllm" && (r.Generation == "hopper" || strings.HasPrefix(r.GPU, "a100"))
 }
 
-// kindRanks is of engines with data-parallel attention, of which one rank is simulated.
+// kindRanks is of engines with data-parallel attention.
 const kindRanks = "data-parallel attention"
 
 // serving is the row's kind, or that its attention is data-parallel; empty for one engine by itself.
@@ -145,7 +145,7 @@ func newKind(name string, rows []*Result, goals map[string]float64) Kind {
 			}
 			s := NewSpread(m.name, errors)
 			sizes, biases = append(sizes, *s.Median), append(biases, median(errors))
-			if !byCell[cell][0].InSample {
+			if !byCell[cell][0].fitted(m.metrics[0]) {
 				unseen = append(unseen, *s.Median)
 			}
 		}
@@ -241,8 +241,8 @@ func (r *Report) kindTable(t *layout.Text) {
 		t.Item("", fmt.Sprintf("Constants of the catalog were fitted to runs of %d cells: their errors are in sample. The "+
 			"column of unseen cells leaves them out.", inSample))
 	}
-	t.Item("", "The front ends of SGLang and TensorRT-LLM were fitted on the TTFT of their public closed loops, so that this "+
-		"TTFT is in sample for them.")
+	t.Item("", "The front ends of SGLang and TensorRT-LLM were fitted to the TTFT of their closed loops, and drafts, pools "+
+		"and sessions have constants of their own: these errors are in sample, too.")
 	t.Item("", "Repeats of one configuration and load count once; overloaded and suspect runs are left out. TTFT, TPOT and "+
 		"E2E are means where they were published, else medians.")
 }

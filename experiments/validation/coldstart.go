@@ -20,7 +20,7 @@ var (
 	sglangStart = coldStart{1, 0.75}
 	trtllmStart = coldStart{7, 0.3} // with multi-head latent attention
 	// latentStart is of latent attention where sessions are replayed on a process of their own: the first prompts of
-	// twelve recorded runs came 14 to 18 s late.
+	// four recorded runs came 14 to 18 s late.
 	latentStart = coldStart{1, 16}
 )
 

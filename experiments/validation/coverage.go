@@ -87,9 +87,12 @@ type errorCell struct {
 // An empty list means all GPUs. All releases, formats and parallelisms of such a model on the GPU are left out.
 var fittedModels = map[string][]string{
 	"codellama-34b":         {"a100-80gb-sxm", "h100-sxm"},
+	"deepseek-r1":           {"mi300x", "mi325x", "mi355x"},
 	"gpt-oss-120b":          {"h200-sxm", "b200-sxm"},
+	"kimi-k2":               {"b200-sxm", "b300-sxm"},
+	"kimi-k2.5":             {"b200-sxm", "b300-sxm"},
 	"llama-2-7b":            {"h100-sxm"},
-	"llama-3.1-70b":         {"h100-sxm", "b200-sxm"},
+	"llama-3.1-70b":         {"h100-sxm", "h200-sxm", "b200-sxm"},
 	"llama-3.1-8b":          {"a100-80gb-sxm", "h100-sxm", "l40s", "rtx-pro-6000-ws"},
 	"llama-4-scout-17b-16e": {"h100-sxm"},
 	"minimax-m2.5":          {},
@@ -97,12 +100,21 @@ var fittedModels = map[string][]string{
 	"mixtral-8x7b":          {"h100-sxm"},
 	"qwen3-14b":             {"h100-sxm"},
 	"qwen3-30b-a3b":         {"rtx-pro-6000-ws"},
+	"qwen3-32b":             {"b300-sxm"},
+	"qwen3.6-35b-a3b":       {"b300-sxm"},
 }
 
 // inSample reports whether constants of the catalog were fitted to runs of the model on the GPU.
 func inSample(llm, gpu string) bool {
 	gpus, ok := fittedModels[llm]
 	return ok && (len(gpus) == 0 || slices.Contains(gpus, gpu))
+}
+
+// fitted reports whether constants were fitted to errors of a metric in runs of the row's kind. The front ends of SGLang
+// and TensorRT-LLM were fitted to the TTFT of all their closed loops; hosts and hops to runs with drafts or pools.
+func (r *Result) fitted(metric string) bool {
+	frontEnd := r.Engine == "sglang" || strings.HasPrefix(r.Engine, "trtllm")
+	return r.InSample || frontEnd && strings.HasPrefix(metric, "ttft")
 }
 
 // Cover simulates the cases of several files and judges the bars of their errors. Each cell is judged by bars from the
@@ -127,7 +139,7 @@ func Cover(ctx context.Context, refs []*Reference, o Options) (*Coverage, error)
 			row := &r.Rows[i]
 			switch {
 			case row.Status != Scored || row.Overload:
-			case inSample(row.Model, row.GPU):
+			case row.InSample:
 				c.InSample++
 				row.addErrors(rows[row.RunID], byMetric)
 			default:
@@ -166,7 +178,7 @@ func (r *Result) addErrors(row *Row, byMetric map[string]map[string]*errorCell) 
 		}
 		cell := byMetric[metric][key]
 		if cell == nil {
-			cell = &errorCell{kind: kind, family: r.Engine, fitted: inSample(r.Model, r.GPU), of: r}
+			cell = &errorCell{kind: kind, family: r.Engine, fitted: r.fitted(metric), of: r}
 			byMetric[metric][key] = cell
 		}
 		cell.logs = append(cell.logs, math.Log1p(*e))

@@ -21,8 +21,8 @@ var draftCount = []*regexp.Regexp{
 	regexp.MustCompile(`^mtp, ([0-9]+) draft`),
 }
 
-// Drafts of pools whose launch scripts are not known: published recipes of SGLang have two everywhere, those of
-// TensorRT-LLM three with few sequences on a rank, and one with hundreds.
+// Drafts of pools whose launch scripts are not known: recipes of SGLang have two everywhere. Those of TensorRT-LLM are
+// read off the chunks of measured runs: three with few sequences on a rank, and one with hundreds.
 const (
 	sglangDrafts   = 2
 	trtllmDrafts   = 3

@@ -176,7 +176,7 @@ func (c *Case) result(row *Row, o *outcome) Result {
 	if c.setup != nil {
 		d := c.setup.Deployment
 		r.Model, r.GPU, r.MoE = d.LLM.Name, d.GPU.Name, d.LLM.Experts > 0
-		r.Generation, r.InSample = d.GPU.Architecture, inSample(r.Model, r.GPU)
+		r.Generation, r.InSample = d.GPU.Architecture, r.Kind != "" || inSample(r.Model, r.GPU)
 		r.Linear = slices.ContainsFunc(d.LLM.Mixers, func(m model.Mixer) bool { return m.Kind.Recurrent() })
 	}
 	switch {

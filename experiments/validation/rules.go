@@ -170,7 +170,7 @@ func (r *Row) fusedAllReduce() string {
 	return ""
 }
 
-// releases are the days on which releases of vLLM were published.
+// releases are the days on which releases of vLLM were published; those before 0.22 are recalled (verify).
 var releases = []struct{ day, name string }{
 	{"2025-05-28", "vllm-0.9"}, {"2025-07-24", "vllm-0.10"}, {"2025-10-02", "vllm-0.11"}, {"2025-12-03", "vllm-0.12"},
 	{"2025-12-18", "vllm-0.13"}, {"2026-01-20", "vllm-0.14"}, {"2026-01-29", "vllm-0.15"}, {"2026-02-25", "vllm-0.16"},
