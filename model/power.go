@@ -126,7 +126,17 @@ type windowEnergy struct{ window, context int64 }
 const longContext = 1 << 40
 
 // NewStepPower returns the energy of the deployment's iterations; nil if the power of its GPU is not known.
-func NewStepPower(d *Deployment) *StepPower {
+func NewStepPower(d *Deployment) *StepPower { return newStepPower(d, 1, 1) }
+
+// NewMeanDraftedPower returns the energy of iterations of [MeanDrafting]: each stands for the part 1/yield of an
+// iteration that verifies k drafts for each decoding sequence. The drafter itself is not counted.
+func NewMeanDraftedPower(d *Deployment, k int, acceptance []float64) *StepPower {
+	return newStepPower(d, float64(k+1), ExpectedYield(k, acceptance))
+}
+
+// newStepPower returns the energy of iterations that compute rows tokens for each decoding sequence, of which yield are
+// put out.
+func newStepPower(d *Deployment, rows, yield float64) *StepPower {
 	c := &d.GPU.Power
 	if !c.Known() {
 		return nil
@@ -138,24 +148,28 @@ func NewStepPower(d *Deployment) *StepPower {
 	}
 	p := &StepPower{
 		idle: int64(math.Round(c.Idle)), base: int64(math.Round(c.Base)), cap: int64(math.Round(c.Cap)),
-		iteration: joules(0, w.weightBytes+w.headBytes), token: joules(w.token.seconds+w.experts.seconds, 0),
-		emit: joules(w.emit.seconds, 0),
+		iteration: joules(0, (w.weightBytes+w.headBytes)/yield), token: joules(w.token.seconds+w.experts.seconds, 0),
+		emit: joules(w.emit.seconds*rows/yield, 0),
 	}
 	var open, openBytes, pair float64
 	for i := range w.windows {
 		x := &w.windows[i]
 		if x.window < longContext {
-			p.windows = append(p.windows, windowEnergy{x.window, joules(x.decodePair.seconds, x.kvBytes)})
+			p.windows = append(p.windows, windowEnergy{x.window,
+				joules(x.decodePair.seconds*rows/yield, x.kvBytes/yield)})
 			continue
 		}
 		open, openBytes, pair = open+x.decodePair.seconds, openBytes+x.kvBytes, pair+x.prefillPair.seconds
 	}
-	p.decode, p.context, p.pair = joules(w.decodeToken.seconds, w.stateBytes), joules(open, openBytes), joules(pair*1024, 0)
+	more := float64((w.token.seconds + w.experts.seconds) * (rows/yield - 1)) // of drafts that are rejected
+	p.decode = joules(float64(w.decodeToken.seconds*rows/yield)+more, w.stateBytes/yield)
+	p.context, p.pair = joules(open*rows/yield, openBytes/yield), joules(pair*1024, 0)
 	if w.expertBytes > 0 {
 		p.experts = make([]int64, expertTable+1)
 		for tokens := range p.experts {
 			if tokens > 0 {
-				p.experts[tokens] = joules(0, w.expertBytes*w.activeExperts(float64(tokens*d.DataParallel)))
+				active := w.activeExperts(float64(float64(tokens*d.DataParallel) * rows))
+				p.experts[tokens] = joules(0, w.expertBytes*active/yield)
 			}
 		}
 	}

@@ -47,6 +47,24 @@ func TestStepPower(t *testing.T) {
 	}
 }
 
+// TestMeanDraftedPower compares two iterations of mean drafts, of which every draft is accepted, with the iteration of
+// two rows per sequence that they stand for: the same energy in the same time.
+func TestMeanDraftedPower(t *testing.T) {
+	for _, name := range []string{"llama-3.1-8b", "gpt-oss-120b"} {
+		d := deploy(t, name, "h100", model.Options{})
+		mean, exact := model.NewMeanDraftedPower(d, 1, []float64{1}), model.NewStepPower(d)
+		two := model.Iterations{First: 20e12, N: 2, Tokens: 64, Decodes: 64, Emit: 64, Context: 64_000}
+		one := model.Iterations{First: 40e12, N: 1, Tokens: 128, Decodes: 64, Emit: 128, Context: 64_000}
+		half, whole, plain := mean.Of(&two).Peak, exact.Of(&one).Peak, exact.Of(&two).Peak
+		if math.Abs(half/whole-1) > 0.03 {
+			t.Errorf("%s: %g W in the mean, %g W exactly", name, half, whole)
+		}
+		if plain < 1.1*half {
+			t.Errorf("%s: %g W without the drafts, %g W with them: the iterations read the weights twice", name, plain, half)
+		}
+	}
+}
+
 // TestEnergyOfSpans demands that the energy of a run of iterations is the sum of its parts, above the cap too.
 func TestEnergyOfSpans(t *testing.T) {
 	full := model.NewStepPower(deploy(t, "llama-3.1-8b", "h100", model.Options{}))

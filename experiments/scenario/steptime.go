@@ -191,14 +191,31 @@ func (u reportResolver) work() *collect.Work {
 		r.BytesPerContextToken = (bytes(attending) - bytes(token)) / context
 		r.BytesPerToken = float64(d.KVBytesPerToken()) * gpus
 		r.PeakBytesPerS = d.GPU.HBMBytesPerSecond * gpus
+		// In the mean, an iteration is a part of one with drafts, and reads that part.
+		if p := u.meanDecoding(); p != nil {
+			yield := model.ExpectedYield(p.NumSpeculativeTokens, p.matched())
+			r.BytesPerIteration, r.BytesPerContextToken = r.BytesPerIteration/yield, r.BytesPerContextToken/yield
+		}
 	}
 	return r
+}
+
+// meanDecoding is the speculative decoding whose mean is in the step times of decodes; nil if there is none.
+func (u reportResolver) meanDecoding() *Speculative {
+	p := u.Scenario.Engine.Speculative
+	if p == nil || u.role == "prefill" || !(engineResolver{u.Setup}).meanDrafts() {
+		return nil
+	}
+	return p
 }
 
 // stepPower is the energy of iterations; nil beside a step time that has nothing to do with the hardware.
 func (u reportResolver) stepPower() *model.StepPower {
 	if u.Scenario.StepTime.Kind == "linear" {
 		return nil
+	}
+	if p := u.meanDecoding(); p != nil {
+		return model.NewMeanDraftedPower(u.Deployment, p.NumSpeculativeTokens, p.matched())
 	}
 	return model.NewStepPower(u.Deployment)
 }
