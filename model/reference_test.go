@@ -68,6 +68,16 @@ func (r *reference) allReduce(bytes float64, n int, latencies float64) float64 {
 	return t
 }
 
+// dispersion returns how evenly tokens are routed: that of the model, of the row of the GPU, or 12.
+func (r *reference) dispersion() float64 {
+	for _, a := range []float64{r.d.LLM.RoutingDispersion, r.d.GPU.Kernels.MoE[r.d.MoEDtype].Dispersion} {
+		if a > 0 {
+			return a
+		}
+	}
+	return 12
+}
+
 func (r *reference) moe(tokens float64) float64 {
 	m, c := r.d.LLM, r.d.GPU.Kernels.MoE[r.d.MoEDtype]
 	bw := r.d.GPU.HBMBytesPerSecond
@@ -77,7 +87,8 @@ func (r *reference) moe(tokens float64) float64 {
 	slots, local := tokens*k/ep, e/ep
 	active := local
 	if e > k {
-		active = math.Min(local, math.Max(math.Min(local, k/ep), local*(1-math.Pow(1+tokens*k/(e*12), -12))))
+		a := r.dispersion()
+		active = math.Min(local, math.Max(math.Min(local, k/ep), local*(1-math.Pow(1+tokens*k/(e*a), -a))))
 	}
 	compute := 6 * h * width * (slots + active*c.TileRows) * (1 +
 		c.ShortK/width) / (r.d.GPU.Peak(c.Arithmetic) * c.Compute)
@@ -101,7 +112,8 @@ func (r *reference) imbalance(tokens float64) float64 {
 		below := func(x float64) float64 { return math.Pow(math.Erfc(-x/math.Sqrt2)/2, ep) }
 		greatest += width * (1 - below(x) - below(-x))
 	}
-	deviation := math.Sqrt((ep-1)/(tokens*float64(r.d.LLM.TopK)) + (ep-1)/(12*float64(r.d.LLM.Experts)))
+	deviation := math.Sqrt((ep-1)/(tokens*float64(r.d.LLM.TopK)) +
+		(ep-1)/(r.dispersion()*float64(r.d.LLM.Experts)))
 	return math.Min(ep, 1+greatest*deviation)
 }
 

@@ -15,6 +15,7 @@ const (
 	poolPrefillTokens = 16384 // of an iteration of a rank that computes prompts
 	poolDecodeTokens  = 8192  // of one that decodes
 	poolSeqs          = 1024  // of a rank, if its share of the users is not larger
+	wideRedundant     = 32    // experts held twice where the ranks do not divide them: SGLang's recipe of wide EP
 	// poolHop is the way from the end of a prompt to the pool that decodes, with what the workers say to each other. At
 	// one to four users published runs of Dynamo ask for 45 to 75 ms beside the prompt, the transfer and one iteration.
 	poolHop = 50 * time.Millisecond
@@ -92,10 +93,15 @@ func (w *writer) pools() error {
 	}
 	w.line("overheads: {cpu: 0, cpu_per_sequence: 0}")
 	exchange := func(p parallelism) string {
+		keys := strings.TrimSuffix(p.String(), "}")
 		if way := r.exchange(p); way != "" {
-			return strings.TrimSuffix(p.String(), "}") + ", all2all_backend: " + way + "}"
+			keys += ", all2all_backend: " + way
 		}
-		return p.String()
+		if n := w.llm.Experts; n%p.ep != 0 && (n+wideRedundant)%p.ep == 0 {
+			w.c.apply("redundant")
+			keys += fmt.Sprintf(", num_redundant_experts: %d", wideRedundant)
+		}
+		return keys + "}"
 	}
 	w.line("pools:")
 	w.line("- {name: prefill, role: prefill, replicas: %d, deployment: %s, engine: {max_num_batched_tokens: %d, "+

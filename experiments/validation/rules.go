@@ -80,6 +80,8 @@ func Rules() []Rule {
 		{"pools", "pools that compute prompts and outputs apart run under vLLM's scheduler, whatever the engine, with up to " +
 			fmt.Sprintf("%d prompt tokens in an iteration of a rank; a worker with data-parallel attention has a rank on each ",
 				poolPrefillTokens) + "GPU, and its ranks are balanced; requests take " + poolHop.String() + " from one pool to the other"},
+		{"redundant", fmt.Sprintf("where the ranks of a worker do not divide the experts, %d of them are held twice",
+			wideRedundant)},
 		{"acceptance", fmt.Sprintf("a layer of multi-token prediction has its drafts accepted with probabilities %v by "+
 			"place, as published for DeepSeek-V3 and random prompts in a chat template, and %v in forced outputs of %d tokens "+
 			"or more, which repeat themselves", acceptance, longAcceptance, longOutput)},
