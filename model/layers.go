@@ -38,14 +38,18 @@ func (o *ops) tokenTerms(m float64, v termFunc) {
 	dense, moe := llm.floatMLPLayers()
 	row := o.c.GEMM[d.Dtype].Row
 
-	reduces := dense
+	reduces, recurrent := dense, 0.0
 	var projections, small cost
 	for i := range o.classes {
 		c := &o.classes[i]
 		projections = projections.plus(o.projections(c, m))
 		small = small.plus(o.mixerElementwise(c, m).times(c.layers))
 		reduces += c.layers
+		if c.Kind.Recurrent() {
+			recurrent += c.layers
+		}
 	}
+	o.unfusedTerm(m, "engine", o.o.UnfusedRecurrence, recurrent, v)
 	v(termProjections, o.c.GEMM[d.AttentionDtype].Row, projections)
 	reduce := o.layerReduce(m)
 	if dense > 0 {
@@ -60,11 +64,7 @@ func (o *ops) tokenTerms(m float64, v termFunc) {
 			reduces += moe
 		}
 		v(termRouter, o.c.GEMM[BF16].Row, o.gemm(m, float64(llm.Experts), o.h, BF16).times(moe))
-		if u := llm.Unfused; u != (UnfusedKernels{}) && !o.o.FuseLayerKernels {
-			c := cost{latency: u.LayerSeconds, memory: m * u.TokenSeconds}
-			c.seconds = c.latency + c.memory
-			v(termUnfused, llm.Name, c.times(moe))
-		}
+		o.unfusedTerm(m, llm.Name, llm.Unfused, moe, v)
 		if llm.SharedIntermediate > 0 {
 			v(termShared, row, o.mlp(m, float64(llm.SharedIntermediate)/o.tp).times(moe))
 		}
@@ -79,6 +79,16 @@ func (o *ops) tokenTerms(m float64, v termFunc) {
 	if d.PipelineParallel > 1 {
 		v(termHops, "engineering estimate", o.comm.stageHops(2*m*o.h, d))
 	}
+}
+
+// unfusedTerm lists the additional small kernels of some layers.
+func (o *ops) unfusedTerm(m float64, row string, u UnfusedKernels, layers float64, v termFunc) {
+	if u == (UnfusedKernels{}) || o.o.FuseLayerKernels || layers == 0 {
+		return
+	}
+	c := cost{latency: u.LayerSeconds, memory: m * u.TokenSeconds}
+	c.seconds = c.latency + c.memory
+	v(termUnfused, row, c.times(layers))
 }
 
 // projections returns the dense products around the token mixers of a class, in all its layers.

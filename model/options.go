@@ -53,8 +53,10 @@ type KernelOptions struct {
 	AllReduce ReduceKernels
 	// FuseAllReduce fuses an all-reduce with the norm after it, up to the message size that the GPU supports.
 	FuseAllReduce bool
-	// FuseLayerKernels omits the additional small kernels of a model's layers (see [LLM.Unfused]).
+	// FuseLayerKernels omits the additional small kernels of layers (see [LLM.Unfused] and UnfusedRecurrence).
 	FuseLayerKernels bool
+	// UnfusedRecurrence is the time of small kernels that an engine runs in every recurrent layer.
+	UnfusedRecurrence UnfusedKernels
 	// TritonRecurrence runs the prefill of recurrent layers as a sequence of Triton kernels instead of a fused one.
 	TritonRecurrence bool
 	// PlainLayers computes recurrent layers without their recurrence and sparse attention as dense, to show the effect

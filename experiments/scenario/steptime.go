@@ -155,6 +155,7 @@ func (u *Setup) KernelOptions() model.KernelOptions {
 		TopP:                u.Scenario.Workload.Sampling == "top_p",
 		AllReduce:           u.Profile.AllReduce,
 		FuseAllReduce:       u.Scenario.Engine.FuseAllReduceRMS == On,
+		UnfusedRecurrence:   u.policy.Defaults.UnfusedRecurrence,
 		TritonRecurrence:    u.Profile.TritonRecurrence || u.policy.Defaults.TritonRecurrence,
 		DenseShortPrefill:   u.policy.Defaults.DenseShortPrefill,
 		HostLaunches:        u.Scenario.Engine.Policy == "vllm",

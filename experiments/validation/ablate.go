@@ -58,7 +58,8 @@ func Parts() []Part {
 		{Name: "front end of vLLM 0.16", Without: "4.2 ms and 2.8 us per token in all releases",
 			settings: []scenario.Setting{set("overheads.frontend", "4.2ms"),
 				set("overheads.frontend_per_token", "2.8us")}},
-		{Name: "unfused layer kernels", Without: "MiniMax's layers run the usual kernels alone",
+		{Name: "unfused layer kernels", Without: "MiniMax's layers, and recurrent layers under SGLang, run the " +
+			"usual kernels alone",
 			kernels: func(o *model.KernelOptions) { o.FuseLayerKernels = true }},
 		{Name: "kinds of layers", Without: "recurrent layers are their matrix products alone, and sparse attention is dense",
 			kernels: func(o *model.KernelOptions) { o.PlainLayers = true }},

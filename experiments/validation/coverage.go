@@ -87,7 +87,7 @@ type errorCell struct {
 // An empty list means all GPUs. All releases, formats and parallelisms of such a model on the GPU are left out.
 var fittedModels = map[string][]string{
 	"codellama-34b":         {"a100-80gb-sxm", "h100-sxm"},
-	"deepseek-r1":           {"mi300x", "mi325x", "mi355x"},
+	"deepseek-r1":           {"h200-sxm", "mi300x", "mi325x", "mi355x"},
 	"gpt-oss-120b":          {"h200-sxm", "b200-sxm"},
 	"kimi-k2":               {"b200-sxm", "b300-sxm"},
 	"kimi-k2.5":             {"b200-sxm", "b300-sxm"},
@@ -101,6 +101,7 @@ var fittedModels = map[string][]string{
 	"qwen3-14b":             {"h100-sxm"},
 	"qwen3-30b-a3b":         {"rtx-pro-6000-ws"},
 	"qwen3-32b":             {"b300-sxm"},
+	"qwen3.5-397b-a17b":     {"b200-sxm"},
 	"qwen3.6-35b-a3b":       {"b300-sxm"},
 }
 

@@ -60,7 +60,7 @@ func TestInSample(t *testing.T) {
 		llm, gpu string
 		want     bool
 	}{{"llama-3.1-8b", "h100-sxm", true}, {"qwen2.5-7b", "h100-sxm", false}, {"minimax-m2.5", "b300-sxm", true},
-		{"deepseek-r1", "h200-sxm", false}} {
+		{"deepseek-r1", "b200-sxm", false}} {
 		if got := inSample(c.llm, c.gpu); got != c.want {
 			t.Errorf("%s on %s: %t, want %t", c.llm, c.gpu, got, c.want)
 		}

@@ -100,6 +100,8 @@ type Defaults struct {
 	AllReduce model.ReduceKernels
 	// TritonRecurrence runs the prefill of recurrent layers as a sequence of Triton kernels.
 	TritonRecurrence bool
+	// UnfusedRecurrence is the time of small kernels in recurrent layers.
+	UnfusedRecurrence model.UnfusedKernels
 	// DenseShortPrefill runs short prompts of models with sparse attention as dense attention.
 	DenseShortPrefill bool
 }

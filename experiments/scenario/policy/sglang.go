@@ -15,7 +15,7 @@ var sglangPolicy = Policy{
 	Source: "SGLang (managers/schedule_policy, mem_cache/radix_cache)",
 	New:    newSGLang,
 	Defaults: Defaults{UnpredictedEnds: true, BlockSize: 1, Radix: true, AllReduce: model.ReduceCustom,
-		TritonRecurrence: true, DenseShortPrefill: true,
+		TritonRecurrence: true, UnfusedRecurrence: sglangRecurrence, DenseShortPrefill: true,
 		Frontend: sglangFrontend, FrontendPerToken: frontendPerToken},
 	PoolMemory:   sglangPool,
 	Sizes:        sglangSizes,
@@ -29,6 +29,11 @@ var sglangPolicy = Policy{
 			RadixEvictionPolicy: "lru", SchedulerRecvInterval: 1}
 	}},
 }
+
+// sglangRecurrence is the time of small kernels around Gated DeltaNet: splitting, gating and norms. It was chosen from
+// nine pairs on runs of Qwen3.5-397B on B200. Four of five cells (parallelism and format) improve; alone they ask for 30
+// to 55 us a layer. TP 4 in fp8 asks for none with few users and for more with many.
+var sglangRecurrence = model.UnfusedKernels{LayerSeconds: 40e-6, TokenSeconds: 200e-9}
 
 // The front ends of SGLang and TensorRT-LLM, with the host's share of the eager launches of a prefill. They were fitted
 // on the time to first token of published closed loops, over cells (model, GPU, parallelism). With each cell left out in
