@@ -106,7 +106,7 @@ func (k KernelConstants) slowed(time float64) KernelConstants {
 	}
 	c := &k.Common
 	rate(1, &k.Prefill.Compute, &k.Mixed.Compute, &c.ElementwiseMemory, &c.MLADecodeCompute, &c.MLADecodeMemory,
-		&c.MLAPrefillCompute)
+		&c.MLADecode32Heads, &c.MLAPrefillCompute)
 	longer(&k.Prefill.Launch, &c.ElementwiseLaunch, &c.SamplerLaunch, &c.MLADecodeLaunch, &c.MLADecodeSequence,
 		&c.MLAPrefillLaunch, &c.StepOverhead, &c.SequenceOverhead)
 	for i := range k.AllReduce.Latency {

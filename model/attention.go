@@ -141,9 +141,13 @@ func (o *ops) mlaDecodeSequence(x *layerClass, context float64) cost {
 	if g.MLADecodeFP8 > 0 && o.d.KVDtype == FP8 {
 		rate = g.MLADecodeFP8 * o.d.GPU.FP8FLOPs
 	}
+	bandwidth := g.MLADecodeMemory
+	if g.MLADecode32Heads > 0 && x.q > 16 && x.q <= 32 { // half-empty tiles
+		bandwidth = g.MLADecode32Heads
+	}
 	attend := cost{
 		compute: context * 2 * x.q * (2*c + r) / rate,
-		memory:  context * o.kvSeconds(x) / g.MLADecodeMemory,
+		memory:  context * o.kvSeconds(x) / bandwidth,
 	}
 	project := 2 * o.mlaUpParams() / (mlaProjectionCompute * peak)
 	attend.latency = g.MLADecodeSequence + project

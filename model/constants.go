@@ -178,7 +178,9 @@ type CommonConstants struct {
 	MLADecodeLaunch, MLADecodeSequence float64
 	MLADecodeCompute, MLADecodeMemory  float64
 	// MLADecodeFP8 is the fraction of the 8-bit peak with a KV cache in fp8; 0 for kernels that multiply in 16 bits.
-	MLADecodeFP8                       float64
+	MLADecodeFP8 float64
+	// MLADecode32Heads is the fraction of the bandwidth with 17 to 32 heads on a rank; 0 means MLADecodeMemory.
+	MLADecode32Heads                   float64
 	MLAPrefillLaunch                   float64
 	MLAPrefillCompute, MLAPrefillDelta float64
 

@@ -297,8 +297,12 @@ func (r *reference) latentAttention(b *model.Batch, nd, sc, heads, bw, peak floa
 		kvb = 1
 	}
 	if nd > 0 {
+		memory := g.MLADecodeMemory
+		if g.MLADecode32Heads > 0 && heads > 16 && heads <= 32 {
+			memory = g.MLADecode32Heads
+		}
 		decodes = nd*g.MLADecodeSequence + math.Hypot(2*sc*heads*(2*c+rope)/(g.MLADecodeCompute*peak),
-			sc*(c+rope)*kvb/(g.MLADecodeMemory*bw))
+			sc*(c+rope)*kvb/(memory*bw))
 		decodes += 2 * nd * heads * c * (n + v) / (0.5 * peak)
 		rest = g.MLADecodeLaunch + 2*heads*c*(n+v)/(0.6*bw) + 6e-6
 	}

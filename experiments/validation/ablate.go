@@ -84,6 +84,8 @@ func Parts() []Part {
 			}},
 		{Name: "latent attention in fp8", Without: "multi-head latent attention multiplies in 16 bits (Blackwell)",
 			gpu: func(g *model.GPU) { g.Kernels.Common.MLADecodeFP8 = 0 }},
+		{Name: "latent attention with 32 heads", Without: "it reads as fast as with other numbers of heads (Blackwell)",
+			gpu: func(g *model.GPU) { g.Kernels.Common.MLADecode32Heads = 0 }},
 		{Name: "tokens of all ranks", Without: "other data-parallel ranks have as many tokens as this one",
 			timer: changing(func(b *model.Batch) { b.GroupTokens, b.BusiestTokens = 0, 0 })},
 		{Name: "padded ranks", Without: "vLLM before 0.17 pads data-parallel ranks only in CUDA graphs",

@@ -17,7 +17,7 @@ func TestEveryPartMatters(t *testing.T) {
 		"hybrid,made,hybrid,0,vllm,0.19.0,qwen3.6-35b-a3b,H100,open,2,10,20,700,60,200,60,,2,1,greedy,20,1300,,,,",
 		"small,made,small,0,vllm,0.15.1,llama-3.1-8b,L40S,open,2,10,20,700,60,200,60,,1,1,greedy,20,1300,,,,",
 		"long,made,long,0,vllm,0.20.1,qwen3-32b,B300,open,4,10,40,700,60,,60,,2,1,greedy,20,1300,\"uniform[100,30000]\",,,",
-		"latent,made,latent,0,vllm,0.20.1,deepseek-r1-nvfp4,B200,open,4,10,40,7000,60,200,60,,8,1,greedy,20,1300,,fp8,,",
+		"latent,made,latent,0,vllm,0.20.1,deepseek-r1-nvfp4,B200,open,4,10,40,7000,60,200,60,,4,1,greedy,20,1300,,fp8,,",
 		"ranks,made,ranks,0,vllm,0.15.1,qwen3-30b-a3b,H100,open,6,10,60,700,60,,60,,1,4,greedy,20,1300,,,4,"+
 			"--all2all-backend=deepep_low_latency",
 		"apart,made,apart,0,vllm,0.19.0,qwen3-30b-a3b,H100,open,6,10,60,7000,60,,60,,1,4,greedy,20,1300,,,4,")

@@ -85,6 +85,8 @@ type mlaDecodeRow struct {
 	EM float64 `yaml:"em"`
 	// ECFP8 is the fraction of the 8-bit peak with a KV cache in fp8; 0 for kernels that multiply in 16 bits.
 	ECFP8 float64 `yaml:"ec_fp8"`
+	// EM32 is the fraction of the bandwidth with 17 to 32 heads on a rank; 0 means EM.
+	EM32 float64 `yaml:"em_32_heads"`
 }
 
 type mlaPrefillRow struct {
@@ -113,7 +115,7 @@ func (o *ownCommon) over(c model.CommonConstants) model.CommonConstants {
 	}
 	if r := o.MLADecode; r != nil {
 		c.MLADecodeLaunch, c.MLADecodeSequence = r.T0*micro, r.CS*nano
-		c.MLADecodeCompute, c.MLADecodeMemory, c.MLADecodeFP8 = r.EC, r.EM, r.ECFP8
+		c.MLADecodeCompute, c.MLADecodeMemory, c.MLADecodeFP8, c.MLADecode32Heads = r.EC, r.EM, r.ECFP8, r.EM32
 	}
 	if r := o.MLAPrefill; r != nil {
 		c.MLAPrefillLaunch, c.MLAPrefillCompute, c.MLAPrefillDelta = r.T0*micro, r.E, r.Delta
