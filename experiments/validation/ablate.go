@@ -98,7 +98,7 @@ func Parts() []Part {
 		{Name: "launches", Without: "the host launches kernels beyond CUDA graphs in no time",
 			kernels: func(o *model.KernelOptions) { o.HostLaunches = false }},
 		{Name: "graph padding", Without: "batches cost by their own size",
-			kernels: func(o *model.KernelOptions) { o.PadGraphs = false }},
+			kernels: func(o *model.KernelOptions) { o.PadGraphs, o.HostLaunches = false, false }},
 		{Name: "routing dispersion", Without: "experts are all liked alike",
 			kernels: func(o *model.KernelOptions) { o.RoutingDispersion = math.Inf(1) }},
 	}
