@@ -204,7 +204,7 @@ func (u reportResolver) work() *collect.Work {
 // meanDecoding is the speculative decoding whose mean is in the step times of decodes; nil if there is none.
 func (u reportResolver) meanDecoding() *Speculative {
 	p := u.Scenario.Engine.Speculative
-	if p == nil || u.role == "prefill" || !(engineResolver{u.Setup}).meanDrafts() {
+	if p == nil || u.role == "prefill" || !engineResolver(u).meanDrafts() {
 		return nil
 	}
 	return p
