@@ -33,7 +33,7 @@ type validateCommand struct {
 func newValidate() *cobra.Command {
 	var v validateCommand
 	c := &cobra.Command{
-		Use:   "validate [SCENARIO] --reference FILE | --iterations FILE… | --schedules FILE…",
+		Use:   "validate [SCENARIO] --reference FILE | --iterations FILE…",
 		Short: "Compare with measured runs, iterations or schedulers",
 		Long: `Simulate measured runs and report the errors of time to first token, time per output token, end-to-end
 latency and throughput, for each run and summarized by model, GPU and load.
