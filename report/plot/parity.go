@@ -30,21 +30,24 @@ type ParityPoint struct {
 // lines to 10 %. Panels stand in two columns.
 func Parity(title string, panels []ParityPanel, notes ...string) *Figure {
 	families := familiesOf(panels)
+	var list []*panel
+	for _, p := range panels {
+		list = append(list, p.panel(families))
+	}
+	f := twoColumns(title, families, list, notes)
+	f.height = 70 + 250*vg.Length(max(1, len(f.rows)))
+	return f
+}
+
+// twoColumns lays panels out in two columns, below a key of families.
+func twoColumns(title string, families []string, panels []*panel, notes []string) *Figure {
 	f := &Figure{Title: title, width: pageWidth, notes: notes}
 	for i, name := range families {
 		f.key = append(f.key, keyEntry{name, familyColours[i%len(familyColours)]})
 	}
-	var line []*panel
-	for _, p := range panels {
-		line = append(line, p.panel(families))
-		if len(line) == 2 {
-			f.rows, line = append(f.rows, row{1, line}), nil
-		}
-	}
-	if line != nil {
+	for line := range slices.Chunk(panels, 2) {
 		f.rows = append(f.rows, row{1, line})
 	}
-	f.height = 70 + 250*vg.Length(max(1, len(f.rows)))
 	return f
 }
 

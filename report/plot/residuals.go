@@ -42,20 +42,11 @@ func Residuals(title string, panels []ResidualPanel, notes ...string) *Figure {
 			}
 		}
 	}
-	f := &Figure{Title: title, width: pageWidth, notes: notes}
-	for i, name := range families {
-		f.key = append(f.key, keyEntry{name, familyColours[i%len(familyColours)]})
-	}
-	var line []*panel
+	var list []*panel
 	for _, p := range panels {
-		line = append(line, p.panel(families))
-		if len(line) == 2 {
-			f.rows, line = append(f.rows, row{1, line}), nil
-		}
+		list = append(list, p.panel(families))
 	}
-	if line != nil {
-		f.rows = append(f.rows, row{1, line})
-	}
+	f := twoColumns(title, families, list, notes)
 	f.height = 90 + 210*vg.Length(max(1, len(f.rows)))
 	return f
 }
