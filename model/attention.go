@@ -197,3 +197,68 @@ func (o *ops) mixedTile(x *layerClass) float64 {
 
 // mixedLaunch is the latency of the mixed kernel relative to the prefill kernel.
 const mixedLaunch = 0.6
+
+// mixedClass is the mixed attention of one layer class.
+type mixedClass struct {
+	window       int64
+	heads        int64
+	sms          int64
+	delta        int64 // twice the tokens added to a tile's context
+	tile         fraction
+	tileRows     int64
+	launch       int64
+	decode       curve
+	decodeLaunch int64
+	read         fraction
+}
+
+// prepareMixed prepares kernels that run prefill and decode together.
+func (k *Kernels) prepareMixed() {
+	p := k.ops
+	for i := range p.attention() {
+		c := &p.classes[i]
+		k.mixed = append(k.mixed, mixedClass{
+			window: c.window, heads: int64(c.q), sms: int64(p.d.GPU.SMs),
+			delta: int64(2 * p.c.Common.FA2Delta), tileRows: int64(max(1, p.c.Common.FA2TileRows)),
+			tile:         newFraction(p.mixedTile(c) / 2 * c.layers),
+			launch:       roundFemtos(mixedLaunch * p.c.Prefill.Launch * c.layers * femtosPerSecond),
+			decode:       p.decodeCurve([]layerClass{*c}),
+			decodeLaunch: roundFemtos(p.decodeLaunch(c).seconds * c.layers * femtosPerSecond),
+			read:         newFraction(p.kvSeconds(c) * c.layers),
+		})
+	}
+	if recurrent := p.classes[len(k.mixed):]; len(recurrent) > 0 { // decodes of recurrent layers run separately
+		k.mixed = append(k.mixed, mixedClass{tileRows: 1, decode: p.decodeCurve(recurrent)})
+		last := &k.mixed[len(k.mixed)-1]
+		for i := range recurrent {
+			last.decodeLaunch += roundFemtos(p.decodeLaunch(&recurrent[i]).seconds * recurrent[i].layers * femtosPerSecond)
+		}
+	}
+}
+
+// femtos returns the attention of a step with chunks in a kernel where each decoding sequence takes the tiles of a
+// whole query block, as in FlashAttention-2: waves of (head, query tile) pairs over the SMs without split-KV, so
+// that the longest tile is a lower bound. The decodes alone and the reading of the KV are lower bounds too.
+func (c *mixedClass) femtos(b *Batch) int64 {
+	decodes := int64(b.Decodes)
+	var reads uint128
+	work, tile, decode := int64(0), int64(0), int64(0) // tile: the longest one, times the SMs
+	if decodes > 0 {
+		// Sharing reduces reads, not arithmetic.
+		inWindow := inWindow(b.Context, decodes, c.window)
+		work = b.tiles(c.tileRows) * (2*inWindow + decodes*c.delta)
+		tile = c.sms*2*inWindow/decodes + c.sms*c.delta
+		read, _ := readContext(b)
+		decode = c.decodeLaunch + c.decode.sum(decodes, read)
+		reads.add(min(read, inWindow), c.read)
+	}
+	for _, ch := range b.Chunks {
+		n, cached := int64(ch.New), int64(ch.Cached)
+		work += (n + c.tileRows - 1) / c.tileRows * (min(2*cached+n, 2*c.window) + c.delta)
+		tile = max(tile, c.sms*(2*min(cached, c.window)+c.delta))
+		reads.add(min(n+cached, c.window), c.read)
+	}
+	var tiles uint128
+	tiles.add(max(c.heads*work, tile), c.tile)
+	return max(c.launch+tiles.femtos(), decode, reads.femtos())
+}
