@@ -120,8 +120,8 @@ func (gs KVGroups) blockSize(given int) int {
 
 // GroupLayers divides the layers of a model, by kind in order of first appearance, into vLLM's KV cache groups. Layers
 // with smaller pages get larger blocks, and blocks grow until a recurrent state fits into one. Groups have as many
-// layers as the kind with the fewest or, if no kind has half as many again as that, as the kind with the most. blockSize
-// is in tokens.
+// layers as the kind with the fewest or, if no kind has half as many again as that, as the kind with the most.
+// blockSize is in tokens.
 func GroupLayers(kinds KVGroups, blockSize int) (CacheGroups, error) {
 	var f faults.List
 	var gs CacheGroups

@@ -14,9 +14,9 @@
 // [Deployment.KVGroups] lists the KV cache groups: layers that keep the same tokens of a sequence. The size of a block
 // and the charge of the engine's pool follow from the same list, so the groups are here and not in package sim/kv.
 //
-// A model is a list of layers by kind: [Mixer] is a set of layers with the same token mixer (attention with its window or
-// indexer, or a recurrence). A new kind needs a [MixerKind] with its weights and its state or KV, its keys in the reader
-// of config.json, a row of kernel constants (catalog/kernels/layers.yaml) and the time of its kernels.
+// A model is a list of layers by kind: [Mixer] is a set of layers with the same token mixer (attention with its window
+// or indexer, or a recurrence). A new kind needs a [MixerKind] with its weights and its state or KV, its keys in the
+// reader of config.json, a row of kernel constants (catalog/kernels/layers.yaml) and the time of its kernels.
 //
 // A step timer gives the time of an iteration for a [Batch], which aggregates one forward pass:
 //

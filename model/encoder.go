@@ -27,8 +27,8 @@ func (e *Encoder) patchesPerToken() float64 {
 	return float64(e.PatchesPerImage) / float64(e.TokensPerImage)
 }
 
-// newImageCost returns the time of the encoder, whose weights are divided over the tensor-parallel ranks. Each layer ends
-// with two all-reduces.
+// newImageCost returns the time of the encoder, whose weights are divided over the tensor-parallel ranks. Each layer
+// ends with two all-reduces.
 func newImageCost(o *ops) imageCost {
 	e := &o.d.LLM.Encoder
 	if e.Params == 0 {

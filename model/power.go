@@ -55,7 +55,8 @@ const (
 )
 
 // Limited returns the GPU under a power limit in watts. The clock falls until the load stays within the limit: dynamic
-// power grows with the cube of the clock, the product of frequency and the square of the voltage. At full arithmetic load
+// power grows with the cube of the clock, the product of frequency and the square of the voltage. At full arithmetic
+// load
 //
 //	clock = ((limit − idle) / (TDP − idle))^(1/3)
 //
@@ -105,9 +106,10 @@ func (p *PowerConstants) limitedTraffic(watts float64) (traffic, energy float64)
 	return min(1, max(0, watts-base(low))/float64(full*energy)), energy
 }
 
-// StepPower is the energy of iterations on one GPU, in integers, so that it does not depend on how iterations are grouped
-// into spans. Beside Base for its duration, an iteration takes an energy that is linear in its tokens and its context:
-// Compute for the time that its arithmetic would take at peak, and Memory for the time of its traffic at full bandwidth.
+// StepPower is the energy of iterations on one GPU, in integers, so that it does not depend on how iterations are
+// grouped into spans. Beside Base for its duration, an iteration takes an energy that is linear in its tokens and its
+// context: Compute for the time that its arithmetic would take at peak, and Memory for the time of its traffic at full
+// bandwidth.
 type StepPower struct {
 	idle, base, cap                         int64 // watts
 	iteration, token, decode, context, emit int64 // nanojoules

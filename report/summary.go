@@ -50,8 +50,8 @@ type Summary struct {
 	// Saturation is the load that the system can carry in the long run; nil in closed loops and if it was not looked for.
 	// It is set by the caller.
 	Saturation *Saturation `json:"saturation,omitempty"`
-	// SLOHours counts the whole hours of the window, or its minutes if it is shorter than two hours, that meet the SLO; nil
-	// without an SLO, and for less than two of them.
+	// SLOHours counts the whole hours of the window, or its minutes if it is shorter than two hours, that meet the SLO;
+	// nil without an SLO, and for less than two of them.
 	SLOHours *SLOHours `json:"slo_hours,omitempty"`
 	// Hours compares the hours of the window, or pooled runs of an hour or longer; nil for less than two.
 	Hours *Hours `json:"hours,omitempty"`

@@ -264,8 +264,8 @@ func (p resultBuilder) describe(c *candidate) plan.Candidate {
 	return r
 }
 
-// energy fills in the power and the energy at the planned load, by the simulated replica. plan.idle_power, if it is given,
-// replaces the idle power of the GPU.
+// energy fills in the power and the energy at the planned load, by the simulated replica. plan.idle_power, if it is
+// given, replaces the idle power of the GPU.
 func (p resultBuilder) energy(r *plan.Candidate, c *candidate, s *report.Summary) {
 	e := s.Energy
 	if e == nil || e.GPUWatts.Mean == nil {

@@ -111,8 +111,9 @@ func inSample(llm, gpu string) bool {
 	return ok && (len(gpus) == 0 || slices.Contains(gpus, gpu))
 }
 
-// fitted reports whether constants were fitted to errors of a metric in runs of the row's kind. The front ends of SGLang
-// and TensorRT-LLM were fitted to the TTFT of all their closed loops; hosts and hops to runs with drafts or pools.
+// fitted reports whether constants were fitted to errors of a metric in runs of the row's kind. The front ends of
+// SGLang and TensorRT-LLM were fitted to the TTFT of all their closed loops; hosts and hops to runs with drafts or
+// pools.
 func (r *Result) fitted(metric string) bool {
 	frontEnd := r.Engine == "sglang" || strings.HasPrefix(r.Engine, "trtllm")
 	return r.InSample || frontEnd && strings.HasPrefix(metric, "ttft")
@@ -254,8 +255,8 @@ func covered(metric string, cells []*errorCell, keep func(*errorCell) bool) Metr
 }
 
 // barsFor returns the bars of a kind: its own where it has enough cells; else those of its family, widened to hold the
-// errors of the kind's few cells; else those of all unseen cells, widened alike. With halfCells cells a kind has its own
-// bars for half of the runs. An empty kind has none.
+// errors of the kind's few cells; else those of all unseen cells, widened alike. With halfCells cells a kind has its
+// own bars for half of the runs. An empty kind has none.
 func barsFor(kind, family string, cells []*errorCell) (half, p90 [2]float64, basis string) {
 	own := usable(cells, func(e *errorCell) bool { return e.kind == kind })
 	near := usable(cells, func(e *errorCell) bool { return e.family == family })

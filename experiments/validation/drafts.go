@@ -68,11 +68,11 @@ func (r *Row) drafts(share int) (n int, ruled bool, err error) {
 	return 1, true, nil
 }
 
-// Acceptance of the multi-token prediction layer of DeepSeek's models, by place. Short outputs: 2.18 and 2.44 tokens
-// an iteration with 2 and 3 drafts (lmsys.org, Accelerating SGLang with Multiple Token Prediction, 2025-07-17), about
-// 2.5 with 3 on random prompts in the chat template (InferenceX, pull request 649). The chunks of published runs, which
-// carry the tokens of a fixed number of iterations, have 1.73 with 1, 2.1 to 2.3 with 2 and 2.26 to 2.43 with 3. Outputs
-// that are forced beyond their end repeat themselves: with about 7,000 tokens they have 1.89, 2.5 and 2.95.
+// Acceptance of the multi-token prediction layer of DeepSeek's models, by place. Short outputs: 2.18 and 2.44 tokens an
+// iteration with 2 and 3 drafts (lmsys.org, Accelerating SGLang with Multiple Token Prediction, 2025-07-17), about 2.5
+// with 3 on random prompts in the chat template (InferenceX, pull request 649). The chunks of published runs, which
+// carry the tokens of a fixed number of iterations, have 1.73 with 1, 2.1 to 2.3 with 2 and 2.26 to 2.43 with 3.
+// Outputs that are forced beyond their end repeat themselves: with about 7,000 tokens they have 1.89, 2.5 and 2.95.
 var (
 	acceptance     = []float64{0.74, 0.595, 0.45}
 	longAcceptance = []float64{0.887, 0.7, 0.72}
@@ -144,7 +144,8 @@ const draftHostAMD = 600
 
 var sglangMinor = regexp.MustCompile(`^sglang-0\.5\.([0-9]+)`)
 
-// draftHost is the host time of drafts for each sequence in a simulated iteration, in microseconds; 0 if they need none.
+// draftHost is the host time of drafts for each sequence in a simulated iteration, in microseconds; 0 if they need
+// none.
 func (r *Row) draftHost() float64 {
 	if n, _, err := r.drafts(0); n == 0 || err != nil || r.Engine != "sglang" {
 		return 0

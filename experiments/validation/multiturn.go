@@ -30,8 +30,9 @@ const blockOfSessions = 64
 // longestPause is that of the client, in seconds.
 const longestPause = 60
 
-// sessionsOf sorts the requests of a file into sessions, in the order of their first requests. The pause before a turn is
-// the measured one, because clients choose it: after an answer that did not come, it is the recorded one of the session.
+// sessionsOf sorts the requests of a file into sessions, in the order of their first requests. The pause before a turn
+// is the measured one, because clients choose it: after an answer that did not come, it is the recorded one of the
+// session.
 func sessionsOf(list []recorded) [][]turn {
 	var names []string
 	of := map[string][]turn{}
@@ -264,7 +265,8 @@ func (c *Case) readSessions(ref *Reference) error {
 	return nil
 }
 
-// sharedSessions joins what the files of all rows have of each session. The turns of a session are the same in all runs.
+// sharedSessions joins what the files of all rows have of each session. The turns of a session are the same in all
+// runs.
 func (ref *Reference) sharedSessions() ([]recorded, [][]turn, error) {
 	turns := map[string]map[int]turn{}
 	var all []recorded
@@ -303,8 +305,8 @@ func (ref *Reference) sharedSessions() ([]recorded, [][]turn, error) {
 	return all, sessions, nil
 }
 
-// Sessions go on beyond their last recorded turn, so that a run that is faster than the measured one does not run out of
-// work: with the growth and the pause that turns of recorded sessions have in the median, up to the longest prompt.
+// Sessions go on beyond their last recorded turn, so that a run that is faster than the measured one does not run out
+// of work: with the growth and the pause that turns of recorded sessions have in the median, up to the longest prompt.
 const (
 	moreTurns    = 200
 	usualGrowth  = 600 // tokens

@@ -8,7 +8,8 @@ import (
 
 // Prefill and decode apart: the pools of a row are those of a scenario. Both run under vLLM's scheduler, whatever the
 // engine, because a pool that only computes prompts or only decodes leaves a scheduler little to decide; the kernels,
-// the formats and the limits are those of the engine. The ranks of a worker with data-parallel attention are one engine.
+// the formats and the limits are those of the engine. The ranks of a worker with data-parallel attention are one
+// engine.
 
 // Settings of pools that published results leave open.
 const (
@@ -146,8 +147,8 @@ func (r *Row) exchange(p parallelism) string {
 // fewestUsers is the least number of users of the part of a system that is simulated for the whole.
 const fewestUsers = 256
 
-// parts is the number of equal parts of a system of which one is simulated: as many as there are with the same number of
-// ranks of both pools, and with enough users.
+// parts is the number of equal parts of a system of which one is simulated: as many as there are with the same number
+// of ranks of both pools, and with enough users.
 func parts(prefill, decode parallelism, users int) int {
 	for n := users / fewestUsers; n > 1; n-- {
 		if prefill.ranks()%n == 0 && decode.ranks()%n == 0 {

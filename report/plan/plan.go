@@ -49,8 +49,8 @@ type Result struct {
 	Warnings   []report.Warning `json:"warnings"`
 }
 
-// Verification is the result of hours of a whole fleet behind a router. The hours are independent of each other, and the
-// same traffic for all fleets.
+// Verification is the result of hours of a whole fleet behind a router. The hours are independent of each other, and
+// the same traffic for all fleets.
 type Verification struct {
 	HourCount
 	// Share is the share of hours that should meet the SLO.
@@ -190,7 +190,8 @@ type TokenCost struct {
 	Good       *float64 `json:"good"`        // in the planned peak hour, counting only requests within the SLO
 }
 
-// Energy is the power and the energy in the planned peak hour, as simulated at the load with the allowance for the error.
+// Energy is the power and the energy in the planned peak hour, as simulated at the load with the allowance for the
+// error.
 type Energy struct {
 	Kilowatts               *float64 `json:"kilowatts"`        // of the GPUs
 	ServerKilowatts         *float64 `json:"server_kilowatts"` // of the servers around them
@@ -208,8 +209,8 @@ type Nodes struct {
 	IdleGPUs    int `json:"idle_gpus"` // that no replica uses
 }
 
-// WholeNodes returns the nodes for replicas of the given GPUs. A replica lies in one node if it fits, and in whole nodes
-// if it does not.
+// WholeNodes returns the nodes for replicas of the given GPUs. A replica lies in one node if it fits, and in whole
+// nodes if it does not.
 func WholeNodes(replicas, gpusPerReplica, gpusPerNode int) Nodes {
 	n := Nodes{GPUsPerNode: gpusPerNode}
 	if each := gpusPerNode / gpusPerReplica; each > 0 {

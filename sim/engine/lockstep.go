@@ -11,10 +11,10 @@ import (
 
 // Data-parallel ranks of a mixture-of-experts model iterate in lock step, because all ranks take part in each exchange
 // between the experts. An iteration lasts as long as that of the slowest rank. The experts compute the tokens of all
-// ranks, so that each rank's batch has the numbers of all. If a CUDA graph runs it, and in older releases of vLLM always,
-// all ranks are padded to the number of tokens of the largest rank. A rank with no work runs a dummy batch of one token. The ranks agree on whether any of
-// them has work left only once in agreeEvery steps. Until then dummy batches follow the last real batch of a wave. After
-// the agreement all ranks sleep until a request arrives.
+// ranks, so that each rank's batch has the numbers of all. If a CUDA graph runs it, and in older releases of vLLM
+// always, all ranks are padded to the number of tokens of the largest rank. A rank with no work runs a dummy batch of
+// one token. The ranks agree on whether any of them has work left only once in agreeEvery steps. Until then dummy
+// batches follow the last real batch of a wave. After the agreement all ranks sleep until a request arrives.
 
 // agreeEvery is the number of steps from one agreement to the next, as in vLLM.
 const agreeEvery = 32
@@ -231,8 +231,8 @@ func (g *lockstep) pace() (first, slope int64, n int) {
 // line is the length of the first iteration, and the growth from each iteration to the next, in femtoseconds.
 type line struct{ first, slope int64 }
 
-// paddedPace returns the lengths of n iterations like the composed one on a rank that is padded to a number of tokens, or
-// that runs a dummy batch.
+// paddedPace returns the lengths of n iterations like the composed one on a rank that is padded to a number of tokens,
+// or that runs a dummy batch.
 func (g *lockstep) paddedPace(r *Engine, padTo int) (l line, n int) {
 	it := &r.it
 	tokens := it.tokens()

@@ -31,13 +31,13 @@ var sglangPolicy = Policy{
 }
 
 // sglangRecurrence is the time of small kernels around Gated DeltaNet: splitting, gating and norms. It was chosen from
-// nine pairs on runs of Qwen3.5-397B on B200. Four of five cells (parallelism and format) improve; alone they ask for 30
-// to 55 us a layer. TP 4 in fp8 asks for none with few users and for more with many.
+// nine pairs on runs of Qwen3.5-397B on B200. Four of five cells (parallelism and format) improve; alone they ask for
+// 30 to 55 us a layer. TP 4 in fp8 asks for none with few users and for more with many.
 var sglangRecurrence = model.UnfusedKernels{LayerSeconds: 40e-6, TokenSeconds: 200e-9}
 
 // The front ends of SGLang and TensorRT-LLM, with the host's share of the eager launches of a prefill. They were fitted
-// on the time to first token of published closed loops, over cells (model, GPU, parallelism). With each cell left out in
-// turn the medians ask for 48 ms + 8 µs a token, the means for 100 ms (SGLang: 16 cells), and for 48 ms + 8 µs and
+// on the time to first token of published closed loops, over cells (model, GPU, parallelism). With each cell left out
+// in turn the medians ask for 48 ms + 8 µs a token, the means for 100 ms (SGLang: 16 cells), and for 48 ms + 8 µs and
 // 28 ms (TensorRT-LLM: 22 cells).
 const (
 	sglangFrontend   = 56 * clock.Millisecond
