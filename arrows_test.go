@@ -90,8 +90,9 @@ var below = map[string][]string{
 
 	"internal/release": {"experiments", "report", "workload"},
 
-	".":   {"experiments", "experiments/sweep", "experiments/compare", "experiments/planning", "report"},
-	"cmd": {".", "experiments", "report", "sim", "model", "workload"},
+	".":               {"experiments", "experiments/sweep", "experiments/compare", "experiments/planning", "report"},
+	"cmd/cli/console": {"experiments", "report"},
+	"cmd":             {"cmd/cli/console", ".", "experiments", "report", "sim", "model", "workload"},
 }
 
 // everywhere are the rooms that all others may import.

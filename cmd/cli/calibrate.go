@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments/calibration"
 	"clifftop/model"
 )
@@ -18,7 +19,7 @@ import (
 // calibrateCommand is the command calibrate.
 type calibrateCommand struct {
 	measured   measuredRuns
-	output     simulationFlags
+	output     console.SimulationFlags
 	iterations string
 	record     string
 	options    calibration.Options
@@ -42,12 +43,12 @@ and the GPU.`,
 		Example: `  clifftop calibrate --reference measured.csv --only gpu=L40S --record my-l40s.yaml
   clifftop calibrate --model llama-3.1-8b --gpu a40 --iterations steps.csv --record my-a40.yaml
   clifftop run --gpu my-a40.yaml`,
-		Args: atMostOne("scenario"),
+		Args: console.AtMostOne("scenario"),
 		RunE: f.run,
 	}
 	f.measured.register(c)
-	f.output.register(c, "table", "json", "csv")
-	f.output.registerJobs(c)
+	f.output.Register(c, "table", "json", "csv")
+	f.output.RegisterJobs(c)
 	flags := c.Flags()
 	flags.StringVar(&f.iterations, "iterations", "", "`FILE` of measured iterations")
 	flags.StringVar(&f.iterations, "steps", "", "old name of --iterations")
@@ -57,8 +58,8 @@ and the GPU.`,
 	flags.BoolVar(&f.options.ByGPU, "by-gpu", false, "use runs of several GPUs: fit the constants of the host, and "+
 		"leave out the runs of one GPU at a time")
 	flags.StringVar(&f.record, "record", "", "write the GPU's record into `FILE`, for the key gpu of scenarios")
-	addCheck(c, f.checkSource)
-	addCheck(c, f.checkRecord)
+	console.AddCheck(c, f.checkSource)
+	console.AddCheck(c, f.checkRecord)
 	return c
 }
 
@@ -100,32 +101,32 @@ func (f *calibrateCommand) checkRecord() error {
 		return errors.New("--record is for one GPU, but --by-gpu uses runs of several (want one of them)")
 	}
 	if _, err := os.Stat(filepath.Dir(f.record)); err != nil {
-		return fmt.Errorf("--record: %s: %s", f.record, cause(err))
+		return fmt.Errorf("--record: %s: %s", f.record, console.Cause(err))
 	}
 	return nil
 }
 
 // run fits the constants, and prints and writes the result.
 func (f *calibrateCommand) run(c *cobra.Command, args []string) error {
-	f.options.Check, f.options.Jobs = f.output.check, f.output.jobs
-	bar := f.output.newProgress(c, "fitting")
-	f.options.Progress = bar.counts()
+	f.options.Check, f.options.Jobs = f.output.Check, f.output.Jobs
+	bar := f.output.NewProgress(c, "fitting")
+	f.options.Progress = bar.Counts()
 	fit := f.fitRuns
 	if f.iterations != "" {
 		fit = f.fitIterations
 	}
 	fitted, err := fit(c, args)
-	bar.done()
+	bar.Done()
 	if err != nil {
 		return err
 	}
-	printErr := f.output.print(c, fitted)
+	printErr := f.output.Print(c, fitted)
 	if f.record != "" {
 		if err := writeRecord(f.record, fitted); err != nil {
 			return err
 		}
 	}
-	return failed(printErr)
+	return console.Failed(printErr)
 }
 
 // fitRuns fits the constants to measured runs.
@@ -143,7 +144,7 @@ func (f *calibrateCommand) fitRuns(c *cobra.Command, args []string) (*calibratio
 
 // fitIterations fits the constants to measured iterations.
 func (f *calibrateCommand) fitIterations(c *cobra.Command, args []string) (*calibration.Result, error) {
-	data, err := readFile("--iterations", f.iterations)
+	data, err := console.ReadFile("--iterations", f.iterations)
 	if err != nil {
 		return nil, err
 	}
@@ -167,9 +168,9 @@ func writeRecord(path string, r *calibration.Result) error {
 
 // writeFile writes a file that a flag names.
 func writeFile(flag, path string, fill func(io.Writer) error) error {
-	dir, err := openDirectory(flag, filepath.Dir(path))
+	dir, err := console.OpenDirectory(flag, filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	return failed(dir.write(filepath.Base(path), fill))
+	return console.Failed(dir.Write(filepath.Base(path), fill))
 }

@@ -9,13 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report/layout"
 )
 
 // catalogCommand is the command catalog.
-type catalogCommand struct{ output outputFlags }
+type catalogCommand struct{ output console.OutputFlags }
 
 func newCatalog() *cobra.Command {
 	var k catalogCommand
@@ -24,11 +25,11 @@ func newCatalog() *cobra.Command {
 		Short: "List models, GPUs, policies and other built-in names",
 		Long: "List built-in names. KIND is " + strings.Join(catalogKinds(), ", ") +
 			". JSON adds aliases and sources.",
-		Args:      atMostOne("kind"),
+		Args:      console.AtMostOne("kind"),
 		ValidArgs: catalogKinds(),
 		RunE:      k.run,
 	}
-	k.output.registerFormat(c, "table", "json")
+	k.output.RegisterFormat(c, "table", "json")
 	return c
 }
 
@@ -39,11 +40,11 @@ func (k *catalogCommand) run(c *cobra.Command, args []string) error {
 	kinds, w := catalogKinds(), c.OutOrStdout()
 	if len(args) == 0 {
 		_, err := fmt.Fprintf(w, "clifftop catalog %s\n", strings.Join(kinds, "\nclifftop catalog "))
-		return failed(err)
+		return console.Failed(err)
 	}
 	kind := args[0]
 	if kind == "lessons" {
-		return listLessons(w, k.output.format)
+		return listLessons(w, k.output.Format)
 	}
 	if !slices.Contains(kinds, kind) {
 		return yamldoc.Faults{{
@@ -56,13 +57,13 @@ func (k *catalogCommand) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return printListing(w, l, k.output.format)
+	return printListing(w, l, k.output.Format)
 }
 
 // printListing prints a listing as a table or as JSON.
 func printListing(w io.Writer, l *experiments.Listing, format string) error {
 	if format == "json" {
-		return failed(printJSON(w, l))
+		return console.Failed(console.PrintJSON(w, l))
 	}
 	rows := propertyRows(l)
 	if l.Kind == "presets" { // too many properties for columns
@@ -71,7 +72,7 @@ func printListing(w io.Writer, l *experiments.Listing, format string) error {
 	t := &layout.Text{}
 	t.Table(rows, len(rows[0]), 2)
 	_, err := t.WriteTo(w)
-	return failed(err)
+	return console.Failed(err)
 }
 
 // propertyRows returns a table with a column for each property.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/internal/input"
 	"clifftop/report/layout"
@@ -74,18 +75,18 @@ func commands() []*cobra.Command {
 // Run executes a command line without the name of the program and returns the exit status, as [Main] describes it. A
 // context that is cancelled interrupts the command.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	out := &output{Writer: stdout}
+	out := &console.Output{Writer: stdout}
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(stderr)
-	rejectUnknownTopics(root)
+	console.RejectUnknownTopics(root)
 	err := root.ExecuteContext(ctx)
 	switch {
-	case errors.Is(out.err, syscall.EPIPE):
+	case errors.Is(out.Err, syscall.EPIPE):
 		return exitUnread
-	case out.err != nil:
-		err = failed(fmt.Errorf("standard output: %s", cause(out.err)))
+	case out.Err != nil:
+		err = console.Failed(fmt.Errorf("standard output: %s", console.Cause(out.Err)))
 	case err == nil:
 		return 0
 	}
@@ -93,26 +94,11 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		io.WriteString(stderr, "clifftop: interrupted\n")
 		return exitInterrupted
 	}
-	printError(stderr, err)
-	if f := (*failure)(nil); errors.As(err, &f) && !yamldoc.BadInput(err) {
+	console.PrintError(stderr, err)
+	if f := (*console.Failure)(nil); errors.As(err, &f) && !yamldoc.BadInput(err) {
 		return exitFailed
 	}
 	return exitUsage
-}
-
-// output keeps the first write error. Cobra's help functions do not return it.
-type output struct {
-	io.Writer
-	err error
-}
-
-// Write implements [io.Writer].
-func (o *output) Write(p []byte) (int, error) {
-	n, err := o.Writer.Write(p)
-	if o.err == nil {
-		o.err = err
-	}
-	return n, err
 }
 
 func newRoot() *cobra.Command {
@@ -133,9 +119,9 @@ Without a scenario file, Clifftop simulates llama-3.1-8b on one h100-sxm with ch
 	}
 	root.SetVersionTemplate("clifftop {{.Version}}\n")
 	root.AddCommand(commands()...)
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(console.FlagError)
 	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d |", layout.Width)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", wrapped))
-	wrapHelp(root)
+	console.WrapHelp(root)
 	return root
 }

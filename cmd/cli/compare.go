@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments/compare"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/report/page"
@@ -19,7 +20,7 @@ import (
 // compareCommand is the command compare.
 type compareCommand struct {
 	scenario       scenarioFlags
-	output         simulationFlags
+	output         console.SimulationFlags
 	shard          shardFlags
 	margin         string
 	vary, criteria []string
@@ -50,9 +51,9 @@ to chance is "not distinguishable", which is no failure; more replications can d
 	f.scenario.registerSLO(c, "check an SLO, such as ttft_p95<800ms,tpot_p95<80ms")
 	f.scenario.registerReplications(c, "make N runs of each variant, all with the same random numbers "+
 		"(default 5, or 10 hours)")
-	f.output.register(c, "table", "json", "csv", "markdown")
-	f.output.registerJobs(c)
-	f.output.registerOut(c, "write verdict.json, verdict.csv, report.html, compare.png and compare.svg into `DIR`")
+	f.output.Register(c, "table", "json", "csv", "markdown")
+	f.output.RegisterJobs(c)
+	f.output.RegisterOut(c, "write verdict.json, verdict.csv, report.html, compare.png and compare.svg into `DIR`")
 	flags := c.Flags()
 	flags.StringArrayVar(&f.vary, "vary", nil,
 		"compare values of a key: `KEY=V1,V2,...`; the first is the baseline; several make a grid")
@@ -61,8 +62,8 @@ to chance is "not distinguishable", which is no failure; more replications can d
 		"`CONDITION` for taking a variant, such as e2e_p95<=+2% or CLASS:ttft_p95<=+5%; repeat for several")
 	flags.StringArrayVar(&f.options.Metrics, "metric", nil,
 		"compare a further `METRIC`, such as queue_p95 or a path of docs/metrics.md; repeat for several")
-	addCheck(c, f.checkMargin)
-	addCheck(c, f.checkCriteria)
+	console.AddCheck(c, f.checkMargin)
+	console.AddCheck(c, f.checkCriteria)
 	f.shard.register(c)
 	return c
 }
@@ -99,7 +100,7 @@ func (f *compareCommand) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	f.options.Check, f.options.Jobs = f.output.check, f.output.jobs
+	f.options.Check, f.options.Jobs = f.output.Check, f.output.Jobs
 	if f.shard.given() {
 		g, err := f.options.Grid(c.Context(), variants)
 		if err != nil {
@@ -161,49 +162,49 @@ func makeNamesUnique(variants []compare.Variant, paths []string) {
 
 // compare makes all runs in this process, and prints and writes the verdict.
 func (f *compareCommand) compare(c *cobra.Command, variants []compare.Variant) error {
-	dir, err := f.output.directory()
+	dir, err := f.output.Directory()
 	if err != nil {
 		return err
 	}
-	bar := f.output.newProgress(c, "comparing")
-	f.options.Progress = bar.counts()
+	bar := f.output.NewProgress(c, "comparing")
+	f.options.Progress = bar.Counts()
 	verdict, runErr := compare.Run(c.Context(), variants, f.options)
-	bar.done()
+	bar.Done()
 	if verdict == nil {
-		return failed(runErr)
+		return console.Failed(runErr)
 	}
-	err = showVerdict(c, verdict, dir, &f.output.outputFlags)
+	err = showVerdict(c, verdict, dir, &f.output.OutputFlags)
 	return cmp.Or(runErr, err) // an interrupted comparison has not failed yet
 }
 
 // showVerdict prints and writes a verdict. It returns an error if a variant failed. The directory may be nil.
-func showVerdict(c *cobra.Command, verdict *verdict.Result, dir *directory, output *outputFlags) error {
-	if !output.hasWarnings() {
-		output.warn(c, warningTexts(verdict.Warnings))
+func showVerdict(c *cobra.Command, verdict *verdict.Result, dir *console.Directory, output *console.OutputFlags) error {
+	if !output.HasWarnings() {
+		output.Warn(c, warningTexts(verdict.Warnings))
 	}
-	printErr := output.print(c, verdict)
+	printErr := output.Print(c, verdict)
 	if err := writeVerdict(c, verdict, dir); err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
 	if printErr == nil && !verdict.Pass {
-		return failed(errors.New("the comparison failed: " + failures(verdict)))
+		return console.Failed(errors.New("the comparison failed: " + failures(verdict)))
 	}
-	return failed(printErr)
+	return console.Failed(printErr)
 }
 
 // writeVerdict writes the files of a verdict. The directory may be nil.
-func writeVerdict(c *cobra.Command, verdict *verdict.Result, dir *directory) error {
+func writeVerdict(c *cobra.Command, verdict *verdict.Result, dir *console.Directory) error {
 	if dir == nil {
 		return nil
 	}
-	if err := dir.writeJSON("verdict.json", verdict); err != nil {
+	if err := dir.WriteJSON("verdict.json", verdict); err != nil {
 		return err
 	}
-	if err := dir.write("verdict.csv", verdict.WriteCSV); err != nil {
+	if err := dir.Write("verdict.csv", verdict.WriteCSV); err != nil {
 		return err
 	}
 	if picture := plot.Variants(verdict); picture != nil {
-		if err := picture.WriteFiles("compare", dir.write); err != nil {
+		if err := picture.WriteFiles("compare", dir.Write); err != nil {
 			return err
 		}
 	}

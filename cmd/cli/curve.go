@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/report/curve"
 	"clifftop/report/page"
 	"clifftop/report/plot"
@@ -20,15 +21,15 @@ type shownCurve struct {
 }
 
 // show prints the curve and writes its files. The directory may be nil.
-func (s *shownCurve) show(c *cobra.Command, dir *directory, output *outputFlags) error {
+func (s *shownCurve) show(c *cobra.Command, dir *console.Directory, output *console.OutputFlags) error {
 	printErr, err := s.print(c, output), s.write(c, dir, output)
 	return cmp.Or(printErr, err)
 }
 
 // print prints the curve. JSON and CSV may be larger than memory and are not buffered.
-func (s *shownCurve) print(c *cobra.Command, output *outputFlags) error {
-	output.warn(c, warningTexts(s.CommonWarnings()))
-	switch output.format {
+func (s *shownCurve) print(c *cobra.Command, output *console.OutputFlags) error {
+	output.Warn(c, warningTexts(s.CommonWarnings()))
+	switch output.Format {
 	case "json":
 		return s.WriteJSON(c.OutOrStdout())
 	case "csv":
@@ -38,42 +39,42 @@ func (s *shownCurve) print(c *cobra.Command, output *outputFlags) error {
 	if err != nil {
 		return err
 	}
-	return output.print(c, curveTable{shown})
+	return output.Print(c, curveTable{shown})
 }
 
 // write writes the files of the curve: tables, JSON, pictures and the page. The directory may be nil.
-func (s *shownCurve) write(c *cobra.Command, dir *directory, output *outputFlags) error {
+func (s *shownCurve) write(c *cobra.Command, dir *console.Directory, output *console.OutputFlags) error {
 	if dir == nil {
 		return nil
 	}
-	if err := dir.write("curve.csv", s.WriteCSV); err != nil {
+	if err := dir.Write("curve.csv", s.WriteCSV); err != nil {
 		return err
 	}
 	if s.HasClasses() {
-		if err := dir.write("classes.csv", s.WriteClassesCSV); err != nil {
+		if err := dir.Write("classes.csv", s.WriteClassesCSV); err != nil {
 			return err
 		}
 	}
-	if err := dir.write("curve.json", s.WriteJSON); err != nil {
+	if err := dir.Write("curve.json", s.WriteJSON); err != nil {
 		return err
 	}
 	shown, err := s.Downsampled()
 	if err != nil {
 		return err
 	}
-	if err := plot.WriteAll(shown, s.caption, dir.write); err != nil {
+	if err := plot.WriteAll(shown, s.caption, dir.Write); err != nil {
 		return err
 	}
 	if err := s.writePage(c, dir, shown); err != nil {
 		return err
 	}
-	output.say(c, "wrote report.html, curve.csv, curve.json, sweep.png and other pictures into %s",
-		filepath.Clean(dir.path))
+	output.Say(c, "wrote report.html, curve.csv, curve.json, sweep.png and other pictures into %s",
+		filepath.Clean(dir.Path))
 	return nil
 }
 
 // writePage writes the curve as a web page, with the scenario of the lowest load.
-func (s *shownCurve) writePage(c *cobra.Command, dir *directory, shown *curve.Curve) error {
+func (s *shownCurve) writePage(c *cobra.Command, dir *console.Directory, shown *curve.Curve) error {
 	p, err := page.Sweep(shown, s.machine)
 	if err == nil {
 		p.Caption = s.caption
@@ -95,5 +96,5 @@ func (t curveTable) WriteTable(w io.Writer) error {
 	if _, err := io.WriteString(w, "\n"); err != nil {
 		return err
 	}
-	return plot.Terminal(w, t.Curve, terminalWidth)
+	return plot.Terminal(w, t.Curve, console.TerminalWidth)
 }

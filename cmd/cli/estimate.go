@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"clifftop/experiments/scenario/unit"
-
 	"github.com/spf13/cobra"
+
+	"clifftop/cmd/cli/console"
+	"clifftop/experiments/scenario/unit"
 )
 
 func newEstimate() *cobra.Command {
@@ -23,8 +24,8 @@ something out, a note says what.`,
 }
 
 // registerEstimate adds --format with the formats of all estimates.
-func (f *outputFlags) registerEstimate(c *cobra.Command) {
-	f.registerFormat(c, "table", "json", "csv", "markdown")
+func registerEstimate(c *cobra.Command, f *console.OutputFlags) {
+	f.RegisterFormat(c, "table", "json", "csv", "markdown")
 }
 
 // parsed parses the value of a flag and names the flag in the error.

@@ -6,13 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments/estimate"
 )
 
 // concurrencyCommand is the command estimate concurrency.
 type concurrencyCommand struct {
 	scenario           scenarioFlags
-	output             outputFlags
+	output             console.OutputFlags
 	perMinute, people  float64
 	active, every      string
 	ttft, duration     string
@@ -32,11 +33,11 @@ simulation finds the duration, because it depends on the number of requests.`,
 		Example: `  clifftop estimate concurrency --per-minute 4 --duration 30s
   clifftop estimate concurrency --people 100 --active 20% --every 5m --ttft 4s --duration 34s
   clifftop estimate concurrency --people 5000 --active 20% --every 1m --model llama-3.1-8b --gpu l40s`,
-		Args: atMostOne("scenario"),
+		Args: console.AtMostOne("scenario"),
 		RunE: f.run,
 	}
 	f.scenario.register(c)
-	f.output.registerEstimate(c)
+	registerEstimate(c, &f.output)
 	flags := c.Flags()
 	flags.Float64Var(&f.perMinute, "per-minute", 0, "`N` requests per minute at the busiest time")
 	flags.Float64Var(&f.people, "people", 0, "`N` people who may use the service, instead of --per-minute")
@@ -59,7 +60,7 @@ func (f *concurrencyCommand) run(c *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		return failed(f.output.print(c, r))
+		return console.Failed(f.output.Print(c, r))
 	}
 	s, err := f.scenario.load(args)
 	if err != nil {
@@ -67,9 +68,9 @@ func (f *concurrencyCommand) run(c *cobra.Command, args []string) error {
 	}
 	r, err := estimate.AtLoad(c.Context(), s, d, crowd)
 	if err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
-	return failed(f.output.print(c, r))
+	return console.Failed(f.output.Print(c, r))
 }
 
 // noteGiven notes which flags were given.

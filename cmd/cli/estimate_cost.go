@@ -6,12 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments/estimate"
 )
 
 // costCommand is the command estimate cost.
 type costCommand struct {
-	output                          outputFlags
+	output                          console.OutputFlags
 	throughput, utilisation, demand string
 	price                           estimate.Price
 }
@@ -29,7 +30,7 @@ and at the actual utilisation.`,
 		Args: cobra.NoArgs,
 		RunE: f.run,
 	}
-	f.output.registerEstimate(c)
+	registerEstimate(c, &f.output)
 	flags := c.Flags()
 	flags.Float64Var(&f.price.USDPerGPUHour, "gpu-hour", 3, "price of a GPU in `USD` per hour")
 	flags.Float64Var(&f.price.GPUs, "gpus", 1, "`N` GPUs")
@@ -47,7 +48,7 @@ func (f *costCommand) run(c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return failed(f.output.print(c, r))
+	return console.Failed(f.output.Print(c, r))
 }
 
 // setPrice parses the flags with units. The use may be given as a rate or as a share of the throughput.

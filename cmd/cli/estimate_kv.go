@@ -3,13 +3,14 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments/estimate"
 )
 
 // kvCommand is the command estimate kv.
 type kvCommand struct {
 	scenario scenarioFlags
-	output   outputFlags
+	output   console.OutputFlags
 	lengths  []int
 }
 
@@ -22,11 +23,11 @@ func newEstimateKV() *cobra.Command {
 the KV cache holds at once. The lengths of requests come from the scenario's traffic or from --length.`,
 		Example: `  clifftop estimate kv --model llama-3.1-70b --gpu h200 --set deployment.dtype=fp16
   clifftop estimate kv --model llama-3.1-70b --gpu h100 --tp 4 --length 4096,32768`,
-		Args: atMostOne("scenario"),
+		Args: console.AtMostOne("scenario"),
 		RunE: k.run,
 	}
 	k.scenario.register(c)
-	k.output.registerEstimate(c)
+	registerEstimate(c, &k.output)
 	c.Flags().IntSliceVar(&k.lengths, "length", nil, "`N` tokens per request, input and output; repeatable")
 	return c
 }
@@ -40,5 +41,5 @@ func (k *kvCommand) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return failed(k.output.print(c, r))
+	return console.Failed(k.output.Print(c, r))
 }

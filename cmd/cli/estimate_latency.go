@@ -6,12 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments/estimate"
 )
 
 // latencyCommand is the command estimate latency.
 type latencyCommand struct {
-	output      outputFlags
+	output      console.OutputFlags
 	ttft, speed string
 	against     string
 	answer      estimate.Output
@@ -29,7 +30,7 @@ speed is a time per token (200ms) or a rate (5tok/s); the unit is required.`,
 		Args: cobra.NoArgs,
 		RunE: l.run,
 	}
-	l.output.registerEstimate(c)
+	registerEstimate(c, &l.output)
 	a := &l.answer
 	flags := c.Flags()
 	flags.StringVar(&l.ttft, "ttft", "500ms", "`TIME` to the first token")
@@ -66,7 +67,7 @@ func (l *latencyCommand) run(c *cobra.Command, _ []string) (err error) {
 	if err != nil {
 		return err
 	}
-	return failed(l.output.print(c, r))
+	return console.Failed(l.output.Print(c, r))
 }
 
 // parseStream parses a time to first token and a speed, given by flags.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/model"
@@ -20,7 +21,7 @@ import (
 // explainCommand is the command explain.
 type explainCommand struct {
 	scenario scenarioFlags
-	output   outputFlags
+	output   console.OutputFlags
 	decode   int
 	context  int64
 	prefill  []string
@@ -36,11 +37,11 @@ iteration on the GPU's roofline. The batch consists of --decode sequences with -
 prefill chunks.`,
 		Example: `  clifftop explain --decode 64 --context 2048
   clifftop explain --decode 32 --prefill 2048 --prefill 512+4096 --model llama-3.1-70b --tp 4`,
-		Args: atMostOne("scenario"),
+		Args: console.AtMostOne("scenario"),
 		RunE: e.run,
 	}
 	e.scenario.register(c)
-	e.output.registerFormat(c, "table", "json")
+	e.output.RegisterFormat(c, "table", "json")
 	flags := c.Flags()
 	flags.IntVar(&e.decode, "decode", 0, "`N` sequences in decode (default 32, or 0 with --prefill)")
 	flags.Int64Var(&e.context, "context", 1024, "`C` tokens of context per decode sequence")
@@ -61,10 +62,10 @@ func (e *explainCommand) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !e.output.hasWarnings() {
-		e.output.warn(c, warningTexts(setup.Warnings))
+	if !e.output.HasWarnings() {
+		e.output.Warn(c, warningTexts(setup.Warnings))
 	}
-	return failed(e.output.print(c, newExplanation(setup, batch, explained)))
+	return console.Failed(e.output.Print(c, newExplanation(setup, batch, explained)))
 }
 
 // batch returns the batch that the flags describe.

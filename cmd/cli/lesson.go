@@ -11,12 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments/lessons"
 	"clifftop/report/plot"
 )
 
 // lessonCommand is the command lesson.
-type lessonCommand struct{ output simulationFlags }
+type lessonCommand struct{ output console.SimulationFlags }
 
 func newLesson() *cobra.Command {
 	var l lessonCommand
@@ -32,13 +33,13 @@ and change it.`,
 		Example: `  clifftop lesson list
   clifftop lesson 3
   clifftop lesson 3 --out lesson-3`,
-		Args:              atMostOne("lesson"),
+		Args:              console.AtMostOne("lesson"),
 		ValidArgsFunction: completeLessons,
 		RunE:              l.run,
 	}
-	l.output.register(c, "table", "json", "markdown")
-	l.output.registerJobs(c)
-	l.output.registerOut(c, "write the scenarios, lesson.json and the pictures into `DIR`")
+	l.output.Register(c, "table", "json", "markdown")
+	l.output.RegisterJobs(c)
+	l.output.RegisterOut(c, "write the scenarios, lesson.json and the pictures into `DIR`")
 	return c
 }
 
@@ -55,11 +56,11 @@ func completeLessons(*cobra.Command, []string, string) ([]cobra.Completion, cobr
 
 func (l *lessonCommand) run(c *cobra.Command, args []string) error {
 	if len(args) == 0 || args[0] == "list" {
-		if l.output.out != "" {
+		if l.output.Out != "" {
 			return errors.New("--out: the list of lessons writes no files " +
 				"(want the number of a lesson, such as lesson 1 --out DIR)")
 		}
-		return listLessons(c.OutOrStdout(), l.output.format)
+		return listLessons(c.OutOrStdout(), l.output.Format)
 	}
 	lesson, err := lessons.Find(args[0])
 	if err != nil {
@@ -72,36 +73,36 @@ func (l *lessonCommand) run(c *cobra.Command, args []string) error {
 func listLessons(w io.Writer, format string) error {
 	l, err := lessons.Listing()
 	if err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
 	return printListing(w, l, format)
 }
 
 // teach runs a lesson, and prints and writes the results. It returns an error if a claim fails.
 func (l *lessonCommand) teach(c *cobra.Command, lesson *lessons.Lesson) error {
-	dir, err := l.output.directory()
+	dir, err := l.output.Directory()
 	if err != nil {
 		return err
 	}
-	bar := l.output.newProgress(c, "simulating")
-	options := lessons.Options{Check: l.output.check, Jobs: l.output.jobs, Progress: bar.counts()}
+	bar := l.output.NewProgress(c, "simulating")
+	options := lessons.Options{Check: l.output.Check, Jobs: l.output.Jobs, Progress: bar.Counts()}
 	r, err := lesson.Run(c.Context(), options)
-	bar.done()
+	bar.Done()
 	if err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
-	place := cmp.Or(l.output.out, "lesson-"+strconv.Itoa(lesson.Number))
-	printErr := l.output.print(c, lessonTable{r, place, l.output.out != ""})
+	place := cmp.Or(l.output.Out, "lesson-"+strconv.Itoa(lesson.Number))
+	printErr := l.output.Print(c, lessonTable{r, place, l.output.Out != ""})
 	if dir != nil {
 		if err := writeLesson(dir, lesson, r); err != nil {
-			return failed(cmp.Or(printErr, err))
+			return console.Failed(cmp.Or(printErr, err))
 		}
-		l.output.say(c, "wrote the scenarios, lesson.json and the pictures into %s", dir.path)
+		l.output.Say(c, "wrote the scenarios, lesson.json and the pictures into %s", dir.Path)
 	}
 	if printErr == nil && !r.Pass {
 		printErr = fmt.Errorf("lesson %d: not all claims hold", lesson.Number)
 	}
-	return failed(printErr)
+	return console.Failed(printErr)
 }
 
 // lessonTable is the result of a lesson with the directory that its commands name.
@@ -128,21 +129,21 @@ func (t lessonTable) write(w io.Writer, markdown bool) error {
 }
 
 // writeLesson writes the scenarios, the results and the pictures of a lesson.
-func writeLesson(dir *directory, l *lessons.Lesson, r *lessons.Result) error {
+func writeLesson(dir *console.Directory, l *lessons.Lesson, r *lessons.Result) error {
 	scenarios, err := l.Scenarios()
 	if err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(scenarios)) {
-		if err := dir.writeBytes(name, scenarios[name]); err != nil {
+		if err := dir.WriteBytes(name, scenarios[name]); err != nil {
 			return err
 		}
 	}
-	if err := dir.writeJSON("lesson.json", r); err != nil {
+	if err := dir.WriteJSON("lesson.json", r); err != nil {
 		return err
 	}
 	for _, p := range r.Pictures {
-		if err := plot.Draw(p.Picture).WriteFiles(p.Name, dir.write); err != nil {
+		if err := plot.Draw(p.Picture).WriteFiles(p.Name, dir.Write); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments/grid"
 	"clifftop/experiments/merge"
 	"clifftop/experiments/planning"
@@ -20,7 +21,7 @@ const mergeGCPercent = 25
 
 // mergeCommand is the command merge.
 type mergeCommand struct {
-	output  outputFlags
+	output  console.OutputFlags
 	partial bool
 }
 
@@ -45,9 +46,9 @@ different scenarios or versions are rejected, and missing runs are listed.`,
 		},
 		RunE: m.run,
 	}
-	m.output.registerFormat(c, "table", "json", "csv", "markdown")
-	m.output.registerQuiet(c, "print no warnings")
-	m.output.registerOut(c,
+	m.output.RegisterFormat(c, "table", "json", "csv", "markdown")
+	m.output.RegisterQuiet(c, "print no warnings")
+	m.output.RegisterOut(c,
 		"write the files of the command into `DIR` (default the first); an empty DIR writes nothing")
 	c.Flags().BoolVar(&m.partial, "partial", false, "join the results that exist and mark the output as partial")
 	return c
@@ -55,7 +56,7 @@ different scenarios or versions are rejected, and missing runs are listed.`,
 
 func (m *mergeCommand) run(c *cobra.Command, args []string) error {
 	if !c.Flags().Changed("out") {
-		m.output.out = args[0]
+		m.output.Out = args[0]
 	}
 	stores, err := storesIn(args)
 	if err != nil {
@@ -81,7 +82,7 @@ func storesIn(dirs []string) ([]string, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("merge: %s does not exist (want a directory that --out named)", dir)
 		case err != nil:
-			return nil, fmt.Errorf("merge: %s: %s", dir, cause(err))
+			return nil, fmt.Errorf("merge: %s: %s", dir, console.Cause(err))
 		case !info.IsDir():
 			return nil, fmt.Errorf("merge: %s is a file (want a directory that --out named)", dir)
 		}
@@ -94,7 +95,7 @@ func storesIn(dirs []string) ([]string, error) {
 }
 
 // mergeRuns joins the runs of a sweep or a comparison, and prints and writes the result.
-func mergeRuns(c *cobra.Command, runs *grid.Joined, output *outputFlags, partial bool) error {
+func mergeRuns(c *cobra.Command, runs *grid.Joined, output *console.OutputFlags, partial bool) error {
 	merged, err := merge.Results(c.Context(), runs, partial)
 	if missing := (*merge.MissingError)(nil); errors.As(err, &missing) {
 		return hintAtMissing(err)
@@ -102,7 +103,7 @@ func mergeRuns(c *cobra.Command, runs *grid.Joined, output *outputFlags, partial
 	if err != nil {
 		return err
 	}
-	dir, err := output.directory()
+	dir, err := output.Directory()
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func mergeRuns(c *cobra.Command, runs *grid.Joined, output *outputFlags, partial
 		return showVerdict(c, merged.Verdict, dir, output)
 	}
 	shown := &shownCurve{merged.Curve, merged.Caption, machine(merged.Peak)}
-	return failed(shown.show(c, dir, output))
+	return console.Failed(shown.show(c, dir, output))
 }
 
 // mergePlan computes the plan from the runs that shards kept, and prints and writes it.

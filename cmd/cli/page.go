@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments"
 	"clifftop/report/page"
 )
@@ -15,12 +16,12 @@ const pageName = "report.html"
 
 // writePage writes a result as a web page that names the command which repeats it. The error is the one of making the
 // page.
-func writePage(c *cobra.Command, dir *directory, p *page.Page, err error) error {
+func writePage(c *cobra.Command, dir *console.Directory, p *page.Page, err error) error {
 	if err != nil {
 		return err
 	}
 	p.Origin.Command = repeatCommand(c, os.Args[1:])
-	return dir.write(pageName, p.Write)
+	return dir.Write(pageName, p.Write)
 }
 
 // machine returns the peak rates of a replica for the roofline of a page. The peak may be nil.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments/grid"
 	"clifftop/experiments/planning"
 	"clifftop/experiments/scenario"
@@ -45,7 +46,7 @@ var planKeys = []keyFlag{
 // planCommand is the command plan.
 type planCommand struct {
 	scenario scenarioFlags
-	output   simulationFlags
+	output   console.SimulationFlags
 	shard    shardFlags
 	options  planning.Options
 }
@@ -62,14 +63,14 @@ catalog. The keys below plan: in the scenario set candidates and prices; the fla
   clifftop plan scenario.yaml --gpu h100,l40s --max-gpus 16 --out results
   clifftop plan --model llama-3.1-70b --rate 5 --slo ttft_p95=1s,tpot_p95=50ms --growth 0.5
   clifftop plan --price h100-sxm=2.10,h200-sxm=2.80 --on-prem 32000`,
-		Args: atMostOne("scenario"),
+		Args: console.AtMostOne("scenario"),
 		RunE: p.run,
 	}
 	p.scenario.registerKeys(c, planKeys...)
 	p.scenario.registerAccuracy(c)
-	p.output.register(c, "table", "json", "csv", "markdown")
-	p.output.registerJobs(c)
-	p.output.registerOut(c, "write plan.json, plan.md, candidates.csv, report.html and pictures into `DIR`")
+	p.output.Register(c, "table", "json", "csv", "markdown")
+	p.output.RegisterJobs(c)
+	p.output.RegisterOut(c, "write plan.json, plan.md, candidates.csv, report.html and pictures into `DIR`")
 	p.shard.register(c)
 	return c
 }
@@ -79,7 +80,7 @@ func (p *planCommand) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	p.options.Check, p.options.Jobs = p.output.check, p.output.jobs
+	p.options.Check, p.options.Jobs = p.output.Check, p.output.Jobs
 	if p.shard.given() {
 		return p.runShard(c, s)
 	}
@@ -90,73 +91,73 @@ func (p *planCommand) run(c *cobra.Command, args []string) error {
 func (p *planCommand) runShard(c *cobra.Command, s *scenario.Scenario) error {
 	g, err := planning.Divide(c.Context(), s, p.options)
 	if err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
 	return p.shard.run(c, g, &p.output, func(runs *grid.Joined) error {
 		plan, err := g.Plan(c.Context(), runs)
 		if err != nil {
-			return failed(err)
+			return console.Failed(err)
 		}
-		return showPlan(c, plan, &p.output.outputFlags)
+		return showPlan(c, plan, &p.output.OutputFlags)
 	})
 }
 
 // plan searches all candidates in this process, and prints and writes the plan. It is partial after an interrupt.
 func (p *planCommand) plan(c *cobra.Command, s *scenario.Scenario) error {
-	if _, err := p.output.directory(); err != nil {
+	if _, err := p.output.Directory(); err != nil {
 		return err
 	}
-	bar := p.output.newProgress(c, "planning")
+	bar := p.output.NewProgress(c, "planning")
 	if bar != nil {
-		p.options.Progress = bar.set
+		p.options.Progress = bar.Set
 	}
 	plan, runErr := planning.New(c.Context(), s, p.options)
-	bar.done()
+	bar.Done()
 	if plan == nil {
-		return failed(runErr)
+		return console.Failed(runErr)
 	}
-	err := showPlan(c, plan, &p.output.outputFlags)
+	err := showPlan(c, plan, &p.output.OutputFlags)
 	switch {
 	case errors.Is(runErr, context.Canceled):
 		return runErr
 	case runErr != nil:
-		return failed(runErr)
+		return console.Failed(runErr)
 	}
 	return err
 }
 
 // showPlan prints and writes a plan. It returns an error if the plan has no candidates.
-func showPlan(c *cobra.Command, plan *plan.Result, output *outputFlags) error {
-	dir, err := output.directory()
+func showPlan(c *cobra.Command, plan *plan.Result, output *console.OutputFlags) error {
+	dir, err := output.Directory()
 	if err != nil {
 		return err
 	}
-	printErr := output.print(c, plan)
+	printErr := output.Print(c, plan)
 	if dir != nil {
 		if err := writePlan(c, dir, plan); err != nil {
-			return failed(cmp.Or(printErr, err))
+			return console.Failed(cmp.Or(printErr, err))
 		}
-		output.say(c, "wrote report.html, plan.json, plan.md, candidates.csv and pictures into %s", dir.path)
+		output.Say(c, "wrote report.html, plan.json, plan.md, candidates.csv and pictures into %s", dir.Path)
 	}
 	if printErr == nil && len(plan.Candidates) == 0 {
 		printErr = errNoPlan
 	}
-	return failed(printErr)
+	return console.Failed(printErr)
 }
 
 // writePlan writes the files of a plan.
-func writePlan(c *cobra.Command, dir *directory, plan *plan.Result) error {
-	if err := dir.writeJSON("plan.json", plan); err != nil {
+func writePlan(c *cobra.Command, dir *console.Directory, plan *plan.Result) error {
+	if err := dir.WriteJSON("plan.json", plan); err != nil {
 		return err
 	}
-	if err := dir.write("candidates.csv", plan.WriteCSV); err != nil {
+	if err := dir.Write("candidates.csv", plan.WriteCSV); err != nil {
 		return err
 	}
-	pictures, err := plot.WritePlan(plan, dir.write)
+	pictures, err := plot.WritePlan(plan, dir.Write)
 	if err != nil {
 		return err
 	}
-	if err := dir.write("plan.md", func(w io.Writer) error {
+	if err := dir.Write("plan.md", func(w io.Writer) error {
 		return writePlanMarkdown(w, plan, pictures)
 	}); err != nil {
 		return err

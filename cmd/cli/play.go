@@ -13,11 +13,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"clifftop/cmd/cli/console"
 )
 
 // playCommand is the command play.
 type playCommand struct {
-	output         outputFlags
+	output         console.OutputFlags
 	port           int
 	static, source string
 }
@@ -38,7 +40,7 @@ play DIR serves such a directory and needs no Go toolchain.`,
 		Example: `  clifftop play
   clifftop play --port 8080
   clifftop play --static public`,
-		Args: atMostOne("directory"),
+		Args: console.AtMostOne("directory"),
 		RunE: p.run,
 	}
 	flags := c.Flags()
@@ -46,7 +48,7 @@ play DIR serves such a directory and needs no Go toolchain.`,
 	flags.StringVar(&p.static, "static", "", "write the page into `DIR` instead of serving it")
 	flags.StringVar(&p.source, "source", "", "`DIR` with the source of clifftop (default where this program was "+
 		"compiled, or the working directory)")
-	p.output.registerQuiet(c, "print no messages")
+	p.output.RegisterQuiet(c, "print no messages")
 	return c
 }
 
@@ -69,14 +71,14 @@ func (p *playCommand) run(c *cobra.Command, args []string) error {
 
 // build builds the page from the source, and serves it or writes it.
 func (p *playCommand) build(c *cobra.Command) error {
-	var dir *directory
+	var dir *console.Directory
 	if p.static != "" {
 		var err error
-		if dir, err = openDirectory("--static", p.static); err != nil {
+		if dir, err = console.OpenDirectory("--static", p.static); err != nil {
 			return err
 		}
 	}
-	site, err := buildSite(c.Context(), p.source, func(text string) { p.output.say(c, "%s", text) })
+	site, err := buildSite(c.Context(), p.source, func(text string) { p.output.Say(c, "%s", text) })
 	if err != nil {
 		return err
 	}
@@ -84,11 +86,11 @@ func (p *playCommand) build(c *cobra.Command) error {
 		return p.serve(c, site)
 	}
 	for _, name := range site.names() {
-		if err := dir.writeBytes(name, site.files[name]); err != nil {
-			return failed(err)
+		if err := dir.WriteBytes(name, site.files[name]); err != nil {
+			return console.Failed(err)
 		}
 	}
-	p.output.say(c, "wrote the page into %s; any web server can serve it, and so can clifftop play %[1]s", dir.path)
+	p.output.Say(c, "wrote the page into %s; any web server can serve it, and so can clifftop play %[1]s", dir.Path)
 	return nil
 }
 
@@ -97,11 +99,11 @@ func (p *playCommand) serve(c *cobra.Command, site *site) error {
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return failed(fmt.Errorf("--port: %d is in use (want another port, or no --port for any free port)", p.port))
+		return console.Failed(fmt.Errorf("--port: %d is in use (want another port, or no --port for any free port)", p.port))
 	case errors.Is(err, fs.ErrPermission):
-		return failed(fmt.Errorf("--port: %d needs special permission (want 1024 or more)", p.port))
+		return console.Failed(fmt.Errorf("--port: %d needs special permission (want 1024 or more)", p.port))
 	case err != nil:
-		return failed(fmt.Errorf("--port: %w", err))
+		return console.Failed(fmt.Errorf("--port: %w", err))
 	}
 	server := &http.Server{Handler: site, ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(c.Context(), func() {
@@ -111,12 +113,12 @@ func (p *playCommand) serve(c *cobra.Command, site *site) error {
 	})
 	defer stop()
 	if _, err := fmt.Fprintf(c.OutOrStdout(), "http://%s/\n", listener.Addr()); err != nil {
-		return failed(cmp.Or(err, listener.Close()))
+		return console.Failed(cmp.Or(err, listener.Close()))
 	}
-	p.output.say(c, "open this address in a browser; an interrupt (Ctrl-C) ends the server")
+	p.output.Say(c, "open this address in a browser; an interrupt (Ctrl-C) ends the server")
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return failed(err)
+		return console.Failed(err)
 	}
-	p.output.say(c, "the server has ended")
+	p.output.Say(c, "the server has ended")
 	return nil
 }

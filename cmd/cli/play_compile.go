@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"clifftop/cmd/cli/console"
 )
 
 // modulePath is the path of this program's module.
@@ -48,7 +50,7 @@ func compilePage(ctx context.Context, source string, say func(text string)) (was
 		return nil, nil, toolFailure(ctx, "compiling the page's program in "+module, text, err)
 	}
 	if wasm, err = compressed(program); err != nil {
-		return nil, nil, failed(fmt.Errorf("play: %w", err))
+		return nil, nil, console.Failed(fmt.Errorf("play: %w", err))
 	}
 	script, err = readScript(ctx, tool, module)
 	return wasm, script, err
@@ -64,7 +66,7 @@ func programPath(module string) (string, error) {
 	key := sha256.Sum256([]byte(module))
 	cache = filepath.Join(cache, "clifftop", "play-"+hex.EncodeToString(key[:6]))
 	if err := os.MkdirAll(cache, 0o777); err != nil {
-		return "", failed(fmt.Errorf("play: %s cannot be created: %s", cache, cause(err)))
+		return "", console.Failed(fmt.Errorf("play: %s cannot be created: %s", cache, console.Cause(err)))
 	}
 	return filepath.Join(cache, "clifftop.wasm"), nil
 }
@@ -80,7 +82,7 @@ func readScript(ctx context.Context, tool, module string) ([]byte, error) {
 	name := filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js")
 	script, err := os.ReadFile(name)
 	if err != nil {
-		return nil, failed(fmt.Errorf("play: %s cannot be read: %s (want Go 1.24 or later)", name, cause(err)))
+		return nil, console.Failed(fmt.Errorf("play: %s cannot be read: %s (want Go 1.24 or later)", name, console.Cause(err)))
 	}
 	return script, nil
 }
@@ -95,9 +97,9 @@ func toolFailure(ctx context.Context, doing string, output []byte, err error) er
 		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "go: downloading") {
 			continue
 		}
-		return failed(fmt.Errorf("play: %s: %s\n%s", doing, line, withoutGo))
+		return console.Failed(fmt.Errorf("play: %s: %s\n%s", doing, line, withoutGo))
 	}
-	return failed(fmt.Errorf("play: %s: %w\n%s", doing, err, withoutGo))
+	return console.Failed(fmt.Errorf("play: %s: %w\n%s", doing, err, withoutGo))
 }
 
 // compressed returns the content of a file, compressed with gzip. It keeps the result next to the file and reuses it as
@@ -127,8 +129,8 @@ func compressed(name string) ([]byte, error) {
 	for _, file := range old {
 		os.Remove(file)
 	}
-	dir := &directory{filepath.Dir(name)}
-	_ = dir.writeBytes(filepath.Base(kept), b.Bytes()) // without the file, only the next start takes longer
+	dir := &console.Directory{Path: filepath.Dir(name)}
+	_ = dir.WriteBytes(filepath.Base(kept), b.Bytes()) // without the file, only the next start takes longer
 	return b.Bytes(), nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments/playground"
 	"clifftop/internal/notices"
 	"clifftop/report/page/assets"
@@ -50,21 +51,21 @@ func buildSite(ctx context.Context, source string, say func(text string)) (*site
 	}}
 	entries, err := playgroundFiles.ReadDir("playground")
 	if err != nil {
-		return nil, failed(err)
+		return nil, console.Failed(err)
 	}
 	for _, e := range entries {
 		if p.files[e.Name()], err = playgroundFiles.ReadFile(path.Join("playground", e.Name())); err != nil {
-			return nil, failed(err)
+			return nil, console.Failed(err)
 		}
 	}
 	// A file describes the catalog, because a browser needs seconds to read all records.
 	var player playground.Player
 	description, err := player.Describe()
 	if err != nil {
-		return nil, failed(err)
+		return nil, console.Failed(err)
 	}
 	if p.files[descriptionName], err = json.Marshal(description); err != nil {
-		return nil, failed(err)
+		return nil, console.Failed(err)
 	}
 	p.files[wasmName], p.files[wasmExecName], err = compilePage(ctx, source, say)
 	return p, err
@@ -75,12 +76,12 @@ func readSite(dir string) (*site, error) {
 	p := &site{files: map[string][]byte{}}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %s", dir, cause(err))
+		return nil, fmt.Errorf("%s cannot be read: %s", dir, console.Cause(err))
 	}
 	for _, e := range entries {
 		if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
 			if p.files[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
-				return nil, fmt.Errorf("%s cannot be read: %s", filepath.Join(dir, e.Name()), cause(err))
+				return nil, fmt.Errorf("%s cannot be read: %s", filepath.Join(dir, e.Name()), console.Cause(err))
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/steady"
@@ -21,7 +22,7 @@ import (
 // runCommand is the command run.
 type runCommand struct {
 	scenario scenarioFlags
-	output   simulationFlags
+	output   console.SimulationFlags
 	save     []string
 	bands    string
 }
@@ -37,18 +38,18 @@ Without it, the default scenario is used.`,
   clifftop run scenario.yaml --rate 8 --set engine.max_num_seqs=512
   clifftop run scenario.yaml --precision 2%
   clifftop run --trace trace.csv.gz --out results --save requests,timeseries`,
-		Args: atMostOne("scenario"),
+		Args: console.AtMostOne("scenario"),
 		RunE: r.run,
 	}
 	r.scenario.register(c)
 	r.scenario.registerSLO(c, "check an SLO, such as ttft_p95<800ms,tpot_p95<80ms")
 	r.scenario.registerAccuracy(c)
 	r.scenario.registerReplications(c, "make N runs with different random numbers; adds confidence intervals")
-	r.output.register(c, "table", "json", "csv", "markdown", "vllm-bench")
-	r.output.registerJobs(c)
-	r.output.registerOut(c, "write summary.json and report.html into `DIR`; for a single run also run.png and run.svg")
-	addChoice(c, &r.bands, "bands", "names for latencies: "+strings.Join(profileNames(), ", "), profileNames()...)
-	registerSave(c, &r.save, &r.output.out)
+	r.output.Register(c, "table", "json", "csv", "markdown", "vllm-bench")
+	r.output.RegisterJobs(c)
+	r.output.RegisterOut(c, "write summary.json and report.html into `DIR`; for a single run also run.png and run.svg")
+	console.AddChoice(c, &r.bands, "bands", "names for latencies: "+strings.Join(profileNames(), ", "), profileNames()...)
+	registerSave(c, &r.save, &r.output.Out)
 	return c
 }
 
@@ -88,7 +89,7 @@ func (r *runCommand) once(c *cobra.Command, s *scenario.Scenario) error {
 	if err != nil {
 		return err
 	}
-	dir, err := r.output.directory()
+	dir, err := r.output.Directory()
 	if err != nil {
 		return err
 	}
@@ -101,22 +102,22 @@ func (r *runCommand) once(c *cobra.Command, s *scenario.Scenario) error {
 }
 
 // attempt makes a run. If a longer one is needed to show a steady state it leaves no files, and returns true.
-func (r *runCommand) attempt(c *cobra.Command, dir *directory, run *steady.Run) (again bool, err error) {
+func (r *runCommand) attempt(c *cobra.Command, dir *console.Directory, run *steady.Run) (again bool, err error) {
 	setup := run.Setup
-	options := experiments.RunOptions{Check: r.output.check, Detail: dir != nil}
+	options := experiments.RunOptions{Check: r.output.Check, Detail: dir != nil}
 	saved, err := newSaving(dir, setup, r.save, &options)
 	if err != nil {
-		return false, failed(err)
+		return false, console.Failed(err)
 	}
 	defer saved.abandon()
-	bar := r.output.newProgress(c, "simulating")
+	bar := r.output.NewProgress(c, "simulating")
 	if bar != nil {
-		options.Progress = bar.run
+		options.Progress = bar.Run
 	}
 	res, runErr := experiments.RunSetup(c.Context(), setup, options)
-	bar.done()
+	bar.Done()
 	if res == nil {
-		return false, failed(runErr)
+		return false, console.Failed(runErr)
 	}
 	again, err = run.Judge(res.Summary)
 	if err != nil || again && runErr == nil {
@@ -126,49 +127,49 @@ func (r *runCommand) attempt(c *cobra.Command, dir *directory, run *steady.Run) 
 }
 
 // deliver prints and writes the result of a run, which may have ended with an error.
-func (r *runCommand) deliver(c *cobra.Command, dir *directory, setup *scenario.Setup, saved *saving,
+func (r *runCommand) deliver(c *cobra.Command, dir *console.Directory, setup *scenario.Setup, saved *saving,
 	res *experiments.Result, runErr error) error {
 	cancelled := errors.Is(runErr, context.Canceled)
 	printErr := r.printRun(c, res) // before files are written: a full disk must not hide the result
 	writeErr := writeRun(dir, setup, res)
 	if writeErr == nil && (runErr == nil || cancelled) { // otherwise the stream of requests failed
 		writeErr = saved.commit(res)
-		r.output.warn(c, saved.warnings)
+		r.output.Warn(c, saved.warnings)
 	}
 	if writeErr == nil {
 		writeErr = r.writePage(c, dir, setup, res.Summary)
 	}
 	switch {
 	case printErr != nil:
-		return failed(printErr)
+		return console.Failed(printErr)
 	case cancelled && writeErr == nil:
 		return runErr
 	case runErr != nil && !cancelled:
-		return failed(runErr)
+		return console.Failed(runErr)
 	}
-	return failed(writeErr)
+	return console.Failed(writeErr)
 }
 
 // printRun prints the result of a single run.
 func (r *runCommand) printRun(c *cobra.Command, res *experiments.Result) error {
-	if r.output.format != "vllm-bench" {
+	if r.output.Format != "vllm-bench" {
 		return r.print(c, res.Summary, res.Series)
 	}
-	r.output.warn(c, warningTexts(res.Summary.Warnings))
-	return printOnce(c.OutOrStdout(), func(w io.Writer) error { return printJSON(w, res.VLLMBench()) })
+	r.output.Warn(c, warningTexts(res.Summary.Warnings))
+	return console.PrintOnce(c.OutOrStdout(), func(w io.Writer) error { return console.PrintJSON(w, res.VLLMBench()) })
 }
 
 // print prints a summary, and its warnings if the format has no place for them.
 func (r *runCommand) print(c *cobra.Command, s *report.Summary, series []report.SeriesPoint) error {
-	if !r.output.hasWarnings() {
-		r.output.warn(c, warningTexts(s.Warnings))
+	if !r.output.HasWarnings() {
+		r.output.Warn(c, warningTexts(s.Warnings))
 	}
-	return r.output.print(c, summaryTable{s, r.profile(), series})
+	return r.output.Print(c, summaryTable{s, r.profile(), series})
 }
 
 // replicate makes several runs, and prints and writes the pooled result. It is partial after an interrupt.
 func (r *runCommand) replicate(c *cobra.Command, s *scenario.Scenario) error {
-	if len(r.save) > 0 || r.output.format == "vllm-bench" {
+	if len(r.save) > 0 || r.output.Format == "vllm-bench" {
 		return errors.New("run.replications, run.precision: --save and --format vllm-bench need a single run " +
 			"(want neither with replications)")
 	}
@@ -176,17 +177,17 @@ func (r *runCommand) replicate(c *cobra.Command, s *scenario.Scenario) error {
 	if err != nil {
 		return err
 	}
-	dir, err := r.output.directory()
+	dir, err := r.output.Directory()
 	if err != nil {
 		return err
 	}
 	pooled, runErr := r.pool(c, dir, run)
 	if pooled == nil {
-		return failed(runErr)
+		return console.Failed(runErr)
 	}
 	err = r.print(c, pooled, nil)
 	if dir != nil && err == nil {
-		err = dir.writeJSON("summary.json", pooled)
+		err = dir.WriteJSON("summary.json", pooled)
 	}
 	if err == nil {
 		err = r.writePage(c, dir, run.Setup, pooled)
@@ -194,17 +195,17 @@ func (r *runCommand) replicate(c *cobra.Command, s *scenario.Scenario) error {
 	if errors.Is(runErr, context.Canceled) && err == nil {
 		return runErr
 	}
-	return failed(cmp.Or(err, runErr))
+	return console.Failed(cmp.Or(err, runErr))
 }
 
 // pool makes the replications, again with longer runs if these are needed to show a steady state.
-func (r *runCommand) pool(c *cobra.Command, dir *directory, run *steady.Run) (*report.Summary, error) {
+func (r *runCommand) pool(c *cobra.Command, dir *console.Directory, run *steady.Run) (*report.Summary, error) {
 	for {
-		options := experiments.ReplicateOptions{Check: r.output.check, Jobs: r.output.jobs, Detail: dir != nil}
-		bar := r.output.newProgress(c, "replicating")
-		options.Progress = bar.counts()
+		options := experiments.ReplicateOptions{Check: r.output.Check, Jobs: r.output.Jobs, Detail: dir != nil}
+		bar := r.output.NewProgress(c, "replicating")
+		options.Progress = bar.Counts()
 		pooled, err := experiments.ReplicateSetup(c.Context(), run.Setup, options)
-		bar.done()
+		bar.Done()
 		if pooled == nil {
 			return nil, err
 		}
@@ -216,7 +217,7 @@ func (r *runCommand) pool(c *cobra.Command, dir *directory, run *steady.Run) (*r
 }
 
 // writePage writes a summary as a web page. The directory may be nil.
-func (r *runCommand) writePage(c *cobra.Command, dir *directory, setup *scenario.Setup, s *report.Summary) error {
+func (r *runCommand) writePage(c *cobra.Command, dir *console.Directory, setup *scenario.Setup, s *report.Summary) error {
 	if dir == nil {
 		return nil
 	}
@@ -229,15 +230,15 @@ func (r *runCommand) writePage(c *cobra.Command, dir *directory, setup *scenario
 }
 
 // writeRun writes the summary and the pictures of a single run. The directory may be nil.
-func writeRun(dir *directory, setup *scenario.Setup, res *experiments.Result) error {
+func writeRun(dir *console.Directory, setup *scenario.Setup, res *experiments.Result) error {
 	if dir == nil {
 		return nil
 	}
-	if err := dir.writeJSON("summary.json", res.Summary); err != nil {
+	if err := dir.WriteJSON("summary.json", res.Summary); err != nil {
 		return err
 	}
 	if list := res.Summary.Classes; len(list) > 0 {
-		if err := dir.write("classes.csv", func(w io.Writer) error {
+		if err := dir.Write("classes.csv", func(w io.Writer) error {
 			return report.WriteClasses(w, list)
 		}); err != nil {
 			return err
@@ -245,7 +246,7 @@ func writeRun(dir *directory, setup *scenario.Setup, res *experiments.Result) er
 	}
 	picture := plot.Run(res.Summary, res.Series)
 	picture.Caption = caption(setup, "")
-	return picture.WriteFiles("run", dir.write)
+	return picture.WriteFiles("run", dir.Write)
 }
 
 // summaryTable is a summary with what its table needs in addition: the latency bands and, for a single run, the

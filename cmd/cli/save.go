@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/report"
@@ -116,10 +117,10 @@ func registerSave(c *cobra.Command, names *[]string, out *string) {
 	known := saverNames()
 	want := strings.Join(known, ", ")
 	c.Flags().StringSliceVar(names, "save", nil, "write more files into --out; `KINDS` are "+want)
-	addCheck(c, func() error {
+	console.AddCheck(c, func() error {
 		for _, name := range *names {
 			if !slices.Contains(known, name) {
-				return unknownName("--save", name, known)
+				return console.UnknownName("--save", name, known)
 			}
 		}
 		switch {
@@ -134,7 +135,7 @@ func registerSave(c *cobra.Command, names *[]string, out *string) {
 
 // saving holds the files of --save during a run.
 type saving struct {
-	dir      *directory
+	dir      *console.Directory
 	streams  []stream
 	ends     []func(res *experiments.Result) error
 	warnings []string // about the files, complete after commit
@@ -142,12 +143,12 @@ type saving struct {
 
 // stream is a file that is filled during the run.
 type stream struct {
-	*file
+	*console.File
 	end func() error // writes the rest at the end; may be nil
 }
 
 // newSaving opens the files that are filled during the run and sets the run options that fill them.
-func newSaving(dir *directory, setup *scenario.Setup, names []string, run *experiments.RunOptions) (*saving, error) {
+func newSaving(dir *console.Directory, setup *scenario.Setup, names []string, run *experiments.RunOptions) (*saving, error) {
 	s := &saving{dir: dir}
 	for _, name := range names {
 		for _, k := range savers() {
@@ -165,7 +166,7 @@ func newSaving(dir *directory, setup *scenario.Setup, names []string, run *exper
 
 // stream opens a file that is filled during the run.
 func (s *saving) stream(name string, begin func(w io.Writer) (end func() error)) error {
-	f, err := s.dir.create(name)
+	f, err := s.dir.Create(name)
 	if err == nil {
 		s.streams = append(s.streams, stream{f, begin(f)})
 	}
@@ -175,14 +176,14 @@ func (s *saving) stream(name string, begin func(w io.Writer) (end func() error))
 // atEnd registers a file that is written from the result.
 func (s *saving) atEnd(name string, write func(w io.Writer, res *experiments.Result) error) {
 	s.ends = append(s.ends, func(res *experiments.Result) error {
-		return s.dir.write(name, func(w io.Writer) error { return write(w, res) })
+		return s.dir.Write(name, func(w io.Writer) error { return write(w, res) })
 	})
 }
 
 // abandon removes files that were not committed.
 func (s *saving) abandon() {
 	for _, f := range s.streams {
-		f.abandon()
+		f.Abandon()
 	}
 }
 
@@ -194,7 +195,7 @@ func (s *saving) commit(res *experiments.Result) error {
 				return err
 			}
 		}
-		if err := f.commit(); err != nil {
+		if err := f.Commit(); err != nil {
 			return err
 		}
 	}

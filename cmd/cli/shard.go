@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments"
 	"clifftop/experiments/grid"
 	"clifftop/experiments/scenario/yamldoc"
@@ -65,61 +66,61 @@ type divisible interface {
 }
 
 // runGrid runs a shard of a sweep or a comparison, or a dry run. A task with the whole grid joins the results.
-func (f *shardFlags) runGrid(c *cobra.Command, g *experiments.Grid, output *simulationFlags) error {
+func (f *shardFlags) runGrid(c *cobra.Command, g *experiments.Grid, output *console.SimulationFlags) error {
 	if f.dryRun { // report faults before tasks are submitted
 		if _, err := g.Manifest(); err != nil {
 			return err
 		}
 	}
 	return f.run(c, g, output, func(runs *grid.Joined) error {
-		return failed(mergeRuns(c, runs, &output.outputFlags, false))
+		return console.Failed(mergeRuns(c, runs, &output.OutputFlags, false))
 	})
 }
 
 // run runs a shard, or a dry run. A task with the whole work then calls show with all results.
-func (f *shardFlags) run(c *cobra.Command, g divisible, output *simulationFlags, show func(*grid.Joined) error) error {
+func (f *shardFlags) run(c *cobra.Command, g divisible, output *console.SimulationFlags, show func(*grid.Joined) error) error {
 	if f.dryRun {
 		return f.estimate(c, g)
 	}
-	if output.out == "" {
+	if output.Out == "" {
 		return errors.New("--out: the value is missing (want the directory that all shards share)")
 	}
 	whole, err := f.runPart(c, g, output)
 	if err != nil || !whole {
 		return err
 	}
-	runs, err := grid.Join([]string{runsIn(output.out)})
+	runs, err := grid.Join([]string{runsIn(output.Out)})
 	if err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
 	return show(runs)
 }
 
 // runPart runs this task's part. The result whole reports that the part is the whole work.
-func (f *shardFlags) runPart(c *cobra.Command, g divisible, output *simulationFlags) (whole bool, err error) {
+func (f *shardFlags) runPart(c *cobra.Command, g divisible, output *console.SimulationFlags) (whole bool, err error) {
 	shard, err := f.shard()
 	if err != nil {
 		return false, err
 	}
-	store, err := grid.Open(runsIn(output.out))
+	store, err := grid.Open(runsIn(output.Out))
 	if err != nil {
 		return false, fmt.Errorf("--out: %w", err)
 	}
-	part := experiments.Part{Store: store, Shard: shard, Resume: f.resume, Jobs: output.jobs, Check: output.check}
-	bar := output.newProgress(c, "simulating")
-	part.Progress = bar.counts()
+	part := experiments.Part{Store: store, Shard: shard, Resume: f.resume, Jobs: output.Jobs, Check: output.Check}
+	bar := output.NewProgress(c, "simulating")
+	part.Progress = bar.Counts()
 	tally, err := g.Run(c.Context(), part)
 	tally.Damaged = store.Replaced()
-	bar.done()
+	bar.Done()
 	if yamldoc.BadInput(err) {
 		return false, err
 	}
 	text := describeShard(shard, tally)
 	if !shard.Whole() && err == nil {
-		text += fmt.Sprintf("; clifftop merge %s joins the shards", output.out)
+		text += fmt.Sprintf("; clifftop merge %s joins the shards", output.Out)
 	}
-	output.say(c, "%s", text)
-	return shard.Whole(), failed(err)
+	output.Say(c, "%s", text)
+	return shard.Whole(), console.Failed(err)
 }
 
 // describeShard describes the runs that a task made.
@@ -143,16 +144,16 @@ func (f *shardFlags) estimate(c *cobra.Command, g divisible) error {
 	}
 	n := g.Count()
 	if n == 0 {
-		return failed(printOnce(c.OutOrStdout(), func(w io.Writer) error {
+		return console.Failed(console.PrintOnce(c.OutOrStdout(), func(w io.Writer) error {
 			_, err := fmt.Fprintf(w, "0 %s: nothing to divide\n", g.What())
 			return err
 		}))
 	}
 	seconds, timed, err := timeParts(c.Context(), g)
 	if err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
-	return failed(printOnce(c.OutOrStdout(), func(w io.Writer) error {
+	return console.Failed(console.PrintOnce(c.OutOrStdout(), func(w io.Writer) error {
 		fmt.Fprintf(w, "%d %s: %s\n", n, g.What(), g.List())
 		fmt.Fprintf(w, "about %.2g s each (%d of them timed), %s on one core\n", seconds, timed,
 			inWords(seconds*float64(n)))

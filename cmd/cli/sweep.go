@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/sweep"
@@ -22,7 +23,7 @@ const maxPoints = 10_000
 // sweepCommand is the command sweep.
 type sweepCommand struct {
 	scenario scenarioFlags
-	output   simulationFlags
+	output   console.SimulationFlags
 	shard    shardFlags
 	over     []string
 	options  sweep.Options
@@ -42,17 +43,17 @@ at which 90 % of hours meet the SLO, with an interval.`,
   clifftop sweep scenario.yaml --over rate=1..20:39 --out results
   clifftop sweep --rate 12 --over engine.max_num_seqs=16,32,64,128,256
   clifftop sweep --slo 'ttft_p95<800ms,tpot_p95<80ms'`,
-		Args: atMostOne("scenario"),
+		Args: console.AtMostOne("scenario"),
 		RunE: s.run,
 	}
 	s.scenario.register(c)
 	s.scenario.registerSLO(c, "find the capacity under an SLO, such as ttft_p95<800ms,attainment>=0.95")
 	s.scenario.registerAccuracy(c)
 	s.scenario.registerReplications(c, "make N runs of each load with different random numbers; adds intervals")
-	s.output.register(c, "table", "json", "csv", "markdown")
-	s.output.registerJobs(c)
-	s.output.out = "clifftop-out"
-	s.output.registerOut(c, "write curve.csv, curve.json, classes.csv (if the traffic has classes), report.html and "+
+	s.output.Register(c, "table", "json", "csv", "markdown")
+	s.output.RegisterJobs(c)
+	s.output.Out = "clifftop-out"
+	s.output.RegisterOut(c, "write curve.csv, curve.json, classes.csv (if the traffic has classes), report.html and "+
 		"pictures into `DIR`; an empty DIR writes nothing")
 	flags := c.Flags()
 	flags.StringArrayVar(&s.over, "over", nil, "what to vary: `KEY[=VALUES]`; KEY is rate, users or any key, "+
@@ -61,7 +62,7 @@ at which 90 % of hours meet the SLO, with an interval.`,
 	_ = c.RegisterFlagCompletionFunc("over",
 		cobra.FixedCompletions(keys, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
 	flags.IntVar(&s.options.Points, "points", 0, "choose `N` loads (default 14)")
-	addCheck(c, func() error { return s.checkLoads(c) })
+	console.AddCheck(c, func() error { return s.checkLoads(c) })
 	s.shard.register(c)
 	return c
 }
@@ -71,7 +72,7 @@ func (s *sweepCommand) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	s.options.Check, s.options.Jobs = s.output.check, s.output.jobs
+	s.options.Check, s.options.Jobs = s.output.Check, s.output.Jobs
 	if s.shard.given() {
 		return s.runShard(c, scenario)
 	}
@@ -134,31 +135,31 @@ func (s *sweepCommand) sweep(c *cobra.Command, scenario *scenario.Scenario) erro
 	if err != nil {
 		return err
 	}
-	dir, err := s.output.directory()
+	dir, err := s.output.Directory()
 	if err != nil {
 		return err
 	}
 	s.options.Detail = dir != nil
-	bar := s.output.newProgress(c, "sweeping")
-	s.options.Progress = bar.counts()
+	bar := s.output.NewProgress(c, "sweeping")
+	s.options.Progress = bar.Counts()
 	curve, runErr := sweep.Run(c.Context(), scenario, s.options)
-	bar.done()
+	bar.Done()
 	if curve == nil {
-		return failed(runErr)
+		return console.Failed(runErr)
 	}
 	var capacityErr error
 	if runErr == nil {
 		capacityErr = s.addCapacity(c, scenario, curve)
 	}
 	shown := &shownCurve{curve, caption(setup, s.options.Over), machine(experiments.PeakOf(setup))}
-	return failed(cmp.Or(shown.show(c, dir, &s.output.outputFlags), runErr, capacityErr))
+	return console.Failed(cmp.Or(shown.show(c, dir, &s.output.OutputFlags), runErr, capacityErr))
 }
 
 // addCapacity searches the capacity under the scenario's SLO, if it has one, and adds it to the curve.
 func (s *sweepCommand) addCapacity(c *cobra.Command, scenario *scenario.Scenario, curve *curve.Curve) error {
-	bar := s.output.newProgress(c, "searching the capacity")
-	found, err := s.options.Capacity(c.Context(), scenario, bar.counts())
-	bar.done()
+	bar := s.output.NewProgress(c, "searching the capacity")
+	found, err := s.options.Capacity(c.Context(), scenario, bar.Counts())
+	bar.Done()
 	if errors.Is(err, context.Canceled) {
 		curve.Warnings = append(curve.Warnings,
 			report.Warning{Code: "no_capacity", Text: "the search for the capacity was interrupted"})

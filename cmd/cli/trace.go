@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/workload"
 )
 
@@ -35,19 +36,19 @@ func oneTrace(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("%s: the trace is missing (want a file, or a directory in ServeGen's format)", c.Name())
 	}
-	return atMostOne("trace")(c, args)
+	return console.AtMostOne("trace")(c, args)
 }
 
 // traceOutput are the flags of commands that write a trace.
 type traceOutput struct {
-	outputFlags
+	console.OutputFlags
 	to string
 }
 
 func (o *traceOutput) register(c *cobra.Command) {
 	c.Flags().StringVar(&o.to, "to", "", "write to `FILE`, which ends in .csv or .csv.gz; - is standard output")
-	o.registerQuiet(c, "print no warnings")
-	addCheck(c, o.check)
+	o.RegisterQuiet(c, "print no warnings")
+	console.AddCheck(c, o.check)
 }
 
 // check checks the name of the file.
@@ -66,29 +67,29 @@ func (o *traceOutput) check() error {
 // their number.
 func (o *traceOutput) write(c *cobra.Command, fill func(w io.Writer, zip bool) (int64, error)) error {
 	if o.to == "-" {
-		w := &output{Writer: c.OutOrStdout()}
-		if _, err := fill(w, false); w.err == nil {
+		w := &console.Output{Writer: c.OutOrStdout()}
+		if _, err := fill(w, false); w.Err == nil {
 			return err
 		}
-		return failed(w.err)
+		return console.Failed(w.Err)
 	}
-	dir := &directory{filepath.Dir(o.to)}
-	f, err := dir.create(filepath.Base(o.to))
+	dir := &console.Directory{Path: filepath.Dir(o.to)}
+	f, err := dir.Create(filepath.Base(o.to))
 	if err != nil {
 		return err
 	}
-	defer f.abandon()
+	defer f.Abandon()
 	rows, err := fill(f, strings.HasSuffix(o.to, ".gz"))
-	if w := (*writeError)(nil); errors.As(err, &w) {
-		return failed(err)
+	if w := (*console.WriteError)(nil); errors.As(err, &w) {
+		return console.Failed(err)
 	}
 	if err != nil {
 		return err
 	}
-	if err := f.commit(); err != nil {
-		return failed(err)
+	if err := f.Commit(); err != nil {
+		return console.Failed(err)
 	}
-	o.say(c, "wrote %s: %d rows", o.to, rows)
+	o.Say(c, "wrote %s: %d rows", o.to, rows)
 	return nil
 }
 

@@ -3,9 +3,9 @@ package cli
 import (
 	"io"
 
-	"clifftop/experiments/traces"
-
 	"github.com/spf13/cobra"
+
+	"clifftop/experiments/traces"
 )
 
 // convertCommand is the command trace convert.
@@ -40,7 +40,7 @@ func (t *convertCommand) run(c *cobra.Command, args []string) error {
 		return rows, traceError(err)
 	})
 	if err == nil {
-		t.output.warn(c, in.Last().Warnings())
+		t.output.Warn(c, in.Last().Warnings())
 	}
 	return err
 }

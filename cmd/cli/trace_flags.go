@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/workload/trace"
@@ -30,8 +31,8 @@ func (f *traceFlags) changesLoad(c *cobra.Command) bool {
 func (f *traceFlags) register(c *cobra.Command) {
 	f.registerReading(c)
 	f.registerChanges(c)
-	addCheck(c, func() error { return f.checkPositive(c) })
-	addCheck(c, func() error { return f.parseSlice(c) })
+	console.AddCheck(c, func() error { return f.checkPositive(c) })
+	console.AddCheck(c, func() error { return f.parseSlice(c) })
 }
 
 // registerReading adds the flags that control how a trace is read.
@@ -44,8 +45,8 @@ func (f *traceFlags) registerReading(c *cobra.Command) {
 	flags.StringVar(&f.options.Format, "read-as", "auto",
 		"`FORMAT` of the trace; auto detects it from the header or keys")
 	_ = c.RegisterFlagCompletionFunc("read-as", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-	addChoice(c, &f.mode, "mode", "handling of bad rows: strict, skip, fix", "strict", "skip", "fix")
-	addOptionalChoice(c, &f.zero, "zero-output", "handling of empty outputs in any mode: drop, one", "drop", "one")
+	console.AddChoice(c, &f.mode, "mode", "handling of bad rows: strict, skip, fix", "strict", "skip", "fix")
+	console.AddOptionalChoice(c, &f.zero, "zero-output", "handling of empty outputs in any mode: drop, one", "drop", "one")
 	flags.Float64Var(&f.options.MaxBadFraction, "max-bad-fraction", 0,
 		"largest `SHARE` of bad rows in mode skip (default 0.01)")
 	flags.Int32Var(&f.options.BlockTokens, "block-tokens", 0, "`N` tokens per block id (default from the format)")
@@ -57,7 +58,7 @@ func (f *traceFlags) registerChanges(c *cobra.Command) {
 	flags.StringVar(&f.slice, "slice", "",
 		"keep the recorded time `FROM..TO`, such as 10m..20m; either end may be empty")
 	flags.StringSliceVar(&l.Classes, "class", nil, "keep the rows of class `NAME`; repeatable")
-	addChoice(c, &f.dequantise, "dequantise", "spread rows over the ticks of a coarse clock: off, auto, on",
+	console.AddChoice(c, &f.dequantise, "dequantise", "spread rows over the ticks of a coarse clock: off, auto, on",
 		"off", "auto", "on")
 	flags.Float64Var(&l.Scale, "scale", 0, "multiply the load by `K`, by thinning or superposition")
 	flags.Float64Var(&l.Rate, "rate", 0, "scale to `R` rows per second")
@@ -65,7 +66,7 @@ func (f *traceFlags) registerChanges(c *cobra.Command) {
 	flags.Int32Var(&l.Loop, "loop", 0, "replay the trace `N` times in a row")
 	flags.Int64Var(&l.Limit, "limit", 0, "stop after `N` rows")
 	flags.Int32Var(&l.MaxTotal, "max-total", 0, "limit input and output together to `N` tokens")
-	addChoice(c, &f.cap, "cap", "handling of longer requests: drop, truncate-input, truncate-output",
+	console.AddChoice(c, &f.cap, "cap", "handling of longer requests: drop, truncate-input, truncate-output",
 		"drop", "truncate-input", "truncate-output")
 	flags.Uint64Var(&l.Seed, "seed", 1, "seed `N` of random choices")
 }

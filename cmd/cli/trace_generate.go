@@ -3,9 +3,10 @@ package cli
 import (
 	"io"
 
-	"clifftop/experiments/traces"
-
 	"github.com/spf13/cobra"
+
+	"clifftop/cmd/cli/console"
+	"clifftop/experiments/traces"
 )
 
 // generateCommand is the command trace generate.
@@ -25,7 +26,7 @@ for that: which requests are the first 1,000 depends on the system then. A close
 arrivals depend on the system.`,
 		Example: `  clifftop trace generate --to chat.csv.gz --rate 8 --requests 100000
   clifftop trace generate scenario.yaml --to -`,
-		Args: atMostOne("scenario"),
+		Args: console.AtMostOne("scenario"),
 		RunE: g.run,
 	}
 	g.scenario.register(c)
@@ -42,7 +43,7 @@ func (g *generateCommand) run(c *cobra.Command, args []string) error {
 	if text := traces.Differs(setup); text != "" {
 		warnings = append(warnings, text)
 	}
-	g.output.warn(c, warnings)
+	g.output.Warn(c, warnings)
 	return g.output.write(c, func(w io.Writer, zip bool) (int64, error) {
 		return traces.Generate(c.Context(), setup, w, zip)
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments/traces"
 	"clifftop/report/plot"
 )
@@ -16,7 +17,7 @@ const maxPrefixBlock = 1 << 20
 // inspectCommand is the command trace inspect.
 type inspectCommand struct {
 	trace  traceFlags
-	output outputFlags
+	output console.OutputFlags
 	block  int32
 }
 
@@ -34,11 +35,11 @@ Unless flags select or change something, the trace is analyzed as recorded.`,
 		RunE: i.run,
 	}
 	i.trace.register(c)
-	i.output.registerFormat(c, "table", "json", "markdown")
-	i.output.registerQuiet(c, "print no warnings")
-	i.output.registerOut(c, "write inspect.json, trace.png and trace.svg into `DIR`")
+	i.output.RegisterFormat(c, "table", "json", "markdown")
+	i.output.RegisterQuiet(c, "print no warnings")
+	i.output.RegisterOut(c, "write inspect.json, trace.png and trace.svg into `DIR`")
 	c.Flags().Int32Var(&i.block, "block", 0, "compare prefixes in blocks of `N` tokens (default 512)")
-	addCheck(c, func() error {
+	console.AddCheck(c, func() error {
 		if i.block < 0 || i.block > maxPrefixBlock {
 			return fmt.Errorf("--block: %d is not allowed (want 1 to %d tokens)", i.block, maxPrefixBlock)
 		}
@@ -52,7 +53,7 @@ func (i *inspectCommand) run(c *cobra.Command, args []string) error {
 	if !i.trace.changesLoad(c) {
 		load = nil
 	}
-	dir, err := i.output.directory()
+	dir, err := i.output.Directory()
 	if err != nil {
 		return err
 	}
@@ -60,16 +61,16 @@ func (i *inspectCommand) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return traceError(err)
 	}
-	if !i.output.hasWarnings() {
-		i.output.warn(c, warningTexts(x.Warnings))
+	if !i.output.HasWarnings() {
+		i.output.Warn(c, warningTexts(x.Warnings))
 	}
-	if err := i.output.print(c, x); err != nil || dir == nil {
-		return failed(err)
+	if err := i.output.Print(c, x); err != nil || dir == nil {
+		return console.Failed(err)
 	}
-	if err := dir.writeJSON("inspect.json", x); err != nil {
-		return failed(err)
+	if err := dir.WriteJSON("inspect.json", x); err != nil {
+		return console.Failed(err)
 	}
 	picture := plot.Traffic(x)
 	picture.Caption = filepath.Base(x.File)
-	return failed(picture.WriteFiles("trace", dir.write))
+	return console.Failed(picture.WriteFiles("trace", dir.Write))
 }

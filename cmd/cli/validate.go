@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments/validation"
 	"clifftop/report/page"
 )
@@ -21,7 +22,7 @@ const referenceVariable = "CLIFFTOP_REFERENCE"
 // validateCommand is the command validate.
 type validateCommand struct {
 	measured measuredRuns
-	output   simulationFlags
+	output   console.SimulationFlags
 	ablate   bool
 	coverage bool
 	write    string // file of error bars, or of errors of own runs
@@ -71,14 +72,14 @@ status is then 1.`,
 			if len(v.schedules) > 0 || len(v.iterations) > 0 || v.coverage {
 				return nil // further files
 			}
-			return atMostOne("scenario")(c, args)
+			return console.AtMostOne("scenario")(c, args)
 		},
 		RunE: v.run,
 	}
 	v.measured.register(c)
-	v.output.register(c, "table", "json", "csv", "markdown", "scenario")
-	v.output.registerJobs(c)
-	v.output.registerOut(c, "write validate.csv, validate.json, report.html, parity.png, parity.svg, and "+
+	v.output.Register(c, "table", "json", "csv", "markdown", "scenario")
+	v.output.RegisterJobs(c)
+	v.output.RegisterOut(c, "write validate.csv, validate.json, report.html, parity.png, parity.svg, and "+
 		"accuracy.yaml, whose errors run and sweep quote, into `DIR`")
 	c.Flags().BoolVar(&v.ablate, "ablate", false, "remove parts of the model one by one and compare the errors over "+
 		"open-loop rows, or the rows of --only")
@@ -100,7 +101,7 @@ func (v *validateCommand) run(c *cobra.Command, args []string) error {
 	if len(v.iterations) > 0 {
 		return v.scoreIterations(c, args)
 	}
-	if v.write != "" && (v.ablate || v.output.format == "scenario") {
+	if v.write != "" && (v.ablate || v.output.Format == "scenario") {
 		return errors.New("--write needs errors of runs (want no --ablate and no --format scenario)")
 	}
 	v.measured.useEnvironment()
@@ -116,8 +117,8 @@ func (v *validateCommand) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	switch {
-	case v.output.format == "scenario":
-		return failed(printOnce(c.OutOrStdout(), func(w io.Writer) error {
+	case v.output.Format == "scenario":
+		return console.Failed(console.PrintOnce(c.OutOrStdout(), func(w io.Writer) error {
 			return validation.WriteScenarios(w, r.cases)
 		}))
 	case v.ablate:
@@ -127,13 +128,13 @@ func (v *validateCommand) run(c *cobra.Command, args []string) error {
 }
 
 // options returns the options of a simulation that reports to the progress display.
-func (v *validateCommand) options(bar *progress) validation.Options {
-	return validation.Options{Check: v.output.check, Jobs: v.output.jobs, Progress: bar.counts()}
+func (v *validateCommand) options(bar *console.Progress) validation.Options {
+	return validation.Options{Check: v.output.Check, Jobs: v.output.Jobs, Progress: bar.Counts()}
 }
 
 // runAblation prints and writes the errors with parts of the model removed.
 func (v *validateCommand) runAblation(c *cobra.Command, r *reference) error {
-	dir, err := v.output.directory()
+	dir, err := v.output.Directory()
 	if err != nil {
 		return err
 	}
@@ -141,72 +142,72 @@ func (v *validateCommand) runAblation(c *cobra.Command, r *reference) error {
 	if !r.selected {
 		cases, keep = validation.Choose(cases, validation.OpenLoop), validation.OpenLoop
 	}
-	bar := v.output.newProgress(c, "ablating")
+	bar := v.output.NewProgress(c, "ablating")
 	a, err := validation.Ablate(c.Context(), r.Reference, cases, keep, v.options(bar))
-	bar.done()
+	bar.Done()
 	if err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
-	err = v.output.print(c, a)
+	err = v.output.Print(c, a)
 	if dir != nil && err == nil {
-		err = dir.write("ablation.csv", a.WriteCSV)
+		err = dir.Write("ablation.csv", a.WriteCSV)
 	}
-	return failed(err)
+	return console.Failed(err)
 }
 
 // validate simulates the measured runs, and prints and writes the errors.
 func (v *validateCommand) validate(c *cobra.Command, r *reference) error {
-	dir, err := v.output.directory()
+	dir, err := v.output.Directory()
 	if err != nil {
 		return err
 	}
-	bar := v.output.newProgress(c, "validating")
+	bar := v.output.NewProgress(c, "validating")
 	result, runErr := validation.Run(c.Context(), r.Reference, r.cases, r.keep, v.options(bar))
-	bar.done()
+	bar.Done()
 	if result == nil {
-		return failed(runErr)
+		return console.Failed(runErr)
 	}
-	printErr := v.output.print(c, result)
+	printErr := v.output.Print(c, result)
 	if v.write != "" && runErr == nil {
 		own, err := result.Own()
 		if err != nil {
-			return failed(err)
+			return console.Failed(err)
 		}
 		if err := writeFile("--write", v.write, own.Write); err != nil {
 			return err
 		}
-		v.output.say(c, "wrote %s: use it with --accuracy %s", v.write, v.write)
+		v.output.Say(c, "wrote %s: use it with --accuracy %s", v.write, v.write)
 	}
 	if dir != nil {
 		if err := writeValidation(c, dir, result); err != nil {
-			return failed(err)
+			return console.Failed(err)
 		}
-		v.output.say(c, "wrote report.html, validate.csv, validate.json and parity.png into %s", dir.path)
+		v.output.Say(c, "wrote report.html, validate.csv, validate.json and parity.png into %s", dir.Path)
 	}
 	if runErr != nil {
 		return runErr
 	}
 	scored := func(r validation.Result) bool { return r.Status == validation.Scored }
 	if printErr == nil && !slices.ContainsFunc(result.Rows, scored) {
-		return failed(errors.New("no row could be scored: the result lists the reason for each row"))
+		return console.Failed(errors.New("no row could be scored: the result lists the reason for each row"))
 	}
-	return failed(printErr)
+	return console.Failed(printErr)
 }
 
 // writeValidation writes the files of a validation.
-func writeValidation(c *cobra.Command, dir *directory, r *validation.Report) error {
-	if err := dir.write("validate.csv", r.WriteCSV); err != nil {
+func writeValidation(c *cobra.Command, dir *console.Directory, r *validation.Report) error {
+	if err := dir.Write("validate.csv", r.WriteCSV); err != nil {
 		return err
 	}
-	if err := dir.writeJSON("validate.json", r); err != nil {
+	if err := dir.WriteJSON("validate.json", r); err != nil {
 		return err
 	}
 	if !r.Partial { // run and sweep must not quote errors of a part of the rows
-		if err := dir.write("accuracy.yaml", r.WriteRecords); err != nil {
+		if err := dir.Write("accuracy.yaml", r.WriteRecords); err != nil {
 			return err
 		}
 	}
-	if err := r.Picture().WriteFiles("parity", dir.write); err != nil {
+	if err := r.Picture().WriteFiles("parity", dir.Write); err != nil {
 		return err
 	}
 	p, err := page.Validation(r.Clifftop, r.Picture(), r.WriteMarkdown)
@@ -253,7 +254,7 @@ type reference struct {
 
 // read reads the file: a table of measured runs, or a result of vllm bench serve.
 func (m *measuredRuns) read(args []string) (*reference, error) {
-	data, err := readFile("--reference", m.file)
+	data, err := console.ReadFile("--reference", m.file)
 	if err != nil {
 		return nil, err
 	}

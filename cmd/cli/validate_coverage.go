@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments/validation"
 )
 
@@ -17,7 +18,7 @@ func (v *validateCommand) runCoverage(c *cobra.Command, files []string) error {
 		return errors.New("--coverage cannot be combined with --ablate (remove one of them)")
 	case len(v.measured.only) > 0:
 		return errors.New("--coverage judges all rows (want no --only)")
-	case v.output.format == "scenario":
+	case v.output.Format == "scenario":
 		return errors.New("--format scenario: coverage has no scenarios (want table, json, csv or markdown)")
 	}
 	var refs []*validation.Reference
@@ -27,7 +28,7 @@ func (v *validateCommand) runCoverage(c *cobra.Command, files []string) error {
 			return errors.New(name + ": the file is named twice: its runs would count twice (remove one)")
 		}
 		seen[filepath.Clean(name)] = true
-		data, err := readFile("--reference", name)
+		data, err := console.ReadFile("--reference", name)
 		if err != nil {
 			return err
 		}
@@ -40,26 +41,26 @@ func (v *validateCommand) runCoverage(c *cobra.Command, files []string) error {
 		}
 		refs = append(refs, ref)
 	}
-	dir, err := v.output.directory()
+	dir, err := v.output.Directory()
 	if err != nil {
 		return err
 	}
-	bar := v.output.newProgress(c, "validating")
+	bar := v.output.NewProgress(c, "validating")
 	r, err := validation.Cover(c.Context(), refs, v.options(bar))
-	bar.done()
+	bar.Done()
 	if err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
 	if v.write != "" {
 		if err := writeFile("--write", v.write, r.WritePredictive); err != nil {
 			return err
 		}
 	}
-	if err := v.output.print(c, r); err != nil || dir == nil {
-		return failed(err)
+	if err := v.output.Print(c, r); err != nil || dir == nil {
+		return console.Failed(err)
 	}
-	if err := dir.write("coverage.csv", r.WriteCSV); err != nil {
-		return failed(err)
+	if err := dir.Write("coverage.csv", r.WriteCSV); err != nil {
+		return console.Failed(err)
 	}
-	return failed(dir.writeJSON("coverage.json", r))
+	return console.Failed(dir.WriteJSON("coverage.json", r))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments/conformance"
 	"clifftop/experiments/iterations"
 	"clifftop/report/page"
@@ -19,12 +20,12 @@ func (v *validateCommand) replay(c *cobra.Command, files []string) error {
 	if err := onlySchedules(c); err != nil {
 		return err
 	}
-	if v.output.format == "scenario" {
+	if v.output.Format == "scenario" {
 		return errors.New("--format scenario: records of schedulers have no scenarios (want table, json, csv or markdown)")
 	}
 	var records []*conformance.Record
 	for _, name := range files {
-		data, err := readFile("--schedules", name)
+		data, err := console.ReadFile("--schedules", name)
 		if err != nil {
 			return err
 		}
@@ -34,31 +35,31 @@ func (v *validateCommand) replay(c *cobra.Command, files []string) error {
 		}
 		records = append(records, r)
 	}
-	dir, err := v.output.directory()
+	dir, err := v.output.Directory()
 	if err != nil {
 		return err
 	}
-	bar := v.output.newProgress(c, "replaying")
+	bar := v.output.NewProgress(c, "replaying")
 	r, runErr := conformance.Run(c.Context(), records, conformance.Options{
-		Check: v.output.check, Jobs: v.output.jobs, Progress: bar.counts()})
-	bar.done()
+		Check: v.output.Check, Jobs: v.output.Jobs, Progress: bar.Counts()})
+	bar.Done()
 	if r == nil {
-		return failed(runErr)
+		return console.Failed(runErr)
 	}
-	printErr := v.output.print(c, r)
+	printErr := v.output.Print(c, r)
 	if dir != nil {
-		if err := dir.writeJSON("schedules.json", r); err != nil {
-			return failed(err)
+		if err := dir.WriteJSON("schedules.json", r); err != nil {
+			return console.Failed(err)
 		}
-		v.output.say(c, "wrote schedules.json into %s", dir.path)
+		v.output.Say(c, "wrote schedules.json into %s", dir.Path)
 	}
 	switch {
 	case runErr != nil:
 		return runErr
 	case printErr != nil:
-		return failed(printErr)
+		return console.Failed(printErr)
 	}
-	return failed(r.Err())
+	return console.Failed(r.Err())
 }
 
 // onlySchedules rejects flags that have no meaning together with --schedules.
@@ -82,7 +83,7 @@ func (v *validateCommand) scoreIterations(c *cobra.Command, args []string) error
 	case v.ablate || v.coverage || v.write != "" || len(v.measured.only) > 0:
 		return errors.New("--ablate, --coverage, --write and --only are for measured runs (want --reference, or none of " +
 			"them with --iterations)")
-	case v.output.format == "scenario":
+	case v.output.Format == "scenario":
 		return errors.New("--format scenario: iterations have no scenarios (want table, json, csv or markdown)")
 	}
 	o := iterations.Options{Settings: v.measured.scenario.settings}
@@ -105,39 +106,39 @@ func (v *validateCommand) scoreIterations(c *cobra.Command, args []string) error
 		}
 		files = append(files, list...)
 	}
-	dir, err := v.output.directory()
+	dir, err := v.output.Directory()
 	if err != nil {
 		return err
 	}
-	bar := v.output.newProgress(c, "validating")
-	o.Progress = bar.counts()
+	bar := v.output.NewProgress(c, "validating")
+	o.Progress = bar.Counts()
 	r, err := iterations.Score(c.Context(), files, o)
-	bar.done()
+	bar.Done()
 	if err != nil {
 		return err
 	}
-	printErr := v.output.print(c, r)
+	printErr := v.output.Print(c, r)
 	if dir != nil {
 		if err := writeIterations(c, dir, r); err != nil {
-			return failed(err)
+			return console.Failed(err)
 		}
-		v.output.say(c, "wrote report.html, iterations.csv, iterations.json and residuals.png into %s", dir.path)
+		v.output.Say(c, "wrote report.html, iterations.csv, iterations.json and residuals.png into %s", dir.Path)
 	}
 	if printErr == nil && r.Scored() == 0 {
-		return failed(errors.New("no file could be scored: the result lists the reason for each file"))
+		return console.Failed(errors.New("no file could be scored: the result lists the reason for each file"))
 	}
-	return failed(printErr)
+	return console.Failed(printErr)
 }
 
 // writeIterations writes the files of a comparison with iterations.
-func writeIterations(c *cobra.Command, dir *directory, r *iterations.Report) error {
-	if err := dir.write("iterations.csv", r.WriteCSV); err != nil {
+func writeIterations(c *cobra.Command, dir *console.Directory, r *iterations.Report) error {
+	if err := dir.Write("iterations.csv", r.WriteCSV); err != nil {
 		return err
 	}
-	if err := dir.writeJSON("iterations.json", r); err != nil {
+	if err := dir.WriteJSON("iterations.json", r); err != nil {
 		return err
 	}
-	if err := r.Picture().WriteFiles("residuals", dir.write); err != nil {
+	if err := r.Picture().WriteFiles("residuals", dir.Write); err != nil {
 		return err
 	}
 	p, err := page.Validation(r.Clifftop, r.Picture(), r.WriteMarkdown)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments"
 	"clifftop/internal/notices"
 )
@@ -30,7 +31,7 @@ func newVersion() *cobra.Command {
 				text = notices.Text
 			}
 			_, err := io.WriteString(c.OutOrStdout(), text)
-			return failed(err)
+			return console.Failed(err)
 		},
 	}
 	c.Flags().BoolVar(&licences, "notices", false, "print the third-party parts of the program with their licences")

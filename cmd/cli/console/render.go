@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"bytes"
@@ -10,21 +10,21 @@ import (
 	"clifftop/report/layout"
 )
 
-// terminalWidth is the width of text charts in columns.
-const terminalWidth = 80
+// TerminalWidth is the width of text charts in columns.
+const TerminalWidth = 80
 
-// tabular is a result that can be printed as a table. Other formats need further methods, see [printResult].
-type tabular interface{ WriteTable(io.Writer) error }
+// Tabular is a result that can be printed as a table. Other formats need further methods, see [printResult].
+type Tabular interface{ WriteTable(io.Writer) error }
 
 // printResult writes a result in a format. To add a format, add a case here and the name to the formats of each command
 // whose results support it.
-func printResult(w io.Writer, r tabular, format string) error {
+func printResult(w io.Writer, r Tabular, format string) error {
 	switch format {
 	case "table":
 		markTable(w)
 		return r.WriteTable(w)
 	case "json":
-		return printJSON(w, r)
+		return PrintJSON(w, r)
 	case "csv":
 		if r, ok := r.(interface{ WriteCSV(io.Writer) error }); ok {
 			return r.WriteCSV(w)
@@ -37,9 +37,9 @@ func printResult(w io.Writer, r tabular, format string) error {
 	return fmt.Errorf("a %T cannot be printed as %s", r, format)
 }
 
-// printOnce fills a buffer and writes it at once, so that a reader never gets half a result of a failed command. A
+// PrintOnce fills a buffer and writes it at once, so that a reader never gets half a result of a failed command. A
 // table has no control characters but those of this program: it is coloured if the writer shows colours.
-func printOnce(w io.Writer, fill func(io.Writer) error) error {
+func PrintOnce(w io.Writer, fill func(io.Writer) error) error {
 	var b buffer
 	if err := fill(&b); err != nil {
 		return err
@@ -55,7 +55,7 @@ func printOnce(w io.Writer, fill func(io.Writer) error) error {
 	return err
 }
 
-// buffer is the buffer of [printOnce].
+// buffer is the buffer of [PrintOnce].
 type buffer struct {
 	bytes.Buffer
 	table bool // the content is a table, which may be coloured
@@ -108,8 +108,23 @@ func showsColours(w io.Writer) bool {
 	if force := os.Getenv("CLICOLOR_FORCE"); force != "" && force != "0" {
 		return true
 	}
-	if o, ok := w.(*output); ok {
+	if o, ok := w.(*Output); ok {
 		w = o.Writer
 	}
 	return isTerminal(w)
+}
+
+// Output keeps the first write error. Cobra's help functions do not return it.
+type Output struct {
+	io.Writer
+	Err error
+}
+
+// Write implements [io.Writer].
+func (o *Output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if o.Err == nil {
+		o.Err = err
+	}
+	return n, err
 }

@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"fmt"
@@ -17,9 +17,9 @@ import (
 	"clifftop/report/layout"
 )
 
-// progress shows the progress of a command on standard error: as a bar on a terminal, or as occasional lines. It shows
-// nothing during the first second. The methods of a nil progress do nothing.
-type progress struct {
+// Progress shows the progress of a command on standard error: as a bar on a terminal, or as occasional lines. It shows
+// nothing during the first second. The methods of a nil Progress do nothing.
+type Progress struct {
 	w       io.Writer
 	doing   string // what the command does, such as "simulating"
 	plain   bool   // lines, no bar
@@ -42,13 +42,13 @@ const (
 	barWidth = 10               // columns of the bar
 )
 
-// newProgress starts a progress display. It returns nil if --quiet or --progress turn the display off.
-func (f *simulationFlags) newProgress(c *cobra.Command, doing string) *progress {
+// NewProgress starts a progress display. It returns nil if --quiet or --progress turn the display off.
+func (f *SimulationFlags) NewProgress(c *cobra.Command, doing string) *Progress {
 	w := c.ErrOrStderr()
 	if f.quiet || f.progress == "off" || f.progress == "auto" && !isTerminal(w) {
 		return nil
 	}
-	return &progress{w: w, doing: doing, plain: f.progress == "plain", started: time.Now()}
+	return &Progress{w: w, doing: doing, plain: f.progress == "plain", started: time.Now()}
 }
 
 // isTerminal reports whether w is a terminal that can show a bar.
@@ -57,8 +57,8 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// run shows the progress of one run, its speed and the time that is left.
-func (p *progress) run(at experiments.Progress) {
+// Run shows the progress of one run, its speed and the time that is left.
+func (p *Progress) Run(at experiments.Progress) {
 	if p == nil {
 		return
 	}
@@ -68,11 +68,11 @@ func (p *progress) run(at experiments.Progress) {
 		p.detail = fmt.Sprintf("%s requests/s, %s simulated", amount(speed), span(at.Simulated.Seconds()))
 	}
 	p.mu.Unlock()
-	p.set(at.Fraction)
+	p.Set(at.Fraction)
 }
 
-// set shows the fraction of the work that is done. Several goroutines may call it.
-func (p *progress) set(fraction float64) {
+// Set shows the fraction of the work that is done. Several goroutines may call it.
+func (p *Progress) Set(fraction float64) {
 	if p == nil {
 		return
 	}
@@ -100,16 +100,16 @@ func newBar(w io.Writer) *progressbar.ProgressBar {
 		progressbar.OptionSetPredictTime(false))
 }
 
-// counts returns a function that shows how many parts of the work are done, or nil if nothing is to be shown.
-func (p *progress) counts() func(done, total int) {
+// Counts returns a function that shows how many parts of the work are done, or nil if nothing is to be shown.
+func (p *Progress) Counts() func(done, total int) {
 	if p == nil {
 		return nil
 	}
-	return func(done, total int) { p.set(float64(done) / float64(total)) }
+	return func(done, total int) { p.Set(float64(done) / float64(total)) }
 }
 
 // words describes the work, its speed and the time that is left. Words and a bar of barWidth fit into 80 columns.
-func (p *progress) words(fraction float64, now time.Time) string {
+func (p *Progress) words(fraction float64, now time.Time) string {
 	text := p.doing
 	if p.detail != "" {
 		text += ", " + p.detail
@@ -145,8 +145,8 @@ func span(seconds float64) string {
 	return fmt.Sprintf("%.0f s", math.Ceil(seconds))
 }
 
-// done removes the bar.
-func (p *progress) done() {
+// Done removes the bar.
+func (p *Progress) Done() {
 	if p == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"strings"
@@ -8,9 +8,9 @@ import (
 	"clifftop/report/layout"
 )
 
-// wrapHelp wraps the long texts and the examples of a command and its subcommands to [layout.Width] columns. Indented
+// WrapHelp wraps the long texts and the examples of a command and its subcommands to [layout.Width] columns. Indented
 // paragraphs stay as they are.
-func wrapHelp(c *cobra.Command) {
+func WrapHelp(c *cobra.Command) {
 	var paragraphs []string
 	for p := range strings.SplitSeq(c.Long, "\n\n") {
 		if !strings.HasPrefix(p, " ") && !strings.Contains(p, "\n ") {
@@ -27,13 +27,13 @@ func wrapHelp(c *cobra.Command) {
 	}
 	c.Example = strings.TrimSuffix(example.String(), "\n")
 	for _, sub := range c.Commands() {
-		wrapHelp(sub)
+		WrapHelp(sub)
 	}
 }
 
-// rejectUnknownTopics makes Cobra's help and completion commands return an error for an unknown topic, where they
+// RejectUnknownTopics makes Cobra's help and completion commands return an error for an unknown topic, where they
 // would print help. The root's output must be set before.
-func rejectUnknownTopics(root *cobra.Command) {
+func RejectUnknownTopics(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"cmp"
@@ -15,28 +15,28 @@ import (
 	"clifftop/report/layout"
 )
 
-// failure is an error of a run. All other errors are errors of usage or input.
-type failure struct{ err error }
+// Failure is an error of a run. All other errors are errors of usage or input.
+type Failure struct{ err error }
 
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
+func (f *Failure) Error() string { return f.err.Error() }
+func (f *Failure) Unwrap() error { return f.err }
 
-// failed marks an error as an error of the run, which gives exit status 1. It returns nil for nil. Of an error about a
-// file that could not be written it keeps only the [writeError], which names the file.
-func failed(err error) error {
+// Failed marks an error as an error of the run, which gives exit status 1. It returns nil for nil. Of an error about a
+// file that could not be written it keeps only the [WriteError], which names the file.
+func Failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	var w *writeError
+	var w *WriteError
 	if errors.As(err, &w) {
 		err = w
 	}
-	return &failure{err}
+	return &Failure{err}
 }
 
-// unknownName returns the error for a value that is not one of the known names. The first argument says where it was
+// UnknownName returns the error for a value that is not one of the known names. The first argument says where it was
 // found, such as "--save".
-func unknownName(where, name string, known []string) error {
+func UnknownName(where, name string, known []string) error {
 	return fmt.Errorf("%s: %q is not known (want %s)", where, name, strings.Join(known, ", "))
 }
 
@@ -61,8 +61,8 @@ var wantedValues = map[string]string{
 	"uint64":   "a whole number, 0 or more",
 }
 
-// flagError rewrites an error of pflag in the form of this program's errors.
-func flagError(c *cobra.Command, err error) error {
+// FlagError rewrites an error of pflag in the form of this program's errors.
+func FlagError(c *cobra.Command, err error) error {
 	var faults yamldoc.Faults
 	var unknown *pflag.NotExistError
 	var bare *pflag.ValueRequiredError
@@ -86,7 +86,7 @@ func flagError(c *cobra.Command, err error) error {
 func invalidValue(flag *pflag.Flag, value string, err error) error {
 	where := "--" + flag.Name
 	if c, ok := flag.Value.(*choice); ok {
-		return unknownName(where, value, c.choices)
+		return UnknownName(where, value, c.choices)
 	}
 	if want := wantedValues[flag.Value.Type()]; want != "" {
 		return fmt.Errorf("%s: %q is not allowed (want %s)", where, value, want)
@@ -94,8 +94,8 @@ func invalidValue(flag *pflag.Flag, value string, err error) error {
 	return fmt.Errorf("%s: %q is not allowed (%w)", where, value, err)
 }
 
-// atMostOne allows at most one argument, which must not be empty. The argument is named in errors.
-func atMostOne(argument string) cobra.PositionalArgs {
+// AtMostOne allows at most one argument, which must not be empty. The argument is named in errors.
+func AtMostOne(argument string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) > 1 {
 			return fmt.Errorf("%s: %d arguments, %s (want at most one %s)",
@@ -111,8 +111,8 @@ func atMostOne(argument string) cobra.PositionalArgs {
 // maxFaults is the number of faults that are printed. The rest is only counted.
 const maxFaults = 20
 
-// printError prints an error and its hints to standard error. README.md has the rules for its form.
-func printError(to io.Writer, err error) {
+// PrintError prints an error and its hints to standard error. README.md has the rules for its form.
+func PrintError(to io.Writer, err error) {
 	var w strings.Builder
 	defer func() { io.WriteString(to, layout.Lines(w.String())) }() // it may quote what files contain
 	var faults yamldoc.Faults

@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"fmt"
@@ -13,17 +13,17 @@ type choice struct {
 	choices []string
 }
 
-// addChoice adds a flag that accepts one of the choices. The default is what the value holds already, or the first
+// AddChoice adds a flag that accepts one of the choices. The default is what the value holds already, or the first
 // choice if it is empty. Shells complete the choices.
-func addChoice(c *cobra.Command, value *string, name, usage string, choices ...string) {
+func AddChoice(c *cobra.Command, value *string, name, usage string, choices ...string) {
 	if *value == "" {
 		*value = choices[0]
 	}
-	addOptionalChoice(c, value, name, usage, choices...)
+	AddOptionalChoice(c, value, name, usage, choices...)
 }
 
-// addOptionalChoice works as addChoice, for a flag without a default. The value stays empty if the flag is not given.
-func addOptionalChoice(c *cobra.Command, value *string, name, usage string, choices ...string) {
+// AddOptionalChoice works as [AddChoice], for a flag without a default. The value stays empty if the flag is not given.
+func AddOptionalChoice(c *cobra.Command, value *string, name, usage string, choices ...string) {
 	c.Flags().Var(&choice{value, choices}, name, usage)
 	_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -48,8 +48,8 @@ func (f *choice) String() string {
 // Type returns the type that help shows.
 func (f *choice) Type() string { return "string" }
 
-// addCheck adds a check that runs when all flags are parsed, before the command itself.
-func addCheck(c *cobra.Command, check func() error) {
+// AddCheck adds a check that runs when all flags are parsed, before the command itself.
+func AddCheck(c *cobra.Command, check func() error) {
 	earlier := c.PreRunE
 	c.PreRunE = func(c *cobra.Command, args []string) error {
 		if earlier != nil {
