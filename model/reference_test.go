@@ -297,11 +297,14 @@ func (r *reference) latentAttention(b *model.Batch, nd, sc, heads, bw, peak floa
 		kvb = 1
 	}
 	if nd > 0 {
-		memory := g.MLADecodeMemory
+		rate, memory := g.MLADecodeCompute*peak, g.MLADecodeMemory
+		if g.MLADecodeFP8 > 0 && r.d.KVDtype == model.FP8 {
+			rate = g.MLADecodeFP8 * r.d.GPU.FP8FLOPs
+		}
 		if g.MLADecode32Heads > 0 && heads > 16 && heads <= 32 {
 			memory = g.MLADecode32Heads
 		}
-		decodes = nd*g.MLADecodeSequence + math.Hypot(2*sc*heads*(2*c+rope)/(g.MLADecodeCompute*peak),
+		decodes = nd*g.MLADecodeSequence + math.Hypot(2*sc*heads*(2*c+rope)/rate,
 			sc*(c+rope)*kvb/(memory*bw))
 		decodes += 2 * nd * heads * c * (n + v) / (0.5 * peak)
 		rest = g.MLADecodeLaunch + 2*heads*c*(n+v)/(0.6*bw) + 6e-6
