@@ -229,7 +229,7 @@ func (r *reference) step(b *model.Batch) float64 {
 		arithmetic := 4 * heads * hd * (full*context + (layers-full)*math.Min(context,
 			nd*float64(window(&llm)))) / peak
 		if llm.UsesMLA() {
-			arithmetic = 2 * heads * float64(2*llm.MLA.KVRank+llm.MLA.RopeDim) * layers * context / (g.MLADecodeCompute * peak)
+			arithmetic = 2 * heads * float64(2*llm.MLA.KVRank+llm.MLA.RopeDim) * layers * context / latentRate(d)
 		}
 		decodes = math.Max(decodes, arithmetic)
 	}
@@ -289,6 +289,14 @@ func (r *reference) attention(b *model.Batch, nd, sc, window, kv, heads, hd, bw,
 	return dec, launch + pf
 }
 
+// latentRate is the FLOP/s of the decode attention of latent attention.
+func latentRate(d *model.Deployment) float64 {
+	if g := &d.GPU.Kernels.Common; g.MLADecodeFP8 > 0 && d.KVDtype == model.FP8 {
+		return g.MLADecodeFP8 * d.GPU.FP8FLOPs
+	}
+	return d.GPU.Kernels.Common.MLADecodeCompute * d.GPU.BF16FLOPs
+}
+
 func (r *reference) latentAttention(b *model.Batch, nd, sc, heads, bw, peak float64) (decodes, rest float64) {
 	a, g := r.d.LLM.MLA, &r.d.GPU.Kernels.Common
 	c, rope, n, v := float64(a.KVRank), float64(a.RopeDim), float64(a.NopeDim), float64(a.ValueDim)
@@ -297,14 +305,11 @@ func (r *reference) latentAttention(b *model.Batch, nd, sc, heads, bw, peak floa
 		kvb = 1
 	}
 	if nd > 0 {
-		rate, memory := g.MLADecodeCompute*peak, g.MLADecodeMemory
-		if g.MLADecodeFP8 > 0 && r.d.KVDtype == model.FP8 {
-			rate = g.MLADecodeFP8 * r.d.GPU.FP8FLOPs
-		}
+		memory := g.MLADecodeMemory
 		if g.MLADecode32Heads > 0 && heads > 16 && heads <= 32 {
 			memory = g.MLADecode32Heads
 		}
-		decodes = nd*g.MLADecodeSequence + math.Hypot(2*sc*heads*(2*c+rope)/rate,
+		decodes = nd*g.MLADecodeSequence + math.Hypot(2*sc*heads*(2*c+rope)/latentRate(r.d),
 			sc*(c+rope)*kvb/(memory*bw))
 		decodes += 2 * nd * heads * c * (n + v) / (0.5 * peak)
 		rest = g.MLADecodeLaunch + 2*heads*c*(n+v)/(0.6*bw) + 6e-6
