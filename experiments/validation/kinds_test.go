@@ -86,6 +86,22 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestInTurn: of three sessions of two users the third one follows the session that ended first, 2 s after its end.
+func TestInTurn(t *testing.T) {
+	session := func(trace string, arrival, last float64) []turn {
+		return []turn{{recorded: recorded{arrival: arrival, last: last, input: 640}, trace: trace, pause: arrival, cached: 64}}
+	}
+	list := inTurn([][]turn{session("a", 0, 50), session("b", 1, 8), session("c", 10, 20)}, 2)
+	if len(list) != 2 || len(list[0]) != 1 || len(list[1]) != 2 || list[1][1].trace != "c" || list[1][1].pause != 2 ||
+		list[1][1].cached != 0 {
+		t.Errorf("%+v", list)
+	}
+	served(list[1])
+	if first, second := list[1][0].input, list[1][1].input; first != 669 || second != 669 { // 1.045 · 640
+		t.Errorf("prompts of %d and %d tokens", first, second)
+	}
+}
+
 // TestSessions: the second turn of a session repeats the first prompt, comes 5 s after its end, and finds it in the
 // cache; the other session shares nothing with it.
 func TestSessions(t *testing.T) {
@@ -116,7 +132,7 @@ func TestSessions(t *testing.T) {
 		t.Errorf("%q %d", c.Refused, len(c.sessions))
 	}
 	a := cases[0].sessions[0]
-	if a[1].pause != 5 || a[1].cached != 6400 || a[0].pause != 0 || cases[0].output != 100 || len(a) != 2+moreTurns {
+	if a[1].pause != 5 || a[1].cached != 6688 || a[0].input != 6688 || a[1].input != 6688+45+1500 || a[0].pause != 0 || cases[0].output != 100 || len(a) != 2+moreTurns {
 		t.Errorf("%+v, %d tokens, %d turns", a[:2], cases[0].output, len(a))
 	}
 	src, err := newTalks(cases[0].sessions, 77, 60)
@@ -133,7 +149,7 @@ func TestSessions(t *testing.T) {
 	next := src.Next()
 	if next.Arrival != end.Add(5*clock.Second) || next.Turn != 1 || next.OutputTokens != 77 || next.ID != 2 ||
 		len(next.Content.Segments) != 2 || next.Content.Segments[0] != first.Content.Segments[0] ||
-		next.Content.Segments[1].Tokens != 64 {
+		next.Content.Segments[1].Tokens != 45+1500 {
 		t.Errorf("%+v of %v", next, next.Content)
 	}
 	r, err := Run(context.Background(), ref, cases[:2], nil, Options{Check: true})

@@ -67,8 +67,10 @@ func Rules() []Rule {
 		{"chunks", "where the mean time between chunks is several times that per token, the stream carries several tokens " +
 			"a chunk (SGLang's stream_interval), and times between chunks are not compared"},
 		{"sessions", "users replay recorded sessions in a closed loop: a turn is sent when the one before has ended and the " +
-			"recorded pause is over, the first turn of a session at its recorded time; the recorded answer is part of the next " +
-			"prompt; sessions go on beyond their last recorded turn with usual turns"},
+			"recorded pause is over, the first turn of a session at its recorded time, or where a user has several sessions, " +
+			"when the one before is over; prompts have the lengths that the server of runs with one user counted, 0.71 of " +
+			"the recorded growth and 1,500 tokens of an answer more from turn to turn; sessions go on beyond their last " +
+			"recorded turn with usual turns"},
 		{"other_sessions", "a run without a file of its requests replays the first sessions that other runs of the file have, " +
 			"and where there are too few, others of the same lengths"},
 		{"host_memory", fmt.Sprintf("KV goes to the memory of the host and back at %d GB/s for each GPU", hostLink)},
