@@ -10,6 +10,9 @@ type Row struct {
 	// Stack is what runs the engine's workers, such as dynamo; empty for the engine by itself.
 	Stack string `csv:"-"`
 
+	// Repairs are the codes of rules that overrode cells which contradict published launch recipes.
+	Repairs []string `csv:"-"`
+
 	// Launch are the options in EngineFlags.
 	Launch flags `csv:"-"`
 

@@ -82,6 +82,11 @@ func Rules() []Rule {
 		{"pools", "pools that compute prompts and outputs apart run under vLLM's scheduler, whatever the engine, with up to " +
 			fmt.Sprintf("%d prompt tokens in an iteration of a rank; a worker with data-parallel attention has a rank on each ",
 				poolPrefillTokens) + "GPU, and its ranks are balanced; requests take " + poolHop.String() + " from one pool to the other"},
+		{ruleSplit, "where tp of aiconfigurator's rows exceeds the GPUs that scale-up links join and is divisible by ep, it is " +
+			"the product of tensor and expert parallelism"},
+		{ruleRecipeDrafts, fmt.Sprintf("the recipes of SGLang 0.5.9 for Qwen3.5-397B in fp8 use four B200 without expert "+
+			"parallelism only with multi-token prediction, %d drafts, and the times per token, shorter than on eight GPUs, "+
+			"show it; max_num_seqs is then the engine's", recipeDrafts)},
 		{"redundant", fmt.Sprintf("where the ranks of a worker do not divide the experts, %d of them are held twice",
 			wideRedundant)},
 		{"acceptance", fmt.Sprintf("a layer of multi-token prediction has its drafts accepted with probabilities %v by "+

@@ -39,6 +39,9 @@ func newWriter(c *Case) (*writer, error) {
 	if ruled {
 		c.apply("workstation")
 	}
+	for _, code := range r.Repairs {
+		c.apply(code)
+	}
 	w.line("name: %s", strconv.Quote(r.ID))
 	w.line("model: %s", w.llm.Name)
 	w.line("gpu: %s", gpu.Name)

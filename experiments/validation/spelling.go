@@ -43,6 +43,7 @@ func (r normaliser) run() {
 	r.readDrafts()
 	r.readLoad()
 	r.readParallelism()
+	r.readRecipes()
 	r.ArrivalProcess = strings.ToLower(r.ArrivalProcess)
 	r.Quality = strings.ToLower(r.Quality)
 }
