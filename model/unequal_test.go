@@ -39,6 +39,23 @@ func TestUnequalContexts(t *testing.T) {
 	}
 }
 
+// TestUnequalLatentContexts: 6 sequences in a graph of 8 leave a quarter of the blocks idle. The longest has 80,000 +
+// 30,000 · √3 · 5/7 = 117,115 tokens, and the step takes as long as 8 sequences of this length.
+func TestUnequalLatentContexts(t *testing.T) {
+	d := deploy(t, "deepseek-r1", "b200-sxm", model.Options{TensorParallel: 8, KVDtype: model.FP8})
+	k := kernels(t, d, model.KernelOptions{PadGraphs: true})
+	attention := func(n int, context, deviation int64) float64 {
+		b := model.Batch{Decodes: n, Context: int64(n) * context, ContextDeviation: deviation, Emit: n}
+		near(t, "a step", step(k, b), k.Explain(&b).Seconds, 1e-6)
+		return k.Explain(&b).Terms[0].Seconds
+	}
+	token := (attention(8, 160_000, 0) - attention(8, 80_000, 0)) / (8 * 80_000)
+	near(t, "bytes of a token", token, 61*576/(0.85*d.GPU.HBMBytesPerSecond), 0.1) // and some arithmetic
+	longer := attention(6, 80_000, 30_000) - attention(6, 80_000, 0)
+	near(t, "six sequences", longer, (8*117_115-6*80_000)*token, 2e-3)
+	near(t, "idle blocks", attention(6, 80_000, 1)-attention(6, 80_000, 0), 2*80_000*token, 2e-3)
+}
+
 // TestLaunches bounds steps by the host: Qwen3-32B has 64 layers of 9 + 4 kernels and, with TP 2, two all-reduces.
 func TestLaunches(t *testing.T) {
 	d := deploy(t, "qwen3-32b", "b300-sxm", model.Options{TensorParallel: 2})
