@@ -24,6 +24,7 @@ var architectures = []struct {
 	{"qwen3_next qwen3_5 qwen3_5_moe qwen3_6 qwen3_6_moe", (*config).qwenHybrid},
 	{"glm4_moe", (*config).glmExperts},
 	{"deepseek_v2 deepseek_v3 deepseek_v32 kimi_k2 kimi_k25 glm4_moe_lite glm_moe_dsa", (*config).deepSeek},
+	{"deepseek_v4", (*config).deepSeekV4},
 	{"kimi_linear", (*config).kimiLinear},
 	{"nemotron_h", (*config).nemotron},
 	{"granitemoehybrid", (*config).graniteHybrid},
@@ -180,6 +181,15 @@ func (c *config) glmExperts(m *LLM) {
 func (c *config) deepSeek(m *LLM) {
 	c.latent(m)
 	c.deepSeekExperts(m)
+}
+
+// deepSeekV4 reads a model with compressed attention and residual streams. All layers have experts.
+func (c *config) deepSeekV4(m *LLM) {
+	c.setDefaults(map[string]string{"intermediate_size": "0", "first_k_dense_replace": "0", "num_key_value_heads": "1",
+		"sliding_window": "128"})
+	c.dense(m)
+	c.deepSeekExperts(m)
+	m.Streams = c.numberOr(1, "hc_mult")
 }
 
 func (c *config) deepSeekExperts(m *LLM) {

@@ -25,7 +25,7 @@ func (m *LLM) classes(tp int) []layerClass {
 	var cs []layerClass
 	for _, x := range m.mixers() {
 		c := layerClass{Mixer: x, layers: float64(x.Layers), window: noWindow, storing: float64(x.Layers - x.SharedKV)}
-		if x.Window > 0 {
+		if x.Window > 0 && x.Compression.Ratio == 0 {
 			c.window = int64(x.Window)
 		}
 		if x.Kind == Attention {
@@ -68,6 +68,8 @@ func (o *ops) kvSeconds(c *layerClass) float64 {
 // decodeLaunch returns the fixed latency of the decode attention of a layer.
 func (o *ops) decodeLaunch(x *layerClass) cost {
 	switch {
+	case x.compressed():
+		return compressedOps{o}.launch(x)
 	case x.Kind.Recurrent() && o.o.PlainLayers:
 		return cost{}
 	case x.Kind.Recurrent():
@@ -107,6 +109,8 @@ func (o *ops) decodeSequence(x *layerClass, context float64) cost {
 	switch {
 	case x.Kind.Recurrent():
 		return o.recurrentSequence(x)
+	case x.compressed():
+		return compressedOps{o}.sequence(x, context)
 	case x.Indexer.TopK > 0:
 		return o.sparseDecodeSequence(x, context)
 	case o.d.LLM.UsesMLA():
@@ -128,6 +132,9 @@ func (o *ops) decodeSequence(x *layerClass, context float64) cost {
 
 // decodeCompute returns the arithmetic of one (query, context token) pair of the decode attention of a layer.
 func (o *ops) decodeCompute(x *layerClass) float64 {
+	if x.compressed() {
+		return compressedOps{o}.compute(x)
+	}
 	if x.Indexer.TopK > 0 {
 		return o.indexPair(x) * float64(x.Indexer.Layers) / x.layers
 	}
@@ -183,7 +190,7 @@ func (o *ops) upProjection(tokens float64) cost {
 
 // usesMixed reports whether decodes share the attention kernel of prefill chunks.
 func (o *ops) usesMixed() bool {
-	return o.d.GPU.AttentionBackend == FA2 && !o.d.LLM.UsesMLA()
+	return o.d.GPU.AttentionBackend == FA2 && !o.d.LLM.UsesMLA() && !o.d.LLM.compressed()
 }
 
 // mixedTile returns the time of one (tile, context token) pair of the mixed kernel of a layer if all SMs are busy.

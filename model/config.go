@@ -220,6 +220,9 @@ func (c *config) precisions(m *LLM) {
 	if m.Precision == Auto {
 		m.Precision = wide
 	}
+	if c.kind == "deepseek_v4" && m.MoEPrecision == FP8 && c.text("expert_dtype") != "fp8" {
+		m.MoEPrecision = MXFP4
+	}
 	if m.Experts == 0 {
 		m.MoEPrecision = Auto
 	} else if m.MoEPrecision == Auto {

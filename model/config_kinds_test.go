@@ -32,6 +32,11 @@ const (
 		"head_dim": 128, "num_hidden_layers": 48, "vocab_size": 202048, "num_experts_per_tok": 1, "torch_dtype": "bfloat16",
 		"attention_chunk_size": 8192, "num_local_experts": %d, "interleave_moe_layer_step": %d,
 		"max_position_embeddings": %d}}`
+	deepSeekV4 = `{"model_type": "deepseek_v4", "expert_dtype": "fp4", "hc_mult": 4, "head_dim": 512,
+		"index_head_dim": 128, "index_n_heads": 64, "max_position_embeddings": 1048576, "n_shared_experts": 1, "num_experts_per_tok": 6,
+		"num_hash_layers": 3, "num_key_value_heads": 1, "num_nextn_predict_layers": 1, "o_lora_rank": 1024,
+		"qk_rope_head_dim": 64, "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]},
+		"sliding_window": 128, "tie_word_embeddings": false, "torch_dtype": "bfloat16", "vocab_size": 129280, `
 	nemotron = `{"model_type": "nemotron_h", "vocab_size": 131072, "head_dim": 128, "n_groups": 8, "conv_kernel": 4,
 		"ssm_state_size": 128, "mlp_hidden_act": "relu2", "torch_dtype": "bfloat16", `
 	granite = `{"model_type": "granitemoehybrid", "vocab_size": 100352, "tie_word_embeddings": true, "mamba_d_state": 128,
@@ -60,6 +65,12 @@ var kinds = map[string]string{
 		"full_attention_interval": 4, "linear_num_value_heads": 48, ` + qwen35 + `}, ` + fmt.Sprintf(qwenVision, 5120) + `}`,
 	"deepseek-v3.2": strings.Replace(strings.TrimSuffix(configs["deepseek-v3"], "}"), "deepseek_v3", "deepseek_v32", 1) +
 		`, "index_n_heads": 64, "index_head_dim": 128, "index_topk": 2048}`,
+	"deepseek-v4-flash": deepSeekV4 + `"hidden_size": 4096, "num_attention_heads": 64, "num_hidden_layers": 43,
+		"q_lora_rank": 1024, "o_groups": 8, "index_topk": 512, "n_routed_experts": 256, "moe_intermediate_size": 2048,
+		"compress_ratios": [0, 0` + strings.Repeat(", 4, 128", 20) + `, 4, 0]}`,
+	"deepseek-v4-pro": deepSeekV4 + `"hidden_size": 7168, "num_attention_heads": 128, "num_hidden_layers": 61,
+		"q_lora_rank": 1536, "o_groups": 16, "index_topk": 1024, "n_routed_experts": 384, "moe_intermediate_size": 3072,
+		"compress_ratios": [128` + strings.Repeat(", 128, 4", 30) + `, 0]}`,
 	"kimi-linear-48b-a3b": `{"model_type": "kimi_linear", "hidden_size": 2304, "intermediate_size": 9216,
 		"num_attention_heads": 32, "num_key_value_heads": 32, "head_dim": 72, "num_hidden_layers": 27, "vocab_size": 163840,
 		"model_max_length": 1048576, "kv_lora_rank": 512, "q_lora_rank": null, "qk_nope_head_dim": 128,
@@ -218,16 +229,17 @@ func TestUnknownKinds(t *testing.T) {
 	layers := `"layer_types": ` + layerList(2, "full_attention conv conv conv")
 	for _, c := range []struct{ kind, keys, err, leftOut string }{
 		{"llama", layers, `c.json: layer_types: "conv" is not a known kind of layer (want full_attention, sliding_attention, ` +
-			`chunked_attention, linear_attention, mamba, mlp or moe)`,
+			`chunked_attention, compressed_sparse_attention, heavily_compressed_attention, linear_attention, mamba, mlp or moe)`,
 			`6 layers of the unknown kind "conv" count as full attention`},
 		{"nemotron_h", `"hybrid_override_pattern": "*X*X*-*-"`, `c.json: hybrid_override_pattern: "X" is not a known kind ` +
-			`of layer (want full_attention, sliding_attention, chunked_attention, linear_attention, mamba, mlp or moe)`,
+			`of layer (want full_attention, sliding_attention, chunked_attention, compressed_sparse_attention, ` +
+			`heavily_compressed_attention, linear_attention, mamba, mlp or moe)`,
 			`2 layers of the unknown kind "X" count as full attention`},
 		{"lfm9", `"conv_L_cache": 3`, `c.json: model_type "lfm9" is not supported (want llama, `,
 			`model_type "lfm9" is unknown: it is read as a decoder with full attention`},
-		{"deepseek_v4", `"compress_ratios": [0, 4], "index_topk": 512, "head_dim": 512, "n_routed_experts": 8, ` +
-			`"num_experts_per_tok": 2, "moe_intermediate_size": 64`, `c.json: model_type "deepseek_v4" is not supported (want `,
-			`model_type "deepseek_v4" is unknown: it is read as a decoder with full attention; keys of its layers are left ` +
+		{"deepseek_v9", `"compress_ratios": [0, 4], "index_topk": 512, "head_dim": 512, "n_routed_experts": 8, ` +
+			`"num_experts_per_tok": 2, "moe_intermediate_size": 64`, `c.json: model_type "deepseek_v9" is not supported (want `,
+			`model_type "deepseek_v9" is unknown: it is read as a decoder with full attention; keys of its layers are left ` +
 				`out: compress_ratios, index_topk`},
 	} {
 		text := fmt.Appendf(nil, tiny, c.kind, c.keys)

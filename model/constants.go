@@ -13,8 +13,11 @@ type KernelConstants struct {
 	MoE       [precisions]MoEConstants // by format of the expert weights
 	Recurrent [mixerKinds]RecurrentConstants
 	Sparse    SparseConstants
-	AllReduce AllReduceConstants
-	Exchange  [exchanges]ExchangeConstants
+	// Compressed and Streams are those of DeepSeek-V4.
+	Compressed CompressedConstants
+	Streams    HyperConstants
+	AllReduce  AllReduceConstants
+	Exchange   [exchanges]ExchangeConstants
 	// ExchangeRow is the origin of Exchange; empty if there are no measurements.
 	ExchangeRow string
 	Common      CommonConstants
@@ -115,6 +118,33 @@ type SparseConstants struct {
 	PrefillCompute8 float64
 	PrefillMemory   float64 // relative to HBM; neighbouring queries share tokens in the L2 cache
 }
+
+// CompressedConstants describe compressed attention: see [Compression] and compressedPrefill. Products are apart.
+type CompressedConstants struct {
+	Row           string
+	Launch        float64 // small kernels of a decode; without an indexer
+	IndexedLaunch float64 // the same with an indexer
+	Sequence      float64 // per sequence of a decode
+	Decode        float64 // of the peak or the bandwidth, in a decode
+	Index         float64 // of the bandwidth, for the scores and the selection in a decode
+	Selection     float64 // of the entries in a decode, if there are more than are selected
+
+	PrefillLaunch, PrefillToken float64 // per layer; per new token and 64 heads
+	Prefill, PrefillIndex       float64 // of the 16-bit peak; of the 8-bit peak
+	// EntryRow is the time of the selection for a token on one multiprocessor, per entry; LongRow that of a token with more
+	// than 8,192 tokens of context. The latencies are those of a single token.
+	EntryRow, LongRow, RowLatency, LongRowLatency float64
+}
+
+// HyperConstants describe the kernels of residual streams before and after a mixer or MLP.
+type HyperConstants struct {
+	Row       string
+	Pre, Post StreamConstants
+}
+
+// StreamConstants describe a kernel of residual streams: the soft maximum, with an exponent, of a latency
+// Launch + PerHidden·hidden and its memory traffic.
+type StreamConstants struct{ Launch, PerHidden, Memory, Exponent float64 }
 
 // ReduceKernels names the all-reduce of an engine.
 type ReduceKernels uint8
@@ -297,6 +327,20 @@ func (k *KernelConstants) validateLayers(fraction func(row, name string, v, limi
 	fraction(s.Row, "prefill: ec", s.PrefillCompute, 1)
 	fraction(s.Row, "prefill: ec_fp8", s.PrefillCompute8, 1)
 	atLeast(s.Row, "heads", s.Heads, 1)
+	c := &k.Compressed
+	for _, v := range []float64{c.Decode, c.Index, c.Prefill, c.PrefillIndex} {
+		fraction(c.Row, "fractions", v, 1.2)
+	}
+	for _, v := range []float64{c.Launch, c.IndexedLaunch, c.Sequence, c.Selection, c.PrefillLaunch, c.PrefillToken,
+		c.EntryRow, c.LongRow, c.RowLatency, c.LongRowLatency} {
+		atLeast(c.Row, "times", v, 0)
+	}
+	for _, h := range []StreamConstants{k.Streams.Pre, k.Streams.Post} {
+		fraction(k.Streams.Row, "em", h.Memory, 1)
+		atLeast(k.Streams.Row, "p", h.Exponent, 1)
+		atLeast(k.Streams.Row, "t0", h.Launch, 0)
+		atLeast(k.Streams.Row, "per hidden", h.PerHidden, 0)
+	}
 	for _, v := range []float64{s.IndexLaunch, s.TopKLaunch, s.TopKLatency, s.TopKToken, s.TopKPair} {
 		atLeast(s.Row, "times", v, 0)
 	}

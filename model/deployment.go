@@ -303,7 +303,7 @@ func (d *Deployment) WeightBytesPerRank() float64 {
 
 // mixerBytes returns the bytes of the weights of the mixers of all layers on one rank.
 func (d *Deployment) mixerBytes() float64 {
-	return d.LLM.allMixerParams(d.TensorParallel) * d.AttentionDtype.WeightBytes()
+	return d.LLM.allMixerParams(d.TensorParallel)*d.AttentionDtype.WeightBytes() + d.wideBytes()
 }
 
 // denseLayerBytes returns the bytes of a dense layer's MLP on one rank.

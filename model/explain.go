@@ -156,6 +156,8 @@ func (k *Kernels) explainAttention(e *Explanation, b *Batch) {
 	switch {
 	case len(p.attention()) == 0:
 		decodeRow = p.c.Recurrent[p.classes[0].Kind].Row
+	case p.d.LLM.compressed():
+		decodeRow, prefillRow = p.c.Compressed.Row, p.c.Compressed.Row
 	case p.classes[0].Indexer.TopK > 0:
 		decodeRow, prefillRow = p.c.Sparse.Row, p.c.Sparse.Row
 	case p.d.LLM.UsesMLA():
@@ -177,6 +179,10 @@ func (k *Kernels) explainAttention(e *Explanation, b *Batch) {
 		pairs, reads, context := k.prefill(b)
 		c := cost{latency: seconds(k.prefillLaunch), compute: seconds(pairs), memory: seconds(reads)}
 		c.seconds = seconds(max(k.prefillLaunch+pairs, reads))
+		for i := range k.compressed {
+			t := seconds(k.compressed[i].femtos(b))
+			c.compute, c.seconds = c.compute+t, c.seconds+t
+		}
 		e.add(termPrefill, prefillRow, c)
 		if k.up != nil && context > 0 {
 			c := p.upProjection(float64(context)).times(p.attentionLayers())

@@ -28,8 +28,7 @@ type Kernels struct {
 	sequence   int64 // per sequence
 	eagerFloor int64 // minimum time of a step
 
-	hop      int64    // between pipeline stages, per step
-	hopToken fraction // between pipeline stages, per token
+	hop hopTime
 
 	decode        curve // by mean context: decode attention of one sequence in all layers
 	decodeLaunch  int64
@@ -45,6 +44,7 @@ type Kernels struct {
 	images        imageCost      // encoder of images
 	sparse        *sparsePrefill // nil without sparse attention
 	recurrent     []recurrentPrefill
+	compressed    []compressedPrefill
 
 	mixed []mixedClass // kernels that mix prefill and decode; nil if they run separately
 
@@ -137,9 +137,14 @@ func (k *Kernels) prepareAttention() {
 			k.recurrent = append(k.recurrent, p.recurrentPrefill(c))
 			continue
 		}
+		k.arithmetic.add(c.window, int64(math.Ceil(p.decodeCompute(c)*c.layers*femtosPerSecond)))
+		if c.compressed() {
+			draft += float64(p.decodeSequence(c, draftContext).seconds * c.layers)
+			k.prepareCompressed(c)
+			continue
+		}
 		draft += float64(draftShare * p.decodeSequence(c, 0).latency * c.layers)
 		prefillLaunch += float64(p.prefillLaunch() * c.layers)
-		k.arithmetic.add(c.window, int64(math.Ceil(p.decodeCompute(c)*c.layers*femtosPerSecond)))
 		if c.Indexer.TopK > 0 {
 			k.prepareSparse(c)
 			continue
@@ -188,6 +193,9 @@ func (o *ops) decodeCurve(classes []layerClass) curve {
 	for i := range classes {
 		if w := classes[i].span(); w != noWindow {
 			kinks = append(kinks, w)
+		}
+		if classes[i].compressed() {
+			kinks = append(kinks, int64(classes[i].Window))
 		}
 	}
 	f := func(context float64) float64 {
@@ -413,8 +421,11 @@ func (k *Kernels) parts(b *Batch, tokens int64) (p stepParts) {
 		p.attention += int64(b.Drafts) * k.draft
 		return p
 	}
+	for i := range k.compressed {
+		p.attention += k.compressed[i].femtos(b)
+	}
 	pairs, reads, context := k.prefill(b)
-	p.attention = max(k.prefillLaunch+pairs, reads)
+	p.attention += max(k.prefillLaunch+pairs, reads)
 	if k.up != nil && context > 0 {
 		p.attention += k.up.at(context)
 	}

@@ -16,6 +16,7 @@ const (
 	SlidingWindow                       // keys and values of the last tokens
 	ChunkedLocalAttention               // keys and values of the chunk with fixed bounds that the last token is in
 	RecurrentState                      // one state that each token changes
+	CompressorState                     // inputs of tokens that are not in an entry yet: see [Compression]
 )
 
 // kvKinds has the name of each kind, and the largest number of blocks that a sequence keeps; nil means all blocks.
@@ -30,6 +31,7 @@ var kvKinds = [...]struct {
 	}},
 	ChunkedLocalAttention: {name: "chunked local attention"},
 	RecurrentState:        {"recurrent state", func(*KVGroup, int) int { return 1 }},
+	CompressorState:       {"compressor state", func(*KVGroup, int) int { return 1 }},
 }
 
 // String returns the field's name of the kind.
@@ -40,8 +42,8 @@ type KVGroup struct {
 	Kind       KVKind
 	Layers     int   // on one rank
 	Window     int   // tokens of the window or chunk; 0 for kinds without one
-	TokenBytes int64 // bytes of a token in one layer, on one rank; 0 for recurrent states
-	StateBytes int64 // bytes of a recurrent state in one layer, on one rank
+	TokenBytes int64 // bytes of a token in one layer, on one rank; 0 for states
+	StateBytes int64 // bytes of a state in one layer, on one rank
 }
 
 // most returns the largest number of blocks that a sequence keeps in the group, and whether there is such a bound.
@@ -53,7 +55,10 @@ func (g *KVGroup) most(blockSize int) (blocks int, bounded bool) {
 	return f(g, blockSize), true
 }
 
-// bytes returns the bytes of a token, or of a recurrent state, in all layers of the group, on one rank.
+// state reports whether the group keeps a state instead of tokens.
+func (g *KVGroup) state() bool { return g.Kind == RecurrentState || g.Kind == CompressorState }
+
+// bytes returns the bytes of a token, or of a state, in all layers of the group, on one rank.
 func (g *KVGroup) bytes() int64 { return int64(g.Layers) * (g.TokenBytes + g.StateBytes) }
 
 // KVGroups are the KV cache groups of a deployment. They share one pool. A block of the pool has room for BlockSize
@@ -78,7 +83,7 @@ func (gs KVGroups) Validate() error {
 	for i := range gs {
 		g := &gs[i]
 		f.Check(int(g.Kind) < len(kvKinds) && g.Layers >= 1 && g.Window >= 0 &&
-			(g.Kind == RecurrentState && g.StateBytes >= 1 || g.Kind != RecurrentState && g.TokenBytes >= 1) &&
+			(g.state() && g.StateBytes >= 1 || !g.state() && g.TokenBytes >= 1) &&
 			(g.Kind != SlidingWindow || g.Window >= 1),
 			"KV cache group %d: %+v is not allowed (want layers, bytes and the window of its kind)", i, *g)
 	}
@@ -97,7 +102,7 @@ func (gs KVGroups) Charge(held, blockSize int) int {
 		g := &gs[i]
 		if most, bounded := g.most(blockSize); bounded {
 			n, unit := int64(min(held, most)), pool
-			if g.Kind == RecurrentState {
+			if g.state() {
 				unit *= int64(blockSize)
 			}
 			sum += int((n*g.bytes() + unit - 1) / unit)
@@ -129,8 +134,12 @@ func (d *Deployment) KVGroups() KVGroups {
 	for _, x := range m.mixers() {
 		n := x.Layers - x.SharedKV
 		share := n * stage / m.Layers
-		if keepsSome := x.Kind.Recurrent() || x.Window > 0; keepsSome || share == 0 {
+		if keepsSome := x.Kind.Recurrent() || x.Window > 0 && x.Compression.Ratio == 0; keepsSome || share == 0 {
 			share = (n*stage + m.Layers - 1) / m.Layers
+		}
+		if x.compressed() {
+			gs = append(gs, x.compressedGroups(share)...)
+			continue
 		}
 		g := KVGroup{Kind: m.kvKind(&x), Layers: share, Window: x.Window}
 		if x.Kind.Recurrent() {

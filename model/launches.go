@@ -42,7 +42,7 @@ func (k *Kernels) prepareLaunches() {
 			eager.recurrent += float64((c.Recurrent + reduce) * x.layers)
 			piecewise.recurrent += float64(c.PiecewiseRecurrent * x.layers)
 			continue
-		case d.LLM.UsesMLA():
+		case d.LLM.UsesMLA() || x.compressed():
 			eager.attention += float64((c.LatentAttention + reduce) * x.layers)
 		default:
 			eager.attention += float64((c.Attention + reduce) * x.layers)

@@ -192,8 +192,15 @@ func TestMixerFaults(t *testing.T) {
 		"attention: shared_kv is 2 (want 0 to 1: less than the layers)": func(m *model.LLM) { m.Mixers[1].SharedKV = 2 },
 		"attention: heads 8 is not a multiple of kv_heads 3":            func(m *model.LLM) { m.Mixers[1].KVHeads = 3 },
 		"attention: chunked layers without a window":                    func(m *model.LLM) { m.Mixers[1].Chunked = true },
-		"an indexer is modelled with multi-head latent attention only": func(m *model.LLM) {
+		"an indexer is modelled with multi-head latent attention and compressed attention only": func(m *model.LLM) {
 			m.Mixers[1].Indexer = model.Indexer{Heads: 1, Dim: 128, TopK: 16}
+		},
+		"compression: ratio is 5 (want a divisor of 256)": func(m *model.LLM) {
+			m.Mixers[1] = model.Mixer{Layers: 2, Window: 128,
+				Compression: model.Compression{Ratio: 5, QRank: 64, OutRank: 64, OutGroups: 1}}
+		},
+		"compression: compressed attention has no window": func(m *model.LLM) {
+			m.Mixers[1] = model.Mixer{Layers: 2, Compression: model.Compression{QRank: 64, OutRank: 64, OutGroups: 1}}
 		},
 		"mixer_only_layers is 9 (want 0 to the 8 layers with a mixer)": func(m *model.LLM) { m.MixerOnlyLayers = 9 },
 	} {

@@ -6,7 +6,8 @@ import (
 )
 
 // knownLayers are the names of layers in layer_types and similar lists, for messages.
-const knownLayers = "full_attention, sliding_attention, chunked_attention, linear_attention, mamba, mlp or moe"
+const knownLayers = "full_attention, sliding_attention, chunked_attention, compressed_sparse_attention, " +
+	"heavily_compressed_attention, linear_attention, mamba, mlp or moe"
 
 // patternNames returns the names of the layers as a file lists them: a list of names, or a string with a character for
 // each layer (Nemotron-H). nil means that there is no list.
@@ -62,6 +63,8 @@ func (c *config) layerRule(m *LLM) func(i int) string {
 		return c.llama4Rule()
 	case slices.Contains([]string{"qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen3_6", "qwen3_6_moe"}, kind):
 		return every(c.numberOr(4, "full_attention_interval"), full, linear)
+	case kind == "deepseek_v4":
+		return c.compressedRule(m)
 	case kind == "kimi_linear":
 		return c.kimiRule()
 	case kind == "gemma3" && windowed:
@@ -99,6 +102,41 @@ func (c *config) llama4Rule() func(i int) string {
 		}
 		return "full_attention"
 	}
+}
+
+// compressedRule returns the name of each layer of DeepSeek-V4 from the ratios of its compression, which may list those of
+// multi-token prediction modules too.
+func (c *config) compressedRule(m *LLM) func(i int) string {
+	var ratios []int
+	c.read("compress_ratios", "a list of numbers", &ratios)
+	if len(ratios) < m.Layers {
+		c.fail("compress_ratios has %d entries for %d layers", len(ratios), m.Layers)
+	}
+	names := map[int]string{0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
+	return func(i int) string {
+		if i >= len(ratios) {
+			return names[0]
+		}
+		name, ok := names[ratios[i]]
+		if !ok {
+			c.fail("compress_ratios: %d is not a known ratio (want 0, 4 or 128)", ratios[i])
+		}
+		return name
+	}
+}
+
+// compressed returns a layer of DeepSeek-V4.
+func (c *config) compressed(name string) Mixer {
+	x := Mixer{Window: c.number("sliding_window"), Compression: Compression{QRank: c.number("q_lora_rank"),
+		OutRank: c.number("o_lora_rank"), OutGroups: c.number("o_groups")}}
+	switch name {
+	case "compressed_sparse_attention":
+		x.Compression.Ratio = 4
+		x.Indexer = Indexer{Heads: c.number("index_n_heads"), Dim: c.number("index_head_dim"), TopK: c.number("index_topk")}
+	case "heavily_compressed_attention":
+		x.Compression.Ratio = 128
+	}
+	return x
 }
 
 // kimiRule returns the name of each layer of Kimi-Linear from its list of layers with KDA, which counts from 1.
@@ -146,7 +184,7 @@ func (c *config) mixers(m *LLM) {
 		}
 		counts[name] = 0
 		if x, has := c.mixer(m, name, n); has {
-			if x.Kind == Attention {
+			if x.Kind == Attention && !x.compressed() {
 				x.Indexer = indexer
 			}
 			x.Layers = n
@@ -165,7 +203,12 @@ func (c *config) mixer(m *LLM, name string, n int) (x Mixer, has bool) {
 	switch name {
 	case "full_attention", "attention", "*", "deepseek_sparse_attention":
 		return Mixer{OutputGate: c.truth("attn_output_gate", hybrid)}, true
+	case "compressed_sparse_attention", "heavily_compressed_attention":
+		return c.compressed(name), true
 	case "sliding_attention":
+		if c.kind == "deepseek_v4" {
+			return c.compressed(name), true
+		}
 		x.Window = c.number("sliding_window")
 	case "chunked_attention":
 		x.Window, x.Chunked = c.numberOr(8192, "attention_chunk_size"), true

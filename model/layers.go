@@ -15,6 +15,7 @@ const (
 	termRouter      = "router"
 	termShared      = "shared experts"
 	termLatent      = "projections of experts"
+	termStreams     = "residual streams"
 	termUnfused     = "unfused layer kernels"
 	termAllReduce   = "all-reduce"
 	termExchange    = "expert exchange"
@@ -73,6 +74,9 @@ func (o *ops) tokenTerms(m float64, v termFunc) {
 		}
 	}
 	v(termElementwise, "common", small)
+	if llm.Streams > 1 && !o.o.PlainLayers {
+		v(termStreams, o.c.Streams.Row, compressedOps{o}.streams(m).times(2*float64(llm.Layers)-float64(llm.MixerOnlyLayers)))
+	}
 	if d.TensorParallel > 1 {
 		v(termAllReduce, o.comm.c.Row, reduce.times(reduces))
 	}
@@ -97,6 +101,8 @@ func (o *ops) projections(x *layerClass, m float64) cost {
 	switch {
 	case x.Kind.Recurrent():
 		return o.recurrentProjections(x, m).times(x.layers)
+	case x.compressed():
+		return compressedOps{o}.projections(x, m).times(x.layers)
 	case !o.d.LLM.UsesMLA():
 		gate := 0.0
 		if x.OutputGate {

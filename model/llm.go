@@ -38,6 +38,10 @@ type LLM struct {
 
 	MLA MLA // multi-head latent attention; zero means none
 
+	// Streams is the number of residual streams, which hyper-connections mix before and after each mixer and MLP; 0 or 1
+	// means a plain residual.
+	Streams int
+
 	Unfused UnfusedKernels // additional kernels of expert layers
 
 	Precision    Precision // native format of the weights outside the experts
@@ -165,6 +169,7 @@ func (m *LLM) validateLatent(f *faults.List) {
 // validateOthers checks what is outside the layers.
 func (m *LLM) validateOthers(f *faults.List) {
 	faults.Within(f, "learned_positions", m.LearnedPositions, 0, maxDimension)
+	faults.Within(f, "streams", m.Streams, 0, 1<<8)
 	faults.Within(f, "mtp_layers", m.MTPLayers, 0, maxLayers)
 	e := &m.Encoder
 	f.Check(e.Params >= 0 && e.Params < 1e12, "encoder: params is %v (want 0 to 1e12)", e.Params)

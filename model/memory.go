@@ -8,11 +8,11 @@ import (
 )
 
 // KVBytesPerToken returns the bytes of one token's keys and values on one rank, over all layers of the longest
-// pipeline stage, without the savings of sliding windows.
+// pipeline stage, without the savings of sliding windows. The short windows beside compressed attention do not count.
 func (d *Deployment) KVBytesPerToken() int64 {
 	sum := int64(0)
 	for _, g := range d.KVGroups() {
-		if g.Kind != RecurrentState {
+		if !g.state() && !(g.Kind == SlidingWindow && d.LLM.compressed()) {
 			sum += g.bytes()
 		}
 	}

@@ -60,8 +60,10 @@ type Mixer struct {
 	SharedKV int
 	// OutputGate means that a gate as wide as the attention's output multiplies it; the query projection makes it.
 	OutputGate bool
-	// Indexer selects the tokens that the layers attend to (sparse attention).
+	// Indexer selects the tokens, or the entries, that the layers attend to (sparse attention).
 	Indexer Indexer
+	// Compression is that of compressed attention.
+	Compression Compression
 
 	State Recurrence // of recurrent kinds
 }
@@ -134,6 +136,8 @@ func (m *LLM) kvKind(x *Mixer) KVKind {
 	case x.Kind.Recurrent():
 		return RecurrentState
 	case m.UsesMLA():
+		return LatentAttention
+	case x.Compression.Ratio > 0:
 		return LatentAttention
 	case x.Window == 0:
 		return FullAttention
@@ -211,6 +215,9 @@ func (m *LLM) validateAttention(f *faults.List, x *Mixer) {
 	if m.UsesMLA() && (x.Window > 0 || x.KVHeads > 0 || x.HeadDim > 0 || x.ValueDim > 0 || x.Heads > 0 || x.OutputGate) {
 		f.Addf("attention: windows, gates and dimensions of their own are not modelled with multi-head latent attention")
 	}
+	if x.Compression != (Compression{}) {
+		x.Compression.validate(f, m, x)
+	}
 	if x.Indexer == (Indexer{}) {
 		return
 	}
@@ -218,5 +225,6 @@ func (m *LLM) validateAttention(f *faults.List, x *Mixer) {
 	dimension(f, "indexer dim", x.Indexer.Dim)
 	dimension(f, "indexer top_k", x.Indexer.TopK)
 	faults.Within(f, "indexer layers", x.Indexer.Layers, 0, max(x.Layers, 0))
-	f.Check(m.UsesMLA(), "attention: an indexer is modelled with multi-head latent attention only (want mla)")
+	f.Check(m.UsesMLA() || x.compressed(), "attention: an indexer is modelled with multi-head latent attention and "+
+		"compressed attention only (want mla)")
 }

@@ -43,7 +43,7 @@ func newOps(d *Deployment, o KernelOptions) *ops {
 	tp := float64(d.TensorParallel)
 	classes := d.LLM.classes(d.TensorParallel)
 	for i := range classes {
-		if o.PlainLayers {
+		if o.PlainLayers && !classes[i].compressed() {
 			classes[i].Indexer = Indexer{}
 		}
 	}
@@ -164,6 +164,9 @@ func (o *ops) mixerElementwise(x *layerClass, m float64) cost {
 	if a := &o.d.LLM.MLA; o.d.LLM.UsesMLA() {
 		q, c, r, n, _ := a.dims()
 		attention = float64(2*(q+c+r)) + float64(2*x.q*(n+r))
+	}
+	if x.compressed() {
+		attention = compressedOps{o}.elementwise(x)
 	}
 	if x.Kind.Recurrent() {
 		attention = 4 * float64(x.State.ValueHeads*x.State.ValueDim) / o.tp // the output, normed by a gate

@@ -59,8 +59,8 @@ type KernelOptions struct {
 	UnfusedRecurrence UnfusedKernels
 	// TritonRecurrence runs the prefill of recurrent layers as a sequence of Triton kernels instead of a fused one.
 	TritonRecurrence bool
-	// PlainLayers computes recurrent layers without their recurrence and sparse attention as dense, to show the effect
-	// of these kinds of layers.
+	// PlainLayers computes recurrent layers without their recurrence, sparse and compressed attention without a
+	// selection, and residual streams as one, to show the effect of these kinds of layers.
 	PlainLayers bool
 	// DenseShortPrefill runs sparse attention of prompts that have no more tokens than it selects as dense attention.
 	DenseShortPrefill bool

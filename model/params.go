@@ -35,6 +35,9 @@ func (m *LLM) mixerParams(x *Mixer, tp int) float64 {
 	switch {
 	case x.Kind.Recurrent():
 		return layers * m.recurrentParams(x, tp)
+	case x.compressed():
+		params, _ := m.compressedParams(x, tp)
+		return layers * params
 	case m.UsesMLA():
 		return layers*m.latentParams(tp) + float64(x.Indexer.Layers)*m.indexerParams(&x.Indexer)
 	}

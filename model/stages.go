@@ -85,8 +85,8 @@ func (k *Kernels) Stages(b *Batch, total int64, to []int64) (hop int64) {
 		tokens = int64(padded)
 	}
 	var bytes uint128
-	bytes.add(tokens, k.hopToken)
-	return k.ops.d.divideLayers(total, k.emit.at(int64(b.Emit)), min(k.hop+bytes.femtos(), maxFemtos), to)
+	bytes.add(tokens, k.hop.token)
+	return k.ops.d.divideLayers(total, k.emit.at(int64(b.Emit)), min(k.hop.fixed+bytes.femtos(), maxFemtos), to)
 }
 
 // prepareHops sets the coefficients of the transfers between stages.
@@ -94,7 +94,7 @@ func (k *Kernels) prepareHops() {
 	p := k.ops
 	if hops := float64(p.d.PipelineParallel - 1); hops > 0 {
 		c := p.comm.stageHops(2*p.h, p.d)
-		k.hop, k.hopToken = roundFemtos(c.latency/hops*femtosPerSecond), newFraction(c.memory/hops)
+		k.hop = hopTime{roundFemtos(c.latency / hops * femtosPerSecond), newFraction(c.memory / hops)}
 	}
 }
 
@@ -109,4 +109,10 @@ func (r *Roofline) Stages(b *Batch, total int64, to []int64) (hop int64) {
 		}
 	}
 	return r.work.d.divideLayers(total, head, 0, to)
+}
+
+// hopTime is the time of a transfer between pipeline stages.
+type hopTime struct {
+	fixed int64    // per step
+	token fraction // per token
 }

@@ -36,7 +36,7 @@ func (k *Kernels) prepareUnequal() {
 	}
 	var full []layerClass
 	for _, c := range p.classes {
-		if c.Kind == Attention && c.window == noWindow && c.Indexer.TopK == 0 {
+		if c.Kind == Attention && c.window == noWindow && c.Indexer.TopK == 0 && !c.compressed() {
 			full = append(full, c)
 		}
 	}

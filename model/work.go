@@ -91,6 +91,10 @@ func newWork(p *ops) *Work {
 
 // addWindow adds a class of attention layers. Sparse attention reads the index of all tokens, and the KV of the best.
 func (w *Work) addWindow(p *ops, c *layerClass, at func(Precision, float64) operations) {
+	if c.compressed() {
+		w.addCompressed(p, c, at)
+		return
+	}
 	decode, prefill := 2*c.q*(c.hd+c.vd), 2*c.q*(c.hd+c.vd)
 	bytes := float64(p.d.kvBytesPerTokenLayer(&c.Mixer))
 	if p.d.LLM.UsesMLA() {

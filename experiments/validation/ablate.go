@@ -61,7 +61,8 @@ func Parts() []Part {
 		{Name: "unfused layer kernels", Without: "MiniMax's layers, and recurrent layers under SGLang, run the " +
 			"usual kernels alone",
 			kernels: func(o *model.KernelOptions) { o.FuseLayerKernels = true }},
-		{Name: "kinds of layers", Without: "recurrent layers are their matrix products alone, and sparse attention is dense",
+		{Name: "kinds of layers", Without: "recurrent layers are their matrix products alone, sparse and compressed " +
+			"attention reads everything, and there is one residual stream",
 			kernels: func(o *model.KernelOptions) { o.PlainLayers = true }},
 		{Name: "expert imbalance", Without: "expert-parallel ranks are loaded alike",
 			kernels: func(o *model.KernelOptions) { o.ExpertImbalance = 1 }},

@@ -12,6 +12,14 @@ type layersFile struct {
 		Source string                             `yaml:"source"`
 		Kinds  map[string]map[string]recurrentRow `yaml:"kinds"` // by kind and architecture
 	} `yaml:"recurrent"`
+	Compressed struct {
+		Source        string                   `yaml:"source"`
+		Architectures map[string]compressedRow `yaml:"architectures"`
+	} `yaml:"compressed"`
+	Streams struct {
+		Source        string                                   `yaml:"source"`
+		Architectures map[string]struct{ Pre, Post streamRow } `yaml:"architectures"`
+	} `yaml:"streams"`
 	Sparse struct {
 		Source        string               `yaml:"source"`
 		Architectures map[string]sparseRow `yaml:"architectures"`
@@ -56,6 +64,53 @@ type sparseRow struct {
 	Prefill memoryRow `yaml:"prefill"`
 }
 
+// compressedRow has the kernels of compressed attention.
+type compressedRow struct {
+	Decode struct {
+		T0        float64 `yaml:"t0_us"`
+		Indexed   float64 `yaml:"t0_indexed_us"`
+		Sequence  float64 `yaml:"cs_ns"`
+		E         float64 `yaml:"e"`
+		Index     float64 `yaml:"index_em"`
+		Selection float64 `yaml:"select_us"`
+	} `yaml:"decode"`
+	Prefill struct {
+		T0    float64 `yaml:"t0_us"`
+		Token float64 `yaml:"token_ns"`
+		EC    float64 `yaml:"ec"`
+		Index float64 `yaml:"index_ec"`
+	} `yaml:"prefill"`
+	Select struct {
+		Entry        float64 `yaml:"entry_ns"`
+		Long         float64 `yaml:"long_us"`
+		EntryLatency float64 `yaml:"entry_latency_ns"`
+		LongLatency  float64 `yaml:"long_latency_us"`
+	} `yaml:"select"`
+}
+
+func (r *compressedRow) constants(row string) model.CompressedConstants {
+	d, p, s := &r.Decode, &r.Prefill, &r.Select
+	return model.CompressedConstants{
+		Row: row, Launch: d.T0 * micro, IndexedLaunch: d.Indexed * micro, Sequence: d.Sequence * nano, Decode: d.E,
+		Index: d.Index, Selection: d.Selection * micro,
+		PrefillLaunch: p.T0 * micro, PrefillToken: p.Token * nano, Prefill: p.EC, PrefillIndex: p.Index,
+		EntryRow: s.Entry * nano, LongRow: s.Long * micro, RowLatency: s.EntryLatency * nano,
+		LongRowLatency: s.LongLatency * micro,
+	}
+}
+
+// streamRow has a kernel of residual streams.
+type streamRow struct {
+	T0     float64 `yaml:"t0_us"`
+	Hidden float64 `yaml:"t_per_hidden_ns"`
+	EM     float64 `yaml:"em"`
+	P      float64 `yaml:"p"`
+}
+
+func (r *streamRow) constants() model.StreamConstants {
+	return model.StreamConstants{Launch: r.T0 * micro, PerHidden: r.Hidden * nano, Memory: r.EM, Exponent: r.P}
+}
+
 // layers sets the constants of recurrent layers and sparse attention for a GPU's architecture.
 func (f *layersFile) layers(architecture string, c *model.KernelConstants) error {
 	for name, rows := range f.Recurrent.Kinds {
@@ -68,6 +123,11 @@ func (f *layersFile) layers(architecture string, c *model.KernelConstants) error
 	}
 	row, from := byArchitecture(f.Sparse.Architectures, architecture)
 	c.Sparse = row.constants(from + " sparse attention")
+	compressed, from := byArchitecture(f.Compressed.Architectures, architecture)
+	c.Compressed = compressed.constants(from + " compressed attention")
+	streams, from := byArchitecture(f.Streams.Architectures, architecture)
+	c.Streams = model.HyperConstants{Row: from + " residual streams", Pre: streams.Pre.constants(),
+		Post: streams.Post.constants()}
 	return nil
 }
 

@@ -36,6 +36,7 @@ type llmRecord struct {
 	UngatedMLP       bool          `yaml:"ungated_mlp"`
 	LearnedPositions int           `yaml:"learned_positions"`
 	MTPLayers        int           `yaml:"mtp_layers"`
+	Streams          int           `yaml:"streams"`
 	Encoder          struct {
 		Params          float64 `yaml:"params_m"`
 		Layers          int     `yaml:"layers"`
@@ -76,6 +77,12 @@ type mixerRecord struct {
 		TopK   int `yaml:"top_k"`
 		Layers int `yaml:"layers"`
 	} `yaml:"indexer"`
+	Compression struct {
+		Ratio     int `yaml:"ratio"`
+		QRank     int `yaml:"q_rank"`
+		OutRank   int `yaml:"out_rank"`
+		OutGroups int `yaml:"out_groups"`
+	} `yaml:"compression"`
 	State struct {
 		KeyHeads   int `yaml:"key_heads"`
 		ValueHeads int `yaml:"value_heads"`
@@ -94,6 +101,7 @@ func (r *mixerRecord) mixer() (model.Mixer, bool) {
 		Window: r.Window, Chunked: r.Chunked, SharedKV: r.SharedKV, OutputGate: r.OutputGate,
 		Indexer: model.Indexer{Heads: r.Indexer.Heads, Dim: r.Indexer.Dim, TopK: r.Indexer.TopK,
 			Layers: r.Indexer.Layers},
+		Compression: model.Compression(r.Compression),
 		State: model.Recurrence{KeyHeads: s.KeyHeads, ValueHeads: s.ValueHeads, KeyDim: s.KeyDim, ValueDim: s.ValueDim,
 			Conv: s.Conv, StateBytes: s.StateBytes},
 	}, ok
@@ -119,7 +127,7 @@ func readLLM(file string, data []byte) (model.LLM, error) {
 			SharedIntermediate: r.MoE.SharedIntermediate, DenseLayers: r.MoE.DenseLayers, LatentDim: r.MoE.LatentDim,
 			RoutingDispersion: r.MoE.RoutingDispersion},
 		MixerOnlyLayers: r.MixerOnlyLayers, UngatedMLP: r.UngatedMLP, LearnedPositions: r.LearnedPositions,
-		MTPLayers: r.MTPLayers,
+		MTPLayers: r.MTPLayers, Streams: r.Streams,
 		Encoder: model.Encoder{Params: r.Encoder.Params * 1e6, Layers: r.Encoder.Layers, Hidden: r.Encoder.Hidden,
 			Intermediate: r.Encoder.Intermediate, TokensPerImage: r.Encoder.TokensPerImage,
 			PatchesPerImage: r.Encoder.PatchesPerImage},
