@@ -2,6 +2,7 @@ package validation
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -68,8 +69,10 @@ func (w *writer) pools() error {
 	}
 	w.c.apply("pools")
 	users := or(r.Concurrency, 1)
-	share := func(p parallelism) int { return max(poolSeqs, (users+p.ranks()-1)/p.ranks()) }
-	most := share(decode)
+	most, ruled := r.decodeSeqs(decode)
+	if ruled {
+		w.c.apply("decode_seqs")
+	}
 	speculative, err := w.drafts(users / decode.ranks())
 	if err != nil {
 		return err
@@ -118,6 +121,37 @@ func (w *writer) pools() error {
 		host)
 	w.line("disaggregation: {router: least-requests, hop: %v}", poolHop)
 	return nil
+}
+
+// recipeBatches are the sizes of max_batch_size of a decoding rank in the published recipes of TensorRT-LLM's pools
+// (NVIDIA's srt-slurm: DeepSeek-R1 on B200, B300, GB200, GB300). A recipe asks for as many users as all ranks decode at
+// a time, or for up to 1.3 times as many, so that some wait: ctx1_gen1_dep32_batch16 for 563 or 666.
+var recipeBatches = []int{1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 512, 768, 1024}
+
+const (
+	recipeUsers = 1.3  // times as many users as all ranks decode at a time: the most that a recipe asks for
+	wideSeqs    = 8192 // SGLang's max_running_requests of a worker beyond a node, in the recipes of GB200
+)
+
+// decodeSeqs is the most sequences that a rank decodes at a time, and whether it is that of recipes.
+func (r *Row) decodeSeqs(p parallelism) (most int, ruled bool) {
+	ranks, users := p.ranks(), or(r.Concurrency, 1)
+	gpu, _, err := r.gpu()
+	switch {
+	case err != nil || p.dp <= 1:
+	case r.Engine == trtllmEngine:
+		for _, n := range recipeBatches {
+			if n*ranks <= users && float64(users) <= math.Ceil(recipeUsers*float64(n*ranks)) {
+				most, ruled = n, true
+			}
+		}
+	case r.Engine == "sglang" && p.dp > gpu.NodeSize():
+		most, ruled = wideSeqs/p.dp, true
+	}
+	if ruled {
+		return most, true
+	}
+	return max(poolSeqs, (users+ranks-1)/ranks), false
 }
 
 // drafts are the drafts of the pools as a part of a map; empty without any. share is the users of a decoding rank.

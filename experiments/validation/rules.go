@@ -87,6 +87,9 @@ func Rules() []Rule {
 		{ruleRecipeDrafts, fmt.Sprintf("the recipes of SGLang 0.5.9 for Qwen3.5-397B in fp8 use four B200 without expert "+
 			"parallelism only with multi-token prediction, %d drafts, and the times per token, shorter than on eight GPUs, "+
 			"show it; max_num_seqs is then the engine's", recipeDrafts)},
+		{"decode_seqs", fmt.Sprintf("decoding ranks of TensorRT-LLM take as many sequences as in published recipes: the largest "+
+			"of %v with which all ranks take at most as many as there are users, if the users are not more than %g times as "+
+			"many; SGLang's workers beyond a node take %d", recipeBatches, recipeUsers, wideSeqs)},
 		{"redundant", fmt.Sprintf("where the ranks of a worker do not divide the experts, %d of them are held twice",
 			wideRedundant)},
 		{"acceptance", fmt.Sprintf("a layer of multi-token prediction has its drafts accepted with probabilities %v by "+
