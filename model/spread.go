@@ -7,18 +7,20 @@ type Spread struct {
 	rank   StepTimer
 	ranks  int
 	others int64 // workers' ranks for each of these that are loaded alike and are not simulated, this one included
+	budget int64 // the most prompt tokens of a rank
 }
 
 var _ StepTimer = (*Spread)(nil)
 
 // NewSpread returns the timer of a worker with so many ranks; rank is the timer of one. share is the number of equal
-// parts of the worker of which one is simulated: the ranks of the others are loaded alike. A worker with one rank has
-// the timer of the rank.
-func NewSpread(rank StepTimer, ranks, share int) StepTimer {
+// parts of the worker of which one is simulated: the ranks of the others are loaded alike. budget is the most prompt
+// tokens of a rank in an iteration: the rest of its chunks is for the other ranks. A worker with one rank has the timer
+// of the rank.
+func NewSpread(rank StepTimer, ranks, share, budget int) StepTimer {
 	if ranks <= 1 {
 		return rank
 	}
-	return &Spread{rank, ranks / max(1, share), int64(max(1, share))}
+	return &Spread{rank, ranks / max(1, share), int64(max(1, share)), int64(budget)}
 }
 
 // Span implements [StepTimer].
@@ -67,8 +69,16 @@ func (t *Spread) longest(chunks []Chunk) []Chunk {
 		}
 	}
 	list := make([]Chunk, 0, (len(chunks)+t.ranks-1)/t.ranks)
+	left := t.budget
 	for i := best; i < len(chunks); i += t.ranks {
-		list = append(list, chunks[i])
+		c := chunks[i]
+		if len(list) > 0 { // the first is whole: a chunk is on one rank
+			if c.New = min(c.New, int32(max(0, left))); c.New == 0 {
+				break
+			}
+		}
+		list = append(list, c)
+		left -= int64(c.New)
 	}
 	return list
 }

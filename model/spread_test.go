@@ -14,10 +14,10 @@ func TestSpread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if model.NewSpread(rank, 1, 1) != model.StepTimer(rank) {
+	if model.NewSpread(rank, 1, 1, 200) != model.StepTimer(rank) {
 		t.Error("one rank has another timer")
 	}
-	spread := model.NewSpread(rank, 4, 1).(*model.Spread)
+	spread := model.NewSpread(rank, 4, 1, 200).(*model.Spread)
 	all := model.Batch{Decodes: 10, Drafts: 20, Context: 5000, SharedTokens: 160, Emit: 32,
 		Chunks: []model.Chunk{{New: 10}, {New: 20}, {New: 30}, {New: 40}, {New: 100, Cached: 7}, {New: 5}}}
 	want := model.Batch{Decodes: 3, Drafts: 6, Context: 1500, SharedTokens: 48, Emit: 3 + 6 + 1,
@@ -30,7 +30,7 @@ func TestSpread(t *testing.T) {
 		t.Errorf("an iteration takes %d fs, that of its busiest rank %d", first, alone)
 	}
 	// Of a worker of 12 ranks a third is simulated: the experts have the tokens of all.
-	third := model.NewSpread(rank, 12, 3).(*model.Spread)
+	third := model.NewSpread(rank, 12, 3, 200).(*model.Spread)
 	want.GroupTokens *= 3
 	if got := third.Busiest(&all); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)

@@ -51,7 +51,8 @@ func (u engineResolver) spread(rank model.StepTimer) model.StepTimer {
 	if !u.together {
 		return rank
 	}
-	return model.NewSpread(rank, u.Scenario.Deployment.DataParallelSize, u.Scenario.shares[u.role])
+	s := u.Scenario
+	return model.NewSpread(rank, s.Deployment.DataParallelSize, s.shares[u.role], *s.Engine.MaxNumBatchedTokens)
 }
 
 // engineDefaults fills in what follows from the engine's version.
@@ -61,7 +62,8 @@ func (u engineResolver) engineDefaults() error {
 	if err != nil {
 		return s.Fault("engine.version", "%v", err)
 	}
-	if k := u.policy.Defaults.AllReduce; k != 0 {
+	u.unused(s.Engine.Policy != "vllm" && s.Given("engine.kernels"), "engine.kernels", "it belongs to policy vllm")
+	if k := u.Scenario.Engine.host(&u.policy).AllReduce; k != 0 {
 		p.AllReduce = k
 	}
 	u.Profile = p
@@ -245,7 +247,7 @@ func (u engineResolver) sequenceLength() error {
 func (u engineResolver) overheads() error {
 	o := &u.Scenario.Overheads
 	frontend, perToken, stream := u.Profile.Frontend, u.Profile.FrontendPerToken, 48*clock.Microsecond
-	if d := &u.policy.Defaults; d.Frontend > 0 {
+	if d := u.Scenario.Engine.host(&u.policy); d.Frontend > 0 {
 		frontend, perToken = d.Frontend, d.FrontendPerToken
 	}
 	if own := u.ownFrontend(); own > 0 {

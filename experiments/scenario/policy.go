@@ -88,6 +88,19 @@ func (s *Scenario) policy() (policy.Policy, error) {
 	return policy.Policy{}, f
 }
 
+// host are the defaults of the engine whose kernels, host and front end run: that of the policy, or that of kernels.
+func (e *Engine) host(p *policy.Policy) *policy.Defaults {
+	if e.ownKernels() {
+		return &p.Defaults
+	}
+	return policy.DefaultsOf(e.Kernels)
+}
+
+// ownKernels reports whether the kernels are those of the policy's engine.
+func (e *Engine) ownKernels() bool {
+	return e.Policy != "vllm" || e.Kernels == "auto" || e.Kernels == "vllm"
+}
+
 // policyDefaults fills in what follows from the policy.
 func (u engineResolver) policyDefaults() error {
 	p, err := u.Scenario.policy()

@@ -110,6 +110,9 @@ type Engine struct {
 	// Version is a release to imitate, such as vllm-0.15; null is the current one. A release of SGLang, such as
 	// sglang-0.5.9, selects the speed of its kernels on AMD GPUs.
 	Version *string `json:"version"`
+	// Kernels is the engine whose kernels, host and front end run under policy vllm, for pools that compute prompts and
+	// outputs apart with another engine; auto is vLLM.
+	Kernels string `json:"kernels" one:"auto vllm sglang trtllm"`
 	// SchedulingPolicy orders the waiting requests: by arrival, or by priority and then arrival.
 	SchedulingPolicy string `json:"scheduling_policy" one:"fcfs priority"`
 	// Order sorts the waiting requests under any policy; null is as scheduling_policy says.
@@ -245,6 +248,7 @@ func Default() *Scenario {
 		},
 		Engine: Engine{
 			Policy:               "vllm",
+			Kernels:              "auto",
 			SchedulingPolicy:     "fcfs",
 			BlockSize:            16,
 			Admission:            "auto",

@@ -155,10 +155,10 @@ func (u *Setup) KernelOptions() model.KernelOptions {
 		TopP:                u.Scenario.Workload.Sampling == "top_p",
 		AllReduce:           u.Profile.AllReduce,
 		FuseAllReduce:       u.Scenario.Engine.FuseAllReduceRMS == On,
-		UnfusedRecurrence:   u.policy.Defaults.UnfusedRecurrence,
-		TritonRecurrence:    u.Profile.TritonRecurrence || u.policy.Defaults.TritonRecurrence,
-		DenseShortPrefill:   u.policy.Defaults.DenseShortPrefill,
-		HostLaunches:        u.Scenario.Engine.Policy == "vllm",
+		UnfusedRecurrence:   u.Scenario.Engine.host(&u.policy).UnfusedRecurrence,
+		TritonRecurrence:    u.Profile.TritonRecurrence || u.Scenario.Engine.host(&u.policy).TritonRecurrence,
+		DenseShortPrefill:   u.Scenario.Engine.host(&u.policy).DenseShortPrefill,
+		HostLaunches:        u.Scenario.Engine.Policy == "vllm" && u.Scenario.Engine.ownKernels(),
 		MaxCapture:          optional.Value(u.Scenario.Engine.MaxCudagraphCaptureSize),
 	}
 }

@@ -3,6 +3,7 @@ package validation
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -20,7 +21,7 @@ const (
 	wideRedundant     = 32    // experts held twice where the ranks do not divide them: SGLang's recipe of wide EP
 	// poolHop is the way from the end of a prompt to the pool that decodes, with what the workers say to each other. At
 	// one to four users published runs of Dynamo ask for 45 to 75 ms beside the prompt, the transfer and one iteration.
-	poolHop = 50 * time.Millisecond
+	poolHop = 25 * time.Millisecond
 )
 
 // parallelism is how a worker of a pool divides its GPUs.
@@ -69,7 +70,7 @@ func (w *writer) pools() error {
 	}
 	w.c.apply("pools")
 	users := or(r.Concurrency, 1)
-	most, ruled := r.decodeSeqs(decode)
+	most, ruled := w.decodeSeqs(decode)
 	if ruled {
 		w.c.apply("decode_seqs")
 	}
@@ -87,6 +88,7 @@ func (w *writer) pools() error {
 	w.formats()
 	w.line("engine:")
 	w.line("  policy: vllm")
+	w.line("  kernels: %s", w.poolKernels())
 	w.line("  async_scheduling: true")
 	w.line("  enable_prefix_caching: %t", r.PrefixCaching == "on")
 	if u := r.GPUMemUtil; u != nil {
@@ -108,8 +110,8 @@ func (w *writer) pools() error {
 		return keys + "}"
 	}
 	w.line("pools:")
-	w.line("- {name: prefill, role: prefill, replicas: %d, deployment: %s, engine: {max_num_batched_tokens: %d, "+
-		"max_num_seqs: %d%s}}", prefill.workers, exchange(prefill), poolPrefillTokens, poolSeqs, speculative)
+	w.line("- {name: prefill, role: prefill, replicas: %d, deployment: %s, engine: {%s%s}}", prefill.workers,
+		exchange(prefill), w.prefillLimits(), speculative)
 	host := ""
 	if us := r.draftHost(); us > 0 { // of the busiest of the ranks, whose sequences the engine counts together
 		w.c.apply("draft_host")
@@ -129,13 +131,48 @@ func (w *writer) pools() error {
 var recipeBatches = []int{1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 512, 768, 1024}
 
 const (
+	// recipePrefillTokens is max_num_tokens of a rank that computes prompts: two of 8,192 tokens, or 16 of 1,024.
+	recipePrefillTokens = 16640
+
 	recipeUsers = 1.3  // times as many users as all ranks decode at a time: the most that a recipe asks for
 	wideSeqs    = 8192 // SGLang's max_running_requests of a worker beyond a node, in the recipes of GB200
 )
 
+// prefillLimits are the limits of a rank that computes prompts. TensorRT-LLM's recipes divide no prompt, and take as
+// many as fit.
+func (w *writer) prefillLimits() string {
+	longest := w.longestPrompt()
+	if w.row.Engine != trtllmEngine || longest > recipePrefillTokens {
+		return fmt.Sprintf("max_num_batched_tokens: %d, max_num_seqs: %d", poolPrefillTokens, poolSeqs)
+	}
+	return fmt.Sprintf("max_num_batched_tokens: %d, max_num_seqs: %d, max_model_len: %d, enable_chunked_prefill: false",
+		recipePrefillTokens, recipePrefillTokens/longest, longest+1)
+}
+
+// longestPrompt is the most tokens of a prompt, as far as the row says.
+func (w *writer) longestPrompt() int {
+	if m := uniformSpec.FindStringSubmatch(w.row.InputSpec); m != nil {
+		n, _ := strconv.Atoi(m[2])
+		return n
+	}
+	return int(math.Ceil(or(w.row.InputMean, 1)))
+}
+
+// poolKernels is the engine whose kernels and front end the pools have.
+func (w *writer) poolKernels() string {
+	switch w.row.Engine {
+	case trtllmEngine:
+		return "trtllm"
+	case "sglang":
+		return "sglang"
+	}
+	return "vllm"
+}
+
 // decodeSeqs is the most sequences that a rank decodes at a time, and whether it is that of recipes.
-func (r *Row) decodeSeqs(p parallelism) (most int, ruled bool) {
-	ranks, users := p.ranks(), or(r.Concurrency, 1)
+func (w *writer) decodeSeqs(p parallelism) (most int, ruled bool) {
+	r, ranks := w.row, p.ranks()
+	users := or(r.Concurrency, 1)
 	gpu, _, err := r.gpu()
 	switch {
 	case err != nil || p.dp <= 1:

@@ -232,7 +232,8 @@ func (r *Row) kvDtype(gpu *model.GPU) (dtype string, ruled bool) {
 		dtype = "auto"
 	}
 	if r.Pools() && r.KVDtype == "" {
-		if r.Engine == trtllmEngine || blackwell(gpu) || strings.HasPrefix(gpu.Name, "mi") {
+		held := r.Engine != "vllm" && (r.Engine == trtllmEngine || blackwell(gpu) || strings.HasPrefix(gpu.Name, "mi"))
+		if held {
 			return "fp8", true
 		}
 		return dtype, false

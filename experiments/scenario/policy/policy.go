@@ -134,5 +134,16 @@ func All() []Policy {
 	}
 }
 
+// DefaultsOf are the defaults of an engine by its name: vllm, sglang or trtllm.
+func DefaultsOf(engine string) *Defaults {
+	switch engine {
+	case "sglang":
+		return &sglangPolicy.Defaults
+	case "trtllm":
+		return &trtllmGuaranteedNoEvict.Defaults
+	}
+	return &vllmPolicy.Defaults
+}
+
 // limitInt32 is n, or the largest int32 if that is less.
 func limitInt32(n int) int32 { return int32(min(n, math.MaxInt32)) }
