@@ -59,6 +59,7 @@ func commands() []*cobra.Command {
 		newCompare(),
 		newEstimate(),
 		newExplain(),
+		newImport(),
 		newInit(),
 		newLesson(),
 		newMerge(),

@@ -67,6 +67,7 @@ catalog. The keys below plan: in the scenario set candidates and prices; the fla
 		RunE: p.run,
 	}
 	p.scenario.registerKeys(c, planKeys...)
+	p.scenario.registerFrom(c, true)
 	p.scenario.registerAccuracy(c)
 	p.output.Register(c, "table", "json", "csv", "markdown")
 	p.output.RegisterJobs(c)

@@ -42,6 +42,7 @@ Without it, the default scenario is used.`,
 		RunE: r.run,
 	}
 	r.scenario.register(c)
+	r.scenario.registerFrom(c, false)
 	r.scenario.registerSLO(c, "check an SLO, such as ttft_p95<800ms,tpot_p95<80ms")
 	r.scenario.registerAccuracy(c)
 	r.scenario.registerReplications(c, "make N runs with different random numbers; adds confidence intervals")

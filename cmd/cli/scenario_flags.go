@@ -9,13 +9,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clifftop/cmd/cli/console"
 	"clifftop/experiments"
+	"clifftop/experiments/launch"
 	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/experiments/sweep"
 )
 
 // scenarioFlags collects the flags that set keys of the scenario, in the order of the command line: later ones win.
-type scenarioFlags struct{ settings []scenario.Setting }
+type scenarioFlags struct {
+	settings []scenario.Setting
+	from     deploymentFlags // a launch file in the place of a scenario
+	imported func(*launch.Imported)
+}
 
 // keyFlag describes a flag that sets keys of the scenario.
 type keyFlag struct {
@@ -123,7 +130,44 @@ func (f *scenarioFlags) load(args []string) (*scenario.Scenario, error) {
 	if len(args) > 0 {
 		path = args[0]
 	}
+	if f.from.path != "" {
+		return f.loadDeployment(path)
+	}
 	return scenario.Load(path, f.settings...)
+}
+
+// registerFrom adds the flags that take a launch file in the place of a scenario. With anyGPU the file need not say on
+// which GPU it runs.
+func (f *scenarioFlags) registerFrom(c *cobra.Command, anyGPU bool) {
+	c.Flags().StringVar(&f.from.path, "from", "", "simulate a launch `FILE` or command, as clifftop import reads it")
+	f.from.registerChoice(c)
+	if anyGPU {
+		f.from.fallback = scenario.Default().GPU
+	}
+	f.imported = func(m *launch.Imported) { reportImport(c, &console.OutputFlags{}, m) }
+}
+
+// loadDeployment imports the launch file of --from and applies the settings. Their model and GPU stand for those that
+// the file does not name.
+func (f *scenarioFlags) loadDeployment(path string) (*scenario.Scenario, error) {
+	if path != "" {
+		return nil, fmt.Errorf("--from: %s is given too (want a scenario or --from)", path)
+	}
+	d := f.from
+	for _, s := range f.settings {
+		switch s.Key {
+		case "gpu":
+			d.gpu = s.Value
+		case "model":
+			d.model = s.Value
+		}
+	}
+	m, err := d.read(d.path)
+	if err != nil {
+		return nil, err
+	}
+	f.imported(m)
+	return scenario.Parse(d.path+" (imported)", yamldoc.Marshal(m.Root), f.settings...)
 }
 
 // resolve loads the scenario and resolves it.

@@ -47,6 +47,7 @@ at which 90 % of hours meet the SLO, with an interval.`,
 		RunE: s.run,
 	}
 	s.scenario.register(c)
+	s.scenario.registerFrom(c, false)
 	s.scenario.registerSLO(c, "find the capacity under an SLO, such as ttft_p95<800ms,attainment>=0.95")
 	s.scenario.registerAccuracy(c)
 	s.scenario.registerReplications(c, "make N runs of each load with different random numbers; adds intervals")

@@ -20,6 +20,9 @@ func Marshal(root *Node) []byte {
 // writeFields writes a map that is not empty, a key on each line.
 func writeFields(b *strings.Builder, n *Node, indent int) {
 	for _, f := range n.Fields {
+		if f.Value.Comment != "" && !f.Value.flat() {
+			b.WriteString(strings.Repeat("  ", indent) + "# " + plainComment(f.Value.Comment) + "\n")
+		}
 		b.WriteString(strings.Repeat("  ", indent) + quoted(f.Name) + ":")
 		writeValue(b, f.Value, indent+1)
 	}
@@ -29,7 +32,11 @@ func writeFields(b *strings.Builder, n *Node, indent int) {
 func writeValue(b *strings.Builder, v *Node, indent int) {
 	switch {
 	case v.flat():
-		b.WriteString(" " + v.flow() + "\n")
+		b.WriteString(" " + v.flow())
+		if v.Comment != "" {
+			b.WriteString("  # " + plainComment(v.Comment))
+		}
+		b.WriteByte('\n')
 	case v.Kind == Map:
 		b.WriteByte('\n')
 		writeFields(b, v, indent)
@@ -40,6 +47,16 @@ func writeValue(b *strings.Builder, v *Node, indent int) {
 			writeValue(b, item, indent+1)
 		}
 	}
+}
+
+// plainComment is a comment on one line without control characters.
+func plainComment(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 // bare are texts that need no quotes: words that begin with a letter, and durations and shares.
@@ -60,9 +77,9 @@ func quoted(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// flat says that a value is a scalar, or a list or map of scalars.
+// flat says that a value is a scalar, or a list or map of scalars without comments.
 func (n *Node) flat() bool {
-	scalar := func(v *Node) bool { return len(v.Items) == 0 && len(v.Fields) == 0 }
+	scalar := func(v *Node) bool { return len(v.Items) == 0 && len(v.Fields) == 0 && v.Comment == "" }
 	for _, v := range n.Items {
 		if !scalar(v) {
 			return false

@@ -36,6 +36,8 @@ type Node struct {
 	Truth  bool
 	Items  []*Node
 	Fields []Field
+	// Comment stands after the value, or above it where it takes several lines, when [Marshal] writes it.
+	Comment string
 }
 
 // Field is a key of a map with its value.

@@ -1,0 +1,71 @@
+package launch
+
+import (
+	"regexp"
+	"strings"
+
+	"clifftop/model/catalog"
+)
+
+// accelerators are parts of node labels and types of machines with the GPU of the catalog.
+var accelerators = []struct {
+	part *regexp.Regexp
+	gpu  string
+}{
+	{regexp.MustCompile(`(?i)gb300`), "gb300"}, {regexp.MustCompile(`(?i)gb200|^a4x|p6e-gb200`), "gb200"},
+	{regexp.MustCompile(`(?i)gh200`), "gh200"},
+	{regexp.MustCompile(`(?i)b300|^p6-b300`), "b300"}, {regexp.MustCompile(`(?i)b200|^p6-b200|^a4-`), "b200"},
+	{regexp.MustCompile(`(?i)h200|^p5en|^p5e\.|^a3-ultra|nd_?h200`), "h200"},
+	{regexp.MustCompile(`(?i)h100.*nvl`), "h100-nvl"}, {regexp.MustCompile(`(?i)h100.*pcie`), "h100-pcie"},
+	{regexp.MustCompile(`(?i)h100|^p5\.|^a3-(high|mega|edge)`), "h100"},
+	{regexp.MustCompile(`(?i)\bh20\b`), "h20"},
+	{regexp.MustCompile(`(?i)a100.*40|^p4d|nvidia-tesla-a100|^a2-high|^a2-mega`), "a100-40gb"},
+	{regexp.MustCompile(`(?i)a100|^p4de|^a2-ultra`), "a100-80gb"},
+	{regexp.MustCompile(`(?i)l40s|^g6e\.`), "l40s"}, {regexp.MustCompile(`(?i)\bl40\b`), "l40"},
+	{regexp.MustCompile(`(?i)\bl4\b|^g6\.|^g2-standard`), "l4"}, {regexp.MustCompile(`(?i)a10g|^g5\.`), "a10g"},
+	{regexp.MustCompile(`(?i)\ba40\b`), "a40"}, {regexp.MustCompile(`(?i)a6000`), "rtx-a6000"},
+	{regexp.MustCompile(`(?i)rtx.?pro.?6000`), "rtx-pro-6000"}, {regexp.MustCompile(`(?i)4090`), "rtx-4090"},
+	{regexp.MustCompile(`(?i)mi355`), "mi355x"}, {regexp.MustCompile(`(?i)mi325`), "mi325x"},
+	{regexp.MustCompile(`(?i)mi300`), "mi300x"}, {regexp.MustCompile(`(?i)t4\b|^g4dn`), "t4"},
+	{regexp.MustCompile(`(?i)v100|^p3\.`), "v100"}, {regexp.MustCompile(`(?i)gaudi.?3`), "gaudi3"},
+	{regexp.MustCompile(`(?i)trn2|trainium.?2`), "trainium2"},
+}
+
+// gpuNamed returns the GPU of the catalog that a label or a type of machine names; ok is false if there is none.
+func gpuNamed(written string) (name string, ok bool) {
+	if g, err := catalog.GPU(written); err == nil {
+		return g.Name, true
+	}
+	for _, a := range accelerators {
+		if a.part.MatchString(written) {
+			g, err := catalog.GPU(a.gpu)
+			return g.Name, err == nil
+		}
+	}
+	return "", false
+}
+
+// gpu sets the GPU: that of the options, or what the file asks for.
+func (b *builder) gpu(o ImportOptions) {
+	written := b.group.Accelerator
+	switch {
+	case o.GPU != "":
+		b.put("gpu", text(o.GPU), Flag{Name: "gpu", Value: o.GPU})
+	case written == "" && o.DefaultGPU != "":
+		b.put("gpu", text(o.DefaultGPU), Flag{})
+	case written == "":
+		if !b.system.faultedGPU {
+			b.system.faultedGPU = true
+			b.fault(Flag{Name: "gpu", At: b.line.At}, "", "the file does not say which GPU it runs on (want --gpu NAME, one of "+
+				"clifftop catalog gpus)")
+		}
+	default:
+		name, ok := gpuNamed(written)
+		if !ok {
+			b.fault(Flag{Name: "gpu", At: b.group.AcceleratorAt, File: true}, "", "%q is no GPU of the catalog (want --gpu NAME, "+
+				"one of clifftop catalog gpus)", strings.TrimSpace(written))
+			return
+		}
+		b.put("gpu", text(name), Flag{Name: "accelerator", Value: written, File: true, At: b.group.AcceleratorAt})
+	}
+}

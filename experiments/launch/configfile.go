@@ -1,0 +1,75 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"clifftop/experiments/launch/flags"
+	"clifftop/experiments/scenario/yamldoc"
+)
+
+var errNoFile = errors.New("there is no such file")
+
+// configFileRule is the rule of flags that name a configuration file.
+const configFileRule = "configuration file"
+
+// withFiles puts the keys of configuration files in the place of the flags that name them. A file that cannot be read
+// leaves its flag.
+func withFiles(l *Line, table *flags.Table, o ScriptOptions) error {
+	var list []Flag
+	for _, f := range l.Flags {
+		known, _ := table.Find(f.Name)
+		if known == nil || known.Rule != configFileRule || f.Value == "" {
+			list = append(list, f)
+			continue
+		}
+		data, err := errNoFileRead(o, f.Value)
+		if err != nil {
+			list = append(list, f)
+			continue
+		}
+		root, err := yamldoc.Parse(f.Value, data, false)
+		if err != nil {
+			return err
+		}
+		list = append(list, keysOf("", root)...)
+	}
+	l.Flags = list
+	return nil
+}
+
+func errNoFileRead(o ScriptOptions, name string) ([]byte, error) {
+	if o.Read == nil {
+		return nil, errNoFile
+	}
+	return o.Read(name)
+}
+
+// keysOf are the scalars and lists of a configuration file as flags, with dots between the levels.
+func keysOf(prefix string, n *yamldoc.Node) (list []Flag) {
+	for _, f := range n.Fields {
+		name := yamldoc.Join(prefix, f.Name)
+		if f.Value.Kind == yamldoc.Map {
+			list = append(list, keysOf(name, f.Value)...)
+			continue
+		}
+		list = append(list, Flag{Name: name, Value: textOf(f.Value), Bare: f.Value.Kind == yamldoc.Null, File: true, At: f.At})
+	}
+	return list
+}
+
+// textOf is the value of a key as it would stand on a command line.
+func textOf(n *yamldoc.Node) string {
+	switch n.Kind {
+	case yamldoc.Bool:
+		return fmt.Sprint(n.Truth)
+	case yamldoc.List:
+		var parts []string
+		for _, item := range n.Items {
+			parts = append(parts, textOf(item))
+		}
+		return strings.Join(parts, ",")
+	}
+	return n.Text
+}

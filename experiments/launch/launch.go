@@ -1,0 +1,106 @@
+// Package launch describes how a deployment of serving engines is launched: which engine, with which flags, on how many
+// GPUs of which kind, in which groups of replicas. Launch lines and manifests are read into a [System] and a System is
+// written as launch lines and manifests; [System.Scenario] and [FromScenario] translate between a System and a scenario.
+//
+//	shell script, Dockerfile, compose, Kubernetes, Helm values → manifest.Read → System → scenario
+//	scenario → System → export: command, compose, kubernetes, helm, llm-d, dynamo, keda
+//
+// Package flags knows the flags of each engine and release.
+package launch
+
+import "clifftop/experiments/scenario/yamldoc"
+
+// System is a deployment: groups of equal replicas, and what routes requests to them.
+type System struct {
+	// Name is that of the deployment in its file; may be empty.
+	Name string
+	// Stack is what runs the engines: "" for the engines alone, or dynamo, llm-d, production-stack, kserve.
+	Stack string
+	// Groups are the groups of replicas in the order of the file. Groups with the roles prefill and decode work
+	// together.
+	Groups []Group
+	// Router is what distributes requests; nil is none, or not known.
+	Router *Router
+	// Notes are remarks of the reader that concern no flag.
+	Notes []Note
+
+	faultedGPU bool // a missing GPU was reported
+}
+
+// Group is a number of equal replicas.
+type Group struct {
+	Name     string
+	Role     string // "" computes both phases; prefill or decode
+	Replicas int    // of the engine; 1 if the file does not say
+	// Nodes is the number of machines of one replica, as of a LeaderWorkerSet; at least 1.
+	Nodes int
+	// GPUsPerNode is the number of GPUs that a pod or a container asks for; 0 is not known.
+	GPUsPerNode int
+	// Accelerator is the kind of GPU as written in the file: a node label, a type of instance; empty is not known.
+	Accelerator string
+	// AcceleratorAt is where it stands.
+	AcceleratorAt yamldoc.Place
+	// Min and Max are the bounds of an autoscaler; 0 is none.
+	Min, Max int
+	// At is where the group stands.
+	At yamldoc.Place
+	// Line launches the engine.
+	Line Line
+}
+
+// Line is the command that launches an engine.
+type Line struct {
+	// Engine is vllm, sglang or trtllm.
+	Engine string
+	// Stack is dynamo where dynamo's worker wraps the engine, else empty.
+	Stack string
+	// Table is the name of the table of its flags in package flags, such as dynamo-vllm.
+	Table string
+	// Release is the version of the engine without its name, such as 0.13.0, from the image or a package; may be
+	// empty.
+	Release string
+	// Image is the container image; may be empty.
+	Image string
+	// Model is the model as written: a name on Hugging Face, or a path.
+	Model string
+	// ModelAt is where the model stands.
+	ModelAt yamldoc.Place
+	// Flags are the flags in their order, with those of configuration files in the place of the flag that names the
+	// file.
+	Flags []Flag
+	// Env are the environment variables of the process.
+	Env []Flag
+	// GPUs is the number of GPUs of its container; 0 is not known.
+	GPUs int
+	// At is where the command begins.
+	At yamldoc.Place
+}
+
+// Flag is a flag of a command, a key of its configuration file, or an environment variable.
+type Flag struct {
+	// Name is as written, without leading dashes. Keys of a configuration file are joined by dots.
+	Name string
+	// Value is the value; empty if Bare.
+	Value string
+	// Bare means that no value is given, as with switches.
+	Bare bool
+	// File means that the flag is a key of a configuration file, and Env that it is an environment variable.
+	File, Env bool
+	// At is where it stands.
+	At yamldoc.Place
+}
+
+// Router is what distributes requests over the replicas.
+type Router struct {
+	// Kind is the program: vllm-router, sglang-router, dynamo-frontend, llm-d-epp …
+	Kind string
+	// Flags are its flags.
+	Flags []Flag
+	At    yamldoc.Place
+}
+
+// Note is a remark on the way in or out: what was read, assumed or left out.
+type Note struct {
+	At   yamldoc.Place
+	Text string
+}

@@ -1,0 +1,318 @@
+package launch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"clifftop/experiments/launch/flags"
+	"clifftop/experiments/scenario/yamldoc"
+)
+
+// ImportOptions add what launch lines do not say.
+type ImportOptions struct {
+	// GPU is the kind of GPU; empty is that of the file.
+	GPU string
+	// DefaultGPU is the kind of GPU if neither says it; empty makes that a fault.
+	DefaultGPU string
+	// Model is a model of the catalog, or a config.json, in the place of the one in the file.
+	Model string
+	// Source names the file, for the title.
+	Source string
+	// Beside reports whether a file is beside the one that is read, such as a config.json.
+	Beside func(name string) bool
+}
+
+// Imported is a scenario made from a system.
+type Imported struct {
+	// Root is the scenario as a tree; [yamldoc.Marshal] writes it. Each value has the flag from which it comes as its
+	// comment.
+	Root *yamldoc.Node
+	// Accounts say of each flag what became of it.
+	Accounts []Account
+	// Assumed are sentences on what the scenario takes for granted.
+	Assumed []string
+	// Notes are remarks of the readers.
+	Notes []Note
+}
+
+// Scenario translates a system into a scenario. The error is a [yamldoc.Faults] if flags are wrong or contradict each
+// other, or if the model or the GPU is missing.
+func (s *System) Scenario(o ImportOptions) (*Imported, error) {
+	if len(s.Groups) == 0 {
+		return nil, yamldoc.Faults{{Where: o.Source, Problem: "no engine is launched here (want a command such as vllm " +
+			"serve MODEL, python -m sglang.launch_server, trtllm-serve or python -m dynamo.vllm)"}}
+	}
+	out := &Imported{Root: &yamldoc.Node{Kind: yamldoc.Map}, Notes: s.Notes}
+	var faults yamldoc.Faults
+	var builders []*builder
+	for i := range s.Groups {
+		b, err := newBuilder(s, i)
+		if err != nil {
+			return nil, err
+		}
+		b.build(o)
+		builders = append(builders, b)
+		faults = append(faults, b.faults...)
+		out.Accounts = append(out.Accounts, b.accounts...)
+		for _, text := range b.assumed {
+			if !slices.Contains(out.Assumed, text) {
+				out.Assumed = append(out.Assumed, text)
+			}
+		}
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	if name := s.Name; name != "" {
+		out.Root.Put("name", yamldoc.Place{}, text(name))
+	}
+	if len(builders) == 1 {
+		b := builders[0]
+		for _, f := range b.root.Fields {
+			out.Root.Put(f.Name, f.At, f.Value)
+		}
+		out.order()
+		return out, nil
+	}
+	out.pools(builders)
+	out.order()
+	return out, nil
+}
+
+// pools writes the groups as pools. What is equal in all of them stands at the top.
+func (m *Imported) pools(builders []*builder) {
+	first := builders[0]
+	for _, f := range first.root.Fields {
+		if f.Name == "deployment" || f.Name == "engine" {
+			continue
+		}
+		same := !slices.ContainsFunc(builders, func(b *builder) bool {
+			v := b.root.Get(f.Name)
+			return v == nil || string(yamldoc.Marshal(wrap(v))) != string(yamldoc.Marshal(wrap(f.Value))) && f.Name != "model" &&
+				f.Name != "gpu" || (f.Name == "model" || f.Name == "gpu") && v.Text != f.Value.Text
+		})
+		if same || f.Name == "disaggregation" || f.Name == "model" || f.Name == "gpu" {
+			m.Root.Put(f.Name, f.At, f.Value)
+		}
+	}
+	list := &yamldoc.Node{Kind: yamldoc.List}
+	apart := false
+	for i, b := range builders {
+		pool := &yamldoc.Node{Kind: yamldoc.Map}
+		name := b.group.Name
+		if name == "" {
+			name = b.group.Role
+		}
+		if name == "" {
+			name = fmt.Sprintf("pool-%d", i+1)
+		}
+		pool.Put("name", yamldoc.Place{}, text(name))
+		if b.group.Role != "" {
+			pool.Put("role", yamldoc.Place{}, text(b.group.Role))
+			apart = true
+		}
+		deployment := b.root.Get("deployment")
+		n := 1
+		if deployment != nil {
+			if v := deployment.Get("replicas"); v != nil {
+				n = int(v.Number)
+				deployment.Put("replicas", yamldoc.Place{}, nil)
+			}
+		}
+		pool.Put("replicas", yamldoc.Place{}, whole(n))
+		for _, f := range b.root.Fields {
+			top := m.Root.Get(f.Name)
+			if top == nil || (f.Name == "model" || f.Name == "gpu") && top.Text != f.Value.Text {
+				if len(f.Value.Fields) > 0 || f.Value.Kind != yamldoc.Map {
+					pool.Put(f.Name, f.At, f.Value)
+				}
+			}
+		}
+		list.Items = append(list.Items, pool)
+	}
+	m.Root.Put("pools", yamldoc.Place{}, list)
+	if apart && m.Root.Get("disaggregation") == nil {
+		m.Root.Put("disaggregation", yamldoc.Place{}, &yamldoc.Node{Kind: yamldoc.Map})
+	}
+}
+
+// wrap is a map with one value, so that a value can be marshalled.
+func wrap(v *yamldoc.Node) *yamldoc.Node {
+	n := &yamldoc.Node{Kind: yamldoc.Map}
+	n.Put("v", yamldoc.Place{}, v)
+	return n
+}
+
+// sections is the order of the keys in a scenario file.
+var sections = []string{"name", "model", "allow_unknown", "gpu", "deployment", "engine", "overheads", "pools",
+	"disaggregation", "offload", "lifecycle", "workload", "clients", "slo"}
+
+// order sorts the sections.
+func (m *Imported) order() {
+	place := func(name string) int {
+		if i := slices.Index(sections, name); i >= 0 {
+			return i
+		}
+		return len(sections)
+	}
+	slices.SortStableFunc(m.Root.Fields, func(a, b yamldoc.Field) int { return place(a.Name) - place(b.Name) })
+}
+
+// newBuilder indexes the flags of a group.
+func newBuilder(s *System, i int) (*builder, error) {
+	g := &s.Groups[i]
+	name := g.Line.Table
+	if name == "" {
+		name = g.Line.Engine
+	}
+	table, err := flags.Of(name)
+	if err != nil {
+		return nil, err
+	}
+	return &builder{system: s, group: g, line: &g.Line, table: table, index: i, root: &yamldoc.Node{Kind: yamldoc.Map},
+		given: map[string]Flag{}}, nil
+}
+
+// build translates the flags of the group, one after the other, and then what follows from several of them.
+func (b *builder) build(o ImportOptions) {
+	b.policy()
+	known := make([]*flags.Flag, len(b.line.Flags))
+	for i, f := range b.line.Flags {
+		known[i] = b.look(f)
+	}
+	for _, f := range b.line.Env {
+		b.variable(f)
+	}
+	b.model(o)
+	b.gpu(o)
+	for i, f := range b.line.Flags {
+		if known[i] != nil && known[i].Effect() == flags.Key {
+			b.key(f, known[i])
+		}
+	}
+	b.parallelism()
+	for i, f := range b.line.Flags {
+		if k := known[i]; k != nil && k.Effect() == flags.Rule {
+			b.rule(f, k)
+		}
+	}
+	b.role()
+	b.replicas()
+}
+
+// look finds a flag in the table and notes its value. A flag that the engine does not have is a fault.
+func (b *builder) look(f Flag) *flags.Flag {
+	find := b.table.Find
+	if f.File {
+		find = b.table.FileKey
+	}
+	k, negated := find(f.Name)
+	if k == nil {
+		b.fault(f, b.table.Nearest(f.Name), "unknown flag of %s (want one of docs/flags.md)", b.table.Program)
+		return nil
+	}
+	if negated {
+		f.Value, f.Bare = "false", false
+	} else if f.Bare && k.Type == "bool" {
+		f.Value, f.Bare = "true", false
+	}
+	if name, ok := variableIn(f.Value); ok && k.Effect() != flags.None {
+		b.fault(f, "--env "+name+"=VALUE sets it", "variable %s has no value", name)
+		return nil
+	}
+	if f.Bare && k.Effect() != flags.None {
+		b.fault(f, "", "the value is missing (want %s)", wanted(k.Type))
+		return nil
+	}
+	if before, twice := b.given[k.Name]; twice && before.Value != f.Value && !strings.Contains(f.Name, ".") &&
+		k.Effect() != flags.None {
+		b.fault(f, "", "%s contradicts %s", f.Written(), before.Written())
+		return nil
+	}
+	b.given[k.Name] = f
+	switch k.Effect() {
+	case flags.None:
+		b.account(f, flags.None, "%s", k.None)
+	case flags.Unmodelled:
+		b.account(f, flags.Unmodelled, "%s", k.Unmodelled)
+	}
+	return k
+}
+
+// wanted says what a type of flag takes.
+func wanted(kind string) string {
+	switch kind {
+	case "int":
+		return "a whole number"
+	case "float":
+		return "a number"
+	case "json":
+		return "JSON"
+	case "bool":
+		return "true or false"
+	}
+	return "a value"
+}
+
+// variable translates an environment variable. Variables that are not in the table have no influence on an engine.
+func (b *builder) variable(f Flag) {
+	k := b.table.Variable(f.Name)
+	if k == nil {
+		return
+	}
+	b.given[k.Name] = f
+	switch k.Effect() {
+	case flags.Key:
+		b.key(f, k)
+	case flags.Rule:
+		b.rule(f, k)
+	case flags.Unmodelled:
+		b.account(f, flags.Unmodelled, "%s", k.Unmodelled)
+	case flags.None:
+		b.account(f, flags.None, "%s", k.None)
+	}
+}
+
+// key sets the key of a flag.
+func (b *builder) key(f Flag, k *flags.Flag) {
+	f = b.given[k.Name]
+	value := f.Value
+	if v, ok := k.Values[strings.ToLower(value)]; ok {
+		value = v
+	} else if k.Values != nil && k.Type == "str" {
+		b.noValue(f, yamldoc.OneOf(sortedKeys(k.Values)))
+		return
+	}
+	if value == "" { // the engine's own default
+		b.account(f, flags.Key, "the default of %s", k.Sets)
+		return
+	}
+	var n *yamldoc.Node
+	switch k.Type {
+	case "bool":
+		on, ok := readTruth(value)
+		if !ok {
+			b.noValue(f, "true or false")
+			return
+		}
+		n = truth(on != k.Negated)
+	case "int":
+		i, ok := b.int(f)
+		if !ok {
+			return
+		}
+		n = whole(i)
+	case "float":
+		x, ok := readNumber(value)
+		if !ok {
+			b.noValue(f, "a number")
+			return
+		}
+		n = number(x)
+	default:
+		n = text(value)
+	}
+	b.put(k.Sets, n, f)
+	b.account(f, flags.Key, "%s: %s", k.Sets, strings.TrimSpace(string(yamldoc.Marshal(wrap(n))[3:])))
+}

@@ -1,0 +1,49 @@
+package launch
+
+import (
+	"clifftop/experiments/launch/shell"
+	"clifftop/experiments/scenario/yamldoc"
+)
+
+// ScriptOptions say what a script or a command finds around it.
+type ScriptOptions struct {
+	// Env are environment variables.
+	Env map[string]string
+	// Read reads a file beside the script, such as a configuration file; nil reads none.
+	Read func(name string) ([]byte, error)
+	// FirstLine is the line of the file at which the script begins; 0 is 1.
+	FirstLine int
+}
+
+// ReadScript returns the engines and routers that a shell script launches, in their order. Configuration files that
+// flags name are read from what the script writes, or from beside it.
+func ReadScript(file string, data []byte, o ScriptOptions) ([]Command, []Note, error) {
+	o.FirstLine = max(o.FirstLine, 1)
+	r, err := shell.Run(file, data, shell.Options{Env: o.Env, Read: o.Read})
+	if err != nil {
+		return nil, nil, err
+	}
+	inner := o
+	inner.Read = func(name string) ([]byte, error) {
+		if data, ok := r.File(name); ok {
+			return data, nil
+		}
+		if o.Read == nil {
+			return nil, errNoFile
+		}
+		return o.Read(name)
+	}
+	var list []Command
+	var notes []Note
+	for _, c := range r.Commands {
+		more, remarks, err := ReadCommand(file, c, inner)
+		if err != nil {
+			return nil, nil, err
+		}
+		list, notes = append(list, more...), append(notes, remarks...)
+	}
+	for _, name := range r.Unset {
+		notes = append(notes, Note{yamldoc.Place{Origin: file}, "variable " + name + " has no value in the script"})
+	}
+	return list, notes, nil
+}
