@@ -56,14 +56,14 @@ func (b *builder) gpu(o ImportOptions) {
 	case written == "":
 		if !b.system.faultedGPU {
 			b.system.faultedGPU = true
-			b.fault(Flag{Name: "gpu", At: b.line.At}, "", "the file does not say which GPU it runs on (want --gpu NAME, one of "+
-				"clifftop catalog gpus)")
+			b.fault(Flag{Name: "gpu", At: b.line.At}, "",
+				"the file does not say which GPU it runs on (want --gpu NAME, one of clifftop catalog gpus)")
 		}
 	default:
 		name, ok := gpuNamed(written)
 		if !ok {
-			b.fault(Flag{Name: "gpu", At: b.group.AcceleratorAt, File: true}, "", "%q is no GPU of the catalog (want --gpu NAME, "+
-				"one of clifftop catalog gpus)", strings.TrimSpace(written))
+			b.fault(Flag{Name: "gpu", At: b.group.AcceleratorAt, File: true}, "",
+				"%q is no GPU of the catalog (want --gpu NAME, one of clifftop catalog gpus)", strings.TrimSpace(written))
 			return
 		}
 		b.put("gpu", text(name), Flag{Name: "accelerator", Value: written, File: true, At: b.group.AcceleratorAt})

@@ -28,8 +28,9 @@ func Assemble(file string, commands []Command, notes []Note, choice int) (*Syste
 		}
 		g := Group{Replicas: 1, Nodes: c.Line.nodes(), Role: c.Line.RoleOf(), GPUsPerNode: c.Line.GPUs, Line: *c.Line,
 			At: c.Line.At}
-		if same := slices.IndexFunc(s.Groups, func(h Group) bool { return h.Line.same(&g.Line) && h.Role == g.Role }); same >= 0 {
-			s.Groups[same].Replicas++
+		equal := func(h Group) bool { return h.Line.same(&g.Line) && h.Role == g.Role }
+		if i := slices.IndexFunc(s.Groups, equal); i >= 0 {
+			s.Groups[i].Replicas++
 			continue
 		}
 		s.Groups = append(s.Groups, g)
@@ -43,7 +44,8 @@ func Assemble(file string, commands []Command, notes []Note, choice int) (*Syste
 	}
 	// dynamo starts a decode worker without a role beside a prefill worker.
 	apart := slices.ContainsFunc(s.Groups, func(g Group) bool { return g.Role == "prefill" })
-	if plain := slices.IndexFunc(s.Groups, func(g Group) bool { return g.Role == "" }); apart && plain >= 0 && len(s.Groups) == 2 {
+	plain := slices.IndexFunc(s.Groups, func(g Group) bool { return g.Role == "" })
+	if apart && plain >= 0 && len(s.Groups) == 2 {
 		s.Groups[plain].Role = "decode"
 	}
 	if len(s.Groups) > 1 && !apart {
@@ -51,8 +53,8 @@ func Assemble(file string, commands []Command, notes []Note, choice int) (*Syste
 		for i, g := range s.Groups {
 			lines = append(lines, fmt.Sprintf("%d is line %d", i+1, g.At.Line))
 		}
-		return nil, yamldoc.Faults{{Where: file, Problem: fmt.Sprintf("%d different engines are launched here (want one; --line "+
-			"N chooses it)", len(s.Groups)), Hint: strings.Join(lines, ", ")}}
+		return nil, yamldoc.Faults{{Where: file, Hint: strings.Join(lines, ", "),
+			Problem: fmt.Sprintf("%d different engines are launched here (want one; --line N chooses it)", len(s.Groups))}}
 	}
 	return s, nil
 }

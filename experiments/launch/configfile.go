@@ -54,7 +54,8 @@ func keysOf(prefix string, n *yamldoc.Node) (list []Flag) {
 			list = append(list, keysOf(name, f.Value)...)
 			continue
 		}
-		list = append(list, Flag{Name: name, Value: textOf(f.Value), Bare: f.Value.Kind == yamldoc.Null, File: true, At: f.At})
+		list = append(list, Flag{Name: name, Value: textOf(f.Value), Bare: f.Value.Kind == yamldoc.Null, File: true,
+			At: f.At})
 	}
 	return list
 }

@@ -1,9 +1,8 @@
 // Package launch describes how a deployment of serving engines is launched: which engine, with which flags, on how many
-// GPUs of which kind, in which groups of replicas. Launch lines and manifests are read into a [System] and a System is
-// written as launch lines and manifests; [System.Scenario] and [FromScenario] translate between a System and a scenario.
+// GPUs of which kind, in which groups of replicas. Package manifest reads launch lines and manifests into a [System], and
+// [System.Scenario] translates a System into a scenario.
 //
 //	shell script, Dockerfile, compose, Kubernetes, Helm values → manifest.Read → System → scenario
-//	scenario → System → export: command, compose, kubernetes, helm, llm-d, dynamo, keda
 //
 // Package flags knows the flags of each engine and release.
 package launch
