@@ -83,6 +83,9 @@ func (o *ops) decodeLaunch(x *layerClass) cost {
 	c.seconds += c.memory
 	if x.Indexer.TopK > 0 {
 		index := float64(o.c.Sparse.IndexLaunch * float64(x.Indexer.Layers) / x.layers)
+		if o.o.UnfusedSparse && !o.o.FuseLayerKernels {
+			index += o.sparseUnfused()
+		}
 		c.latency, c.seconds = c.latency+index, c.seconds+index
 	}
 	return c

@@ -117,6 +117,9 @@ type SparseConstants struct {
 	// PrefillCompute8 is PrefillCompute with KV in 8 bits.
 	PrefillCompute8 float64
 	PrefillMemory   float64 // relative to HBM; neighbouring queries share tokens in the L2 cache
+	// Unfused8 and Unfused16 are the times of what vLLM's decode layers have more than fused ones, with KV in 8 and in
+	// 16 bits, in seconds: see [KernelOptions.UnfusedSparse].
+	Unfused8, Unfused16 float64
 }
 
 // CompressedConstants describe compressed attention: see [Compression] and compressedPrefill. Products are apart.
@@ -186,8 +189,8 @@ type AllReduceConstants struct {
 type LaunchConstants struct {
 	Eager float64 // seconds per kernel
 	// Kernels of a layer's parts. With tensor parallelism two all-reduces are added.
-	Attention, LatentAttention, Recurrent, MLP, Experts float64
-	Exchange                                            float64 // of tokens between data-parallel ranks
+	Attention, LatentAttention, SparseAttention, Recurrent, MLP, Experts float64
+	Exchange                                                             float64 // of tokens between data-parallel ranks
 	// Seconds of the parts of a layer that piecewise graphs leave out.
 	PiecewiseAttention, PiecewiseRecurrent float64
 }
@@ -341,7 +344,8 @@ func (k *KernelConstants) validateLayers(fraction func(row, name string, v, limi
 		atLeast(k.Streams.Row, "t0", h.Launch, 0)
 		atLeast(k.Streams.Row, "per hidden", h.PerHidden, 0)
 	}
-	for _, v := range []float64{s.IndexLaunch, s.TopKLaunch, s.TopKLatency, s.TopKToken, s.TopKPair} {
+	for _, v := range []float64{s.IndexLaunch, s.TopKLaunch, s.TopKLatency, s.TopKToken, s.TopKPair, s.Unfused8,
+		s.Unfused16} {
 		atLeast(s.Row, "times", v, 0)
 	}
 }

@@ -42,6 +42,8 @@ func (k *Kernels) prepareLaunches() {
 			eager.recurrent += float64((c.Recurrent + reduce) * x.layers)
 			piecewise.recurrent += float64(c.PiecewiseRecurrent * x.layers)
 			continue
+		case x.Indexer.TopK > 0 && !x.compressed():
+			eager.attention += float64((c.SparseAttention + reduce) * x.layers)
 		case d.LLM.UsesMLA() || x.compressed():
 			eager.attention += float64((c.LatentAttention + reduce) * x.layers)
 		default:

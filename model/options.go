@@ -53,10 +53,14 @@ type KernelOptions struct {
 	AllReduce ReduceKernels
 	// FuseAllReduce fuses an all-reduce with the norm after it, up to the message size that the GPU supports.
 	FuseAllReduce bool
-	// FuseLayerKernels omits the additional small kernels of layers (see [LLM.Unfused] and UnfusedRecurrence).
+	// FuseLayerKernels omits the additional small kernels of layers (see [LLM.Unfused], UnfusedRecurrence
+	// and UnfusedSparse).
 	FuseLayerKernels bool
 	// UnfusedRecurrence is the time of small kernels that an engine runs in every recurrent layer.
 	UnfusedRecurrence UnfusedKernels
+	// UnfusedSparse adds the small kernels of sparse attention and the slower kernel for KV in 16 bits that vLLM runs in
+	// each decode layer.
+	UnfusedSparse bool
 	// TritonRecurrence runs the prefill of recurrent layers as a sequence of Triton kernels instead of a fused one.
 	TritonRecurrence bool
 	// PlainLayers computes recurrent layers without their recurrence, sparse and compressed attention without a

@@ -24,6 +24,14 @@ func (c *layerClass) span() int64 {
 // sparseHeads returns the query heads that the kernel computes: it pads them.
 func (o *ops) sparseHeads(x *layerClass) float64 { return max(x.q, o.c.Sparse.Heads) }
 
+// sparseUnfused is the time that a decode layer of vLLM takes longer than fused kernels.
+func (o *ops) sparseUnfused() float64 {
+	if o.d.KVDtype == FP8 {
+		return o.c.Sparse.Unfused8
+	}
+	return o.c.Sparse.Unfused16
+}
+
 // sparseDecodeSequence returns the time that a decoding sequence adds to a layer of sparse attention.
 func (o *ops) sparseDecodeSequence(x *layerClass, context float64) cost {
 	s := &o.c.Sparse

@@ -156,6 +156,7 @@ func (u *Setup) KernelOptions() model.KernelOptions {
 		AllReduce:           u.Profile.AllReduce,
 		FuseAllReduce:       u.Scenario.Engine.FuseAllReduceRMS == On,
 		UnfusedRecurrence:   u.Scenario.Engine.host(&u.policy).UnfusedRecurrence,
+		UnfusedSparse:       u.Scenario.Engine.host(&u.policy).VLLMHost,
 		TritonRecurrence:    u.Profile.TritonRecurrence || u.Scenario.Engine.host(&u.policy).TritonRecurrence,
 		DenseShortPrefill:   u.Scenario.Engine.host(&u.policy).DenseShortPrefill,
 		HostLaunches:        u.Scenario.Engine.Policy == "vllm" && u.Scenario.Engine.ownKernels(),

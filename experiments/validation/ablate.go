@@ -58,8 +58,8 @@ func Parts() []Part {
 		{Name: "front end of vLLM 0.16", Without: "4.2 ms and 2.8 us per token in all releases",
 			settings: []scenario.Setting{set("overheads.frontend", "4.2ms"),
 				set("overheads.frontend_per_token", "2.8us")}},
-		{Name: "unfused layer kernels", Without: "MiniMax's layers, and recurrent layers under SGLang, run the " +
-			"usual kernels alone",
+		{Name: "unfused layer kernels", Without: "MiniMax's layers, recurrent layers under SGLang and sparse " +
+			"attention under vLLM run the usual kernels alone",
 			kernels: func(o *model.KernelOptions) { o.FuseLayerKernels = true }},
 		{Name: "kinds of layers", Without: "recurrent layers are their matrix products alone, sparse and compressed " +
 			"attention reads everything, and there is one residual stream",

@@ -62,6 +62,10 @@ type sparseRow struct {
 	} `yaml:"top_k"`
 	Decode  memoryRow `yaml:"decode"`
 	Prefill memoryRow `yaml:"prefill"`
+	Unfused struct {
+		KV8  float64 `yaml:"kv_8"`
+		KV16 float64 `yaml:"kv_16"`
+	} `yaml:"unfused_us"`
 }
 
 // compressedRow has the kernels of compressed attention.
@@ -162,6 +166,6 @@ func (r *sparseRow) constants(row string) model.SparseConstants {
 		TopKLaunch: r.TopK.T0 * micro, TopKLatency: r.TopK.Latency * nano, TopKToken: r.TopK.Token * nano,
 		TopKPair:      r.TopK.Pair * 1e-12,
 		DecodeCompute: r.Decode.EC, DecodeMemory: r.Decode.EM, PrefillCompute: r.Prefill.EC, PrefillMemory: r.Prefill.EM,
-		PrefillCompute8: r.Prefill.EC8,
+		PrefillCompute8: r.Prefill.EC8, Unfused8: r.Unfused.KV8 * micro, Unfused16: r.Unfused.KV16 * micro,
 	}
 }

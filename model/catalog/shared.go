@@ -56,6 +56,7 @@ type globalFile struct {
 		Kernels struct {
 			Attention float64 `yaml:"attention"`
 			Latent    float64 `yaml:"latent_attention"`
+			Sparse    float64 `yaml:"sparse_attention"`
 			Recurrent float64 `yaml:"recurrent"`
 			MLP       float64 `yaml:"mlp"`
 			Experts   float64 `yaml:"experts"`
@@ -211,7 +212,7 @@ func (f *globalFile) common() model.CommonConstants {
 func (f *globalFile) launch() model.LaunchConstants {
 	l := &f.Launch
 	return model.LaunchConstants{
-		Eager: l.Eager * micro, Attention: l.Kernels.Attention, LatentAttention: l.Kernels.Latent,
+		Eager: l.Eager * micro, Attention: l.Kernels.Attention, LatentAttention: l.Kernels.Latent, SparseAttention: l.Kernels.Sparse,
 		Recurrent: l.Kernels.Recurrent, MLP: l.Kernels.MLP, Experts: l.Kernels.Experts, Exchange: l.Kernels.Exchange,
 		PiecewiseAttention: l.Piecewise.Attention * micro, PiecewiseRecurrent: l.Piecewise.Recurrent * micro,
 	}
