@@ -38,3 +38,22 @@ func TestRecipes(t *testing.T) {
 		}
 	}
 }
+
+// TestSlowClient: runs of InferenceX have the longer front end with old releases of vLLM too.
+func TestSlowClient(t *testing.T) {
+	for _, c := range []struct {
+		source, engine, version string
+		want                    bool
+	}{
+		{"ai-dynamo/aiconfigurator silicon_sample.csv", "vllm", "0.10.2", true},
+		{"SemiAnalysisAI/InferenceX", "vllm", "0.15.1", true},
+		{"SemiAnalysisAI/InferenceX", "vllm", "0.16.0", false},
+		{"SemiAnalysisAI/InferenceX", "sglang", "0.5.9", false},
+		{"inference-sim/training", "vllm", "0.15.1", false},
+	} {
+		r := Row{Source: c.source, Engine: c.engine, EngineVersion: c.version}
+		if got := r.slowClient(); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}

@@ -90,6 +90,8 @@ func Rules() []Rule {
 		{"decode_seqs", fmt.Sprintf("decoding ranks of TensorRT-LLM take as many sequences as in published recipes: the largest "+
 			"of %v with which all ranks take at most as many as there are users, if the users are not more than %g times as "+
 			"many; SGLang's workers beyond a node take %d", recipeBatches, recipeUsers, wideSeqs)},
+		{ruleClient, fmt.Sprintf("clients of InferenceX add %v and %v per prompt token before vLLM 0.16 too, as after it; the "+
+			"shorter front end of older releases was fitted to inference-perf", clientFrontend, clientPerToken)},
 		{"redundant", fmt.Sprintf("where the ranks of a worker do not divide the experts, %d of them are held twice",
 			wideRedundant)},
 		{"acceptance", fmt.Sprintf("a layer of multi-token prediction has its drafts accepted with probabilities %v by "+

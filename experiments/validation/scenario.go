@@ -52,19 +52,33 @@ func newWriter(c *Case) (*writer, error) {
 	if err := w.engine(); err != nil {
 		return nil, err
 	}
+	w.overheads()
+	return w, nil
+}
+
+// overheads writes the parts beside the GPU that are not the engine's defaults.
+func (w *writer) overheads() {
+	r := w.row
 	v, ruled := r.version()
 	host := r.draftHost()
+	var list []string
 	switch {
 	case host > 0:
-		c.apply("draft_host")
-		w.line("overheads: {cpu: 0, cpu_per_sequence: %.1fus}", host)
+		w.c.apply("draft_host")
+		list = append(list, fmt.Sprintf("cpu: 0, cpu_per_sequence: %.1fus", host))
 	case r.queueClock():
-		c.apply("queue_clock")
-		w.line("overheads: {frontend: 0, frontend_per_token: 0, stream_per_sequence: 0}")
+		w.c.apply("queue_clock")
+		list = append(list, "frontend: 0, frontend_per_token: 0, stream_per_sequence: 0")
 	case v == olderVersion && ruled, r.earlyAsync():
-		w.line("overheads: {cpu: 0, cpu_per_sequence: 0}")
+		list = append(list, "cpu: 0, cpu_per_sequence: 0")
 	}
-	return w, nil
+	if r.slowClient() {
+		w.c.apply(ruleClient)
+		list = append(list, fmt.Sprintf("frontend: %v, frontend_per_token: %v", clientFrontend, clientPerToken))
+	}
+	if len(list) > 0 {
+		w.line("overheads: {%s}", strings.Join(list, ", "))
+	}
 }
 
 func (w *writer) line(format string, args ...any) {
