@@ -22,7 +22,7 @@ const (
 // tokens. A block of the group is BlockSize tokens in each of its layers.
 type CacheGroup struct {
 	Kind      KVKind
-	Layers    int
+	Layers    int           // of compressed attention: the most layers with pages of one size
 	Window    int           // tokens of the window or chunk; 0 for kinds without one
 	BlockSize int           // tokens
 	Mode      RecurrentMode // of [RecurrentState]
@@ -101,8 +101,18 @@ func (g *CacheGroups) Has(kind KVKind) bool {
 	return slices.ContainsFunc(g.Groups, func(c CacheGroup) bool { return c.Kind == kind })
 }
 
-// BlockSize returns the tokens of a block of vLLM's pool for a given size: more if recurrent layers need it.
-func (d *Deployment) BlockSize(given int) int { return d.KVGroups().blockSize(given) }
+// BlockSize returns the tokens of a block of vLLM's pool for a given size: more if recurrent layers need it, and the
+// smallest of all groups with compressed attention, whose blocks have fixed sizes.
+func (d *Deployment) BlockSize(given int) int {
+	if !d.LLM.compressed() {
+		return d.KVGroups().blockSize(given)
+	}
+	least := compressedBlock
+	for _, g := range d.compressedCache().Groups {
+		least = min(least, g.BlockSize)
+	}
+	return least
+}
 
 // blockSize returns vLLM's block size for a given one: with recurrent layers, the least multiple of 16 tokens for which
 // a page of attention holds a state.
@@ -110,6 +120,9 @@ func (gs KVGroups) blockSize(given int) int {
 	const alignment = 16
 	state, token := int64(0), int64(0)
 	for i := range gs {
+		if gs[i].Kind == CompressorState {
+			continue // has blocks of its own
+		}
 		state, token = max(state, gs[i].StateBytes), max(token, gs[i].TokenBytes)
 	}
 	if state == 0 || token == 0 {
@@ -247,6 +260,9 @@ func (gs *CacheGroups) Validate() error {
 
 // CacheGroups returns the KV cache groups of the longest pipeline stage with blocks of this many tokens.
 func (d *Deployment) CacheGroups(blockSize int) CacheGroups {
+	if d.LLM.compressed() {
+		return d.compressedCache()
+	}
 	gs, _ := GroupLayers(d.KVGroups(), blockSize)
 	return gs
 }

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"fmt"
 	"testing"
 
 	"clifftop/model"
@@ -106,5 +107,31 @@ func TestCompressedCache(t *testing.T) {
 	// 27. States: 2,612,736 and 11,162,880 bytes are 42 and 178 blocks.
 	if charge := got.Charge(100, 16); charge != 3+29+27+42+178 {
 		t.Errorf("a sequence is charged %d blocks, want 279", charge)
+	}
+}
+
+// TestCompressedGroups checks vLLM's groups against messages that it logged for V4-Flash on two GPUs with 8,192 tokens per
+// iteration and asynchronous scheduling: a sequence of 30,000 tokens needs 6.66 GiB, and 5.44 GiB hold 13,528 tokens
+// (issue 44376 of vLLM).
+func TestCompressedGroups(t *testing.T) {
+	gs := deploy(t, "deepseek-v4-flash", "h200", model.Options{TensorParallel: 2}).CacheGroups(16)
+	const want = "[{multi-head latent attention 21 0 256 0} {sliding window 22 128 64 0} {sliding window 21 128 64 0} " +
+		"{sliding window 21 8 4 0} {sliding window 20 128 8 0}]"
+	if got := fmt.Sprint(gs.Groups); got != want {
+		t.Errorf("groups %s, want %s", got, want)
+	}
+	// 22 times the pages of 64 entries, of the indexer's 64 and of 2 entries: 65, 15 and 3 times 576 bytes.
+	if got := gs.BlockBytes(); got != 22*83*576 {
+		t.Errorf("a block has %d bytes, want 1,051,776", got)
+	}
+	const gib, inFlight = 1 << 30, 2 * 8192
+	if got := fmt.Sprintf("%.2f", float64(int64(gs.MostBlocks(30_000, inFlight))*gs.BlockBytes())/gib); got != "6.66" {
+		t.Errorf("30,000 tokens need %s GiB, want 6.66", got)
+	}
+	if got := gs.Longest(int(5.44*gib/float64(gs.BlockBytes())), inFlight); got < 13_510 || got > 13_546 {
+		t.Errorf("5.44 GiB hold %d tokens, want 13,528 to two digits of the memory", got)
+	}
+	if got := deploy(t, "deepseek-v4-flash", "h200", model.Options{TensorParallel: 2}).BlockSize(16); got != 4 {
+		t.Errorf("the smallest blocks have %d tokens, want 4", got)
 	}
 }

@@ -174,8 +174,11 @@ func (d *Deployment) budget(k MemoryKnobs) KVBudget {
 	if k.Grouped {
 		groups := d.CacheGroups(k.BlockSize)
 		b.BlockBytes = groups.BlockBytes()
+		if d.LLM.compressed() {
+			b.BlockSize = compressedBlock // of the group that keeps all tokens
+		}
 	}
-	b.BlockBytes += k.Drafter.KVPerToken * int64(k.BlockSize)
+	b.BlockBytes += k.Drafter.KVPerToken * int64(b.BlockSize)
 	b.Requested = float64(b.Total * k.Utilization)
 	if d.TensorParallel > 1 {
 		b.Runtime += collectivesBytes

@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 
 	"clifftop/internal/faults"
 )
@@ -203,28 +204,91 @@ func pages(vectors, bytes int) int64 {
 	return int64(ceilDiv(vectors*bytes, compressedPage)) * compressedPage
 }
 
-// compressedGroups returns the KV cache groups of a number of layers with compressed attention: the entries with those
-// of the indexer, the window, and the inputs of the compressors that are not in an entry. vLLM keeps the latter in small
-// blocks: of four tokens for overlapping entries, otherwise of eight.
-func (x *Mixer) compressedGroups(layers int) (gs KVGroups) {
-	ratio, perToken := x.Compression.Ratio, func(page int64, tokens int) int64 {
-		return (page + int64(tokens) - 1) / int64(tokens)
+// page returns the bytes of a block of entries, with those of the indexer.
+func (x *Mixer) page() int64 {
+	if x.Compression.Ratio == 0 {
+		return 0
 	}
-	if ratio > 0 {
-		entries := compressedBlock / ratio
-		page := pages(entries, x.entryBytes())
-		if x.Indexer.TopK > 0 {
-			page += pages(entries, int(x.Indexer.indexBytes()))
+	entries := compressedBlock / x.Compression.Ratio
+	page := pages(entries, x.entryBytes())
+	if x.Indexer.TopK > 0 {
+		page += pages(entries, int(x.Indexer.indexBytes()))
+	}
+	return page
+}
+
+// compressorBlock returns the tokens of a compressor's window and of a block of its inputs. vLLM keeps them in small
+// blocks: of four tokens for overlapping entries, otherwise of eight.
+func (x *Mixer) compressorBlock() (window, block int) {
+	if x.Indexer.TopK > 0 {
+		return 2 * x.Compression.Ratio, 4
+	}
+	return x.Compression.Ratio, 8
+}
+
+// compressedCache returns vLLM's KV cache groups of a model with compressed attention (kv_cache_utils.py,
+// _get_kv_cache_groups_uniform_groups). The entries of all layers are one group. Those of windows and of compressors'
+// inputs are as large, to which a group is divided. A block of the pool has a page of each kind of entries for every
+// layer of the largest group, whichever group it belongs to.
+func (d *Deployment) compressedCache() CacheGroups {
+	var gs CacheGroups
+	var counts []int
+	full, windows := CacheGroup{Kind: LatentAttention, BlockSize: compressedBlock}, CacheGroup{}
+	var states []CacheGroup
+	for _, x := range d.LLM.mixers() {
+		layers := ceilDiv(x.Layers*d.stageLayers(), d.LLM.Layers)
+		windows = CacheGroup{Kind: SlidingWindow, Layers: windows.Layers + layers, Window: x.Window,
+			BlockSize: compressedWindow}
+		if x.Compression.Ratio == 0 {
+			continue
 		}
+		gs.PageBytes += x.page()
+		full.Layers = max(full.Layers, layers)
+		window, block := x.compressorBlock()
+		states = append(states, CacheGroup{Kind: SlidingWindow, Layers: layers, Window: window, BlockSize: block})
+	}
+	counts = append(counts, full.Layers, windows.Layers)
+	for i := range states {
+		counts = append(counts, states[i].Layers)
+	}
+	size := leastPadding(counts)
+	for _, g := range append([]CacheGroup{full, windows}, states...) {
+		all, parts := g.Layers, ceilDiv(g.Layers, size)
+		for p := range parts {
+			g.Layers = (all - p + parts - 1) / parts
+			gs.Groups = append(gs.Groups, g)
+		}
+	}
+	return gs
+}
+
+// leastPadding returns the size, at least the first count, to whose multiples the counts can be rounded up with the least
+// padding; the larger one of several.
+func leastPadding(counts []int) (best int) {
+	least := math.MaxInt
+	for size := max(1, counts[0]); size <= slices.Max(counts); size++ {
+		padding := 0
+		for _, n := range counts {
+			padding += ceilDiv(n, size)*size - n
+		}
+		if padding <= least {
+			best, least = size, padding
+		}
+	}
+	return best
+}
+
+// compressedGroups returns the KV cache groups of a number of layers with compressed attention: the entries with those
+// of the indexer, the window, and the inputs of the compressors that are not in an entry.
+func (x *Mixer) compressedGroups(layers int) (gs KVGroups) {
+	perToken := func(page int64, tokens int) int64 { return (page + int64(tokens) - 1) / int64(tokens) }
+	if page := x.page(); page > 0 {
 		gs = append(gs, KVGroup{Kind: LatentAttention, Layers: layers, TokenBytes: perToken(page, compressedBlock)})
 	}
 	gs = append(gs, KVGroup{Kind: SlidingWindow, Layers: layers, Window: x.Window,
 		TokenBytes: perToken(pages(compressedWindow, x.entryBytes()), compressedWindow)})
 	if attention, index := x.compressorWidth(); attention > 0 {
-		tokens, block := ratio, 8
-		if index > 0 {
-			tokens, block = 2*ratio, 4
-		}
+		tokens, block := x.compressorBlock()
 		state := pages(block, attention*compressorNumbers) + pages(block, index*compressorNumbers)
 		gs = append(gs, KVGroup{Kind: CompressorState, Layers: layers,
 			StateBytes: int64(ceilDiv(tokens-1, block)+1) * state})

@@ -160,6 +160,7 @@ func (u engineResolver) hybrid() *engine.Hybrid {
 	if states {
 		u.recurrent(&groups)
 	}
+	e.BlockSize = u.Deployment.BlockSize(e.BlockSize)
 	h := &engine.Hybrid{CacheGroups: groups, Retention: u.Profile.RetentionInterval}
 	if e.PrefixCacheRetentionInterval != nil {
 		h.Retention = *e.PrefixCacheRetentionInterval

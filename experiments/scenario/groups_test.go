@@ -17,6 +17,7 @@ func TestKVGroups(t *testing.T) {
 		{"model: gpt-oss-120b\ngpu: b200\nengine: {version: vllm-0.20}\n", 2, engine.DenseRetention},
 		{"model: gpt-oss-120b\ngpu: b200\nengine: {prefix_cache_retention_interval: 64}\n", 2, 64},
 		{"model: gpt-oss-120b\ngpu: b200\nengine: {policy: sglang}\n", 0, 0},
+		{"model: deepseek-v4-flash\ngpu: b200\ndeployment: {tensor_parallel_size: 4}\n", 5, 0},
 		{"model: gemma-3-27b\ngpu: b200\n", 7, 0},
 		{"model: llama-4-scout-17b-16e\ngpu: b300\n", 4, 0},
 		{"model: llama-4-scout-17b-16e\ngpu: b300\nengine: {version: vllm-0.20}\n", 0, 0},

@@ -98,11 +98,15 @@ func (d drawer) hybrid(c *engine.Config) *engine.Hybrid {
 			g.Kind = model.SlidingWindow
 			g.Window = d.between("window", 2, 5*size+2)
 			if d.once("large blocks", 4) {
-				g.BlockSize, even = 2*size, false
+				g.BlockSize, even = size*d.one("times", 2, 2, 4), false
 			}
 		case 2:
 			g.Kind = model.ChunkedLocalAttention
 			g.Window = size * d.between("chunk", 1, 5)
+		case 4:
+			if d.once("large blocks of all tokens", 4) {
+				g.BlockSize, even = size*d.one("times", 2, 8), false
+			}
 		case 3:
 			g.Kind = model.RecurrentState
 			if c.PrefixCaching {
