@@ -44,16 +44,18 @@ type Release struct {
 	Name string // first release, such as sglang-0.5.9
 	// Time is the time of all kernels relative to the constants of the GPU.
 	Time float64
+	// Latent limits it to models with latent attention.
+	Latent bool
 }
 
-// ForRelease returns the GPU with the kernels of an engine's release, such as sglang-0.5.9. A release that is not
-// listed has the kernels of the one before it, or of the first one.
-func (g GPU) ForRelease(name string) GPU {
+// ForRelease returns the GPU with the kernels of an engine's release, such as sglang-0.5.9, for models with or without
+// latent attention. A release that is not listed has the kernels of the one before it, or of the first one.
+func (g GPU) ForRelease(name string, latent bool) GPU {
 	engine, version := cutRelease(name)
 	time := 0.0
 	for _, r := range g.Releases {
 		e, v := cutRelease(r.Name)
-		if e == engine && (time == 0 || !older(version, v)) {
+		if e == engine && (latent || !r.Latent) && (time == 0 || !older(version, v)) {
 			time = r.Time
 		}
 	}

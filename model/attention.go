@@ -84,7 +84,7 @@ func (o *ops) decodeLaunch(x *layerClass) cost {
 	if x.Indexer.TopK > 0 {
 		index := float64(o.c.Sparse.IndexLaunch * float64(x.Indexer.Layers) / x.layers)
 		if o.o.UnfusedSparse && !o.o.FuseLayerKernels {
-			index += o.sparseUnfused()
+			index += o.c.Sparse.unfused(o.d.KVDtype)
 		}
 		c.latency, c.seconds = c.latency+index, c.seconds+index
 	}

@@ -146,14 +146,17 @@ func TestReleases(t *testing.T) {
 	}
 	for name, want := range map[string]float64{
 		"": 1, "vllm-0.15": 1, "sglang-0.4": 1.3, "sglang-0.5.2": 1.3, "sglang-0.5.4.post1": 1.3, "sglang-0.5.6.post1": 0.96,
-		"sglang-0.5.9": 1, "sglang-0.5.12": 0.81, "sglang-0.6": 0.81,
+		"sglang-0.5.9": 1, "sglang-0.5.12": 0.81, "sglang-0.6": 0.81, "trtllm-1.1.0": 1.15, "trtllm-1.2.0": 1,
 	} {
-		r := g.ForRelease(name)
+		r := g.ForRelease(name, true)
 		if got := r.Kernels.Common.MLADecodeLaunch / g.Kernels.Common.MLADecodeLaunch; math.Abs(got-want) > 1e-9 {
 			t.Errorf("%q: %g times as long, want %g", name, got, want)
 		}
 		if err := r.Validate(); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
+	}
+	if r := g.ForRelease("trtllm-1.1.0", false); r.Kernels.Common.MLADecodeLaunch != g.Kernels.Common.MLADecodeLaunch {
+		t.Error("TensorRT-LLM 1.1 is slower without latent attention")
 	}
 }

@@ -25,12 +25,12 @@ func (c *layerClass) span() int64 {
 // sparseHeads returns the query heads that the kernel computes: it pads them.
 func (o *ops) sparseHeads(x *layerClass) float64 { return max(x.q, o.c.Sparse.Heads) }
 
-// sparseUnfused is the time that a decode layer of vLLM takes longer than fused kernels.
-func (o *ops) sparseUnfused() float64 {
-	if o.d.KVDtype == FP8 {
-		return o.c.Sparse.Unfused8
+// unfused is the time that a decode layer of vLLM takes longer than fused kernels.
+func (s *SparseConstants) unfused(kv Precision) float64 {
+	if kv == FP8 {
+		return s.Unfused8
 	}
-	return o.c.Sparse.Unfused16
+	return s.Unfused16
 }
 
 // sparseDecodeSequence returns the time that a decoding sequence adds to a layer of sparse attention.

@@ -45,7 +45,7 @@ func (k *Kernels) prepareUnequal() {
 	}
 	u, row := &unequal{}, p.unequalRow
 	if p.d.LLM.UsesMLA() {
-		row = p.unequalLatentRow
+		row = func(full []layerClass, n, padded float64, _ bool) unequalRow { return latentRow(p, full, n, padded) }
 	}
 	if len(full) < len(p.classes) {
 		c := p.decodeCurve(full)
@@ -81,7 +81,7 @@ func (o *ops) unequalRow(full []layerClass, n, padded float64, graph bool) unequ
 		perDeviation: roundFemtos(seconds * z * femtosPerSecond)}
 }
 
-// unequalLatentRow is unequalRow of latent attention. The kernel divides its blocks, one per multiprocessor, evenly
+// latentRow is unequalRow of latent attention. The kernel divides its blocks, one per multiprocessor, evenly
 // among the sequences of the graph. All blocks together reach the rate of equal sequences, so that each has an equal
 // part of it, and those of short sequences then idle:
 //
@@ -89,7 +89,7 @@ func (o *ops) unequalRow(full []layerClass, n, padded float64, graph bool) unequ
 //
 // Sequences that started at different times are spread evenly, so that the longest of n is √3 · (n − 1)/(n + 1)
 // deviations above the mean. Recorded sessions of DeepSeek-R1 with 10 to 35 sequences have 1.3 to 1.7.
-func (o *ops) unequalLatentRow(full []layerClass, n, padded float64, _ bool) unequalRow {
+func latentRow(o *ops, full []layerClass, n, padded float64) unequalRow {
 	if n < 2 {
 		return unequalRow{}
 	}

@@ -57,7 +57,7 @@ func (u engineResolver) deployment() error {
 	}
 	options.RedundantExperts, options.DualBatch = d.NumRedundantExperts, d.EnableDBO
 	options.Exchange = d.exchange(&u.policy, &gpu)
-	gpu = gpu.ForRelease(optional.Value(s.Engine.Version))
+	gpu = gpu.ForRelease(optional.Value(s.Engine.Version), llm.UsesMLA())
 	if limit := d.PowerLimit; limit != nil {
 		if gpu, err = gpu.Limited(*limit); err != nil {
 			return s.Fault("deployment.power_limit", "%v", err)

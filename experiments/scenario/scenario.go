@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"fmt"
-	"strings"
 
 	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/unit"
@@ -107,8 +106,8 @@ type Deployment struct {
 type Engine struct {
 	// Policy composes the batches: one of clifftop catalog policies.
 	Policy string `json:"policy"`
-	// Version is a release to imitate, such as vllm-0.15; null is the current one. A release of SGLang, such as
-	// sglang-0.5.9, selects the speed of its kernels on AMD GPUs.
+	// Version is a release to imitate, such as vllm-0.15; null is the current one. A release of SGLang or
+	// TensorRT-LLM, such as sglang-0.5.9 or trtllm-1.1, selects the speed of its kernels on some GPUs.
 	Version *string `json:"version"`
 	// Kernels is the engine whose kernels, host and front end run under policy vllm, for pools that compute prompts and
 	// outputs apart with another engine; auto is vLLM.
@@ -277,7 +276,7 @@ func (e *Engine) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	}
 	if _, err := profileFor(*e.Version); err != nil {
 		d.Fault(n.Get("version").At, yamldoc.Join(key, "version"), err.Error(), "")
-	} else if otherRelease.MatchString(*e.Version) && !strings.HasPrefix(*e.Version, e.Policy+"-") {
+	} else if otherRelease.MatchString(*e.Version) && !ofPolicy(*e.Version, e.Policy) {
 		d.Fault(n.Get("version").At, yamldoc.Join(key, "version"), fmt.Sprintf("%q is not a release of policy %s",
 			*e.Version, e.Policy), "")
 	}

@@ -81,6 +81,8 @@ func TestFaults(t *testing.T) {
 				`wait_probability)`},
 		{"version", "engine: {version: vllm-0.3}\n",
 			`s.yaml:1:19: engine.version: "vllm-0.3" is not known (want vllm-0.8 or a later release, or one such as sglang-0.5.9)`},
+		{"version of another engine too", "engine: {version: trtllm-1.1, policy: sglang}\n",
+			`s.yaml:1:19: engine.version: "trtllm-1.1" is not a release of policy sglang`},
 		{"version of another engine", "engine: {version: sglang-0.5.9}\n",
 			`s.yaml:1:19: engine.version: "sglang-0.5.9" is not a release of policy vllm`},
 		{"negative carbon", "energy: {carbon_g_per_kwh: -400}\n",
@@ -384,7 +386,7 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %+v", test.version, got, err, test.want)
 		}
 	}
-	for _, bad := range []string{"vllm-0.7", "vllm", "0.15", "vllm-1.2", "vllm-0.x", "sglang-4", "trtllm-0.4"} {
+	for _, bad := range []string{"vllm-0.7", "vllm", "0.15", "vllm-1.2", "vllm-0.x", "sglang-4", "tgi-0.4", "trtllm-1"} {
 		if _, err := profileFor(bad); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}

@@ -114,7 +114,13 @@ const (
 
 // otherRelease matches releases of engines that are not told apart but by the speed of their kernels on some GPUs: see
 // [model.GPU.ForRelease].
-var otherRelease = regexp.MustCompile(`^sglang-[0-9]+\.[0-9]+(\.[0-9]+)?$`)
+var otherRelease = regexp.MustCompile(`^(sglang|trtllm)-[0-9]+\.[0-9]+(\.[0-9]+)?$`)
+
+// ofPolicy reports whether a release is one of the engine that a policy imitates.
+func ofPolicy(version, policy string) bool {
+	engine, _, _ := strings.Cut(version, "-")
+	return strings.HasPrefix(policy+"-", engine+"-")
+}
 
 // profileFor is the profile of a version such as vllm-0.15 or vllm-0.15.1. An empty version is the
 // current one, and so is one of another engine.

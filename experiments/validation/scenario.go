@@ -148,6 +148,8 @@ func (w *writer) engine() error {
 	w.line("  policy: %q", r.policy())
 	if v, ruled := r.version(); r.Engine == "sglang" && !ruled {
 		w.line("  version: %q", v)
+	} else if number, ok := strings.CutPrefix(v, trtllmEngine+"-"); ok && !ruled {
+		w.line("  version: %q", "trtllm-"+number)
 	} else if r.Engine == "vllm" && !w.c.steady {
 		w.line("  version: %q", v)
 		if ruled {

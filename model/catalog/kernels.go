@@ -153,6 +153,7 @@ type shared struct {
 	layers    *layersFile
 	exchange  *exchangeFile
 	exponent  map[string]float64 // of the soft maximum, by format of the multiplication
+	releases  yaml.MapSlice      // of models with latent attention, on all GPUs
 	blocks    map[string]float64 // rate of a thread block of decode attention in GB/s, by attention backend
 }
 
@@ -173,9 +174,14 @@ func (k *kernelRows) resolve(g *model.GPU) (served, tables model.KernelConstants
 	if k, err = k.like(); err != nil {
 		return served, tables, err
 	}
-	if g.Releases, err = k.releases(); err != nil {
+	if g.Releases, err = releases(k.Releases, false); err != nil {
 		return served, tables, err
 	}
+	latent, err := releases(s.releases, true)
+	if err != nil {
+		return served, tables, err
+	}
+	g.Releases = append(g.Releases, latent...)
 	if tables, err = k.lookUp(s, &s.defaults, g); err != nil {
 		return served, tables, err
 	}
@@ -184,9 +190,9 @@ func (k *kernelRows) resolve(g *model.GPU) (served, tables model.KernelConstants
 }
 
 // releases returns the releases of engines with their own speed.
-func (k *kernelRows) releases() ([]model.Release, error) {
+func releases(rows yaml.MapSlice, latent bool) ([]model.Release, error) {
 	var all []model.Release
-	for _, item := range k.Releases {
+	for _, item := range rows {
 		name, named := item.Key.(string)
 		engine, version, cut := strings.Cut(name, "-")
 		time, err := strconv.ParseFloat(fmt.Sprint(item.Value), 64)
@@ -194,7 +200,7 @@ func (k *kernelRows) releases() ([]model.Release, error) {
 			return nil, fmt.Errorf("kernels.releases: %q: %v is not a release with its time (want such as sglang-0.5.9: 1.2)",
 				fmt.Sprint(item.Key), item.Value)
 		}
-		all = append(all, model.Release{Name: name, Time: time})
+		all = append(all, model.Release{Name: name, Time: time, Latent: latent})
 	}
 	return all, nil
 }

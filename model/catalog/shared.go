@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"clifftop/model"
+
+	"github.com/goccy/go-yaml"
 )
 
 // classesFile is the format of kernels/classes.yaml.
@@ -50,7 +52,11 @@ type globalFile struct {
 	MLADecode  mlaDecodeRow  `yaml:"mla_decode"`
 	MLAPrefill mlaPrefillRow `yaml:"mla_prefill"`
 	Overheads  overheadRow   `yaml:"overheads"`
-	Launch     struct {
+	Latent     struct {
+		Source   string        `yaml:"source"`
+		Releases yaml.MapSlice `yaml:"releases"`
+	} `yaml:"latent_attention"`
+	Launch struct {
 		Source  string  `yaml:"source"`
 		Eager   float64 `yaml:"eager_us"`
 		Kernels struct {
@@ -196,7 +202,7 @@ func readShared() (*shared, error) {
 	}
 	s.common, s.layers, s.exchange = global.common(), &layers, &moves
 	s.gemmPerK = global.GEMM.PerK * nano
-	s.blocks = global.DecodeBlock.Rates
+	s.blocks, s.releases = global.DecodeBlock.Rates, global.Latent.Releases
 	return &s, nil
 }
 
