@@ -141,18 +141,24 @@ func Blank(data []byte) bool {
 
 // Parse reads one YAML document into nodes. An empty document is an empty map.
 func Parse(origin string, data []byte, flag bool) (n *Node, err error) {
-	r := reader{origin: origin, flag: flag}
 	if len(data) > MaxBytes {
 		return nil, Faults{{Where: origin,
 			Problem: fmt.Sprintf("the file is too long (want at most %d bytes)", MaxBytes)}}
 	}
+	r := reader{origin: origin, flag: flag}
+	return r.read(data)
+}
+
+// read reads one document.
+func (r *reader) read(data []byte) (n *Node, err error) {
+	origin := r.origin
 	// The parser is a library for arbitrary YAML; a slip in it must not end the program.
 	defer func() {
 		if recover() != nil {
 			n, err = nil, Faults{{Where: origin, Problem: "this is not valid YAML"}}
 		}
 		var fs Faults
-		if errors.As(err, &fs) && !flag {
+		if errors.As(err, &fs) && !r.flag && !r.lenient {
 			addExcerpt(fs[0], origin, data)
 		}
 	}()
@@ -160,9 +166,13 @@ func Parse(origin string, data []byte, flag bool) (n *Node, err error) {
 	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
 		return nil, Faults{{Where: origin, Problem: "this is not text (want YAML in UTF-8)"}}
 	}
-	if n := bytes.Count(data, []byte("[")) + bytes.Count(data, []byte("{")); n > maxBrackets {
+	most := maxBrackets
+	if r.lenient {
+		most = maxBracketsOfOthers
+	}
+	if n := bytes.Count(data, []byte("[")) + bytes.Count(data, []byte("{")); n > most {
 		return nil, Faults{{Where: origin,
-			Problem: fmt.Sprintf("the file has %d opening brackets (want at most %d)", n, maxBrackets)}}
+			Problem: fmt.Sprintf("the file has %d opening brackets (want at most %d)", n, most)}}
 	}
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -197,12 +207,18 @@ type reader struct {
 	origin string
 	flag   bool
 	faults Faults
+
+	// lenient reads what other programs' files have, and scenarios do not: anchors, aliases, tags and octal numbers.
+	lenient bool
+	skipped int                 // lines of the file before the document
+	anchors map[string]anchored // of the document
+	nodes   int                 // with those that aliases repeat
 }
 
 func (r *reader) place(n ast.Node) Place {
 	p := Place{Origin: r.origin}
 	if t := n.GetToken(); t != nil && t.Position != nil && !r.flag {
-		p.Line, p.Column = t.Position.Line, t.Position.Column
+		p.Line, p.Column = t.Position.Line+r.skipped, t.Position.Column
 	}
 	return p
 }
@@ -218,7 +234,7 @@ func (r *reader) syntax(err error) *Fault {
 	if errors.As(err, &s) {
 		f.Problem += ": " + strings.ReplaceAll(s.Message, "\n", " ")
 		if s.Token != nil && s.Token.Position != nil && !r.flag {
-			f.Where = Place{r.origin, s.Token.Position.Line, s.Token.Position.Column}.String()
+			f.Where = Place{r.origin, s.Token.Position.Line + r.skipped, s.Token.Position.Column}.String()
 		}
 	}
 	return f
@@ -229,6 +245,11 @@ func (r *reader) node(a ast.Node, depth int) *Node {
 	if depth > maxDepth {
 		r.fault(a, "values nest more than %d deep", maxDepth)
 		return n
+	}
+	if r.lenient {
+		if v, ok := r.reference(a, depth); ok {
+			return v
+		}
 	}
 	if t := a.GetToken(); t != nil {
 		n.Text = t.Value
@@ -241,16 +262,18 @@ func (r *reader) node(a ast.Node, depth int) *Node {
 		}
 	case *ast.MappingNode:
 		n.Kind = Map
-		for _, v := range a.Values {
+		for _, v := range r.mergesLast(a.Values) {
 			r.field(n, v, depth)
 		}
-		if len(a.Values) > 0 && !a.IsFlowStyle {
+		if len(n.Fields) > 0 && !a.IsFlowStyle {
 			n.At = n.Fields[0].At
 		}
 	case *ast.MappingValueNode:
 		n.Kind = Map
 		r.field(n, a, depth)
-		n.At = n.Fields[0].At
+		if len(n.Fields) > 0 {
+			n.At = n.Fields[0].At
+		}
 	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
 		r.fault(a, "anchors and aliases are not read; write the value out")
 	case *ast.TagNode:
@@ -258,7 +281,7 @@ func (r *reader) node(a ast.Node, depth int) *Node {
 	default:
 		if !n.scalar(a) {
 			r.fault(a, "this cannot be read (want a value, a list or a map)")
-		} else if t := a.GetToken(); n.Kind == Number && t != nil && octal.MatchString(t.Value) {
+		} else if t := a.GetToken(); n.Kind == Number && t != nil && octal.MatchString(t.Value) && !r.lenient {
 			r.fault(a, "%s is ambiguous: some readers of YAML take it for an octal number (want %s)", Short(t.Value),
 				withoutZeros(t.Value))
 		}
@@ -315,6 +338,10 @@ func (n *Node) scalar(a ast.Node) bool {
 
 func (r *reader) field(n *Node, v *ast.MappingValueNode, depth int) {
 	f := Field{At: r.place(v.Key)}
+	if _, merge := v.Key.(*ast.MergeKeyNode); merge && r.lenient {
+		r.merge(n, v.Value, depth)
+		return
+	}
 	switch key := v.Key.(type) {
 	case *ast.StringNode:
 		f.Name = key.Value
