@@ -28,7 +28,7 @@ func Assemble(file string, commands []Command, notes []Note, choice int) (*Syste
 		}
 		g := Group{Replicas: 1, Nodes: c.Line.nodes(), Role: c.Line.RoleOf(), GPUsPerNode: c.Line.GPUs, Line: *c.Line,
 			At: c.Line.At}
-		equal := func(h Group) bool { return h.Line.same(&g.Line) && h.Role == g.Role }
+		equal := func(h Group) bool { return h.Line.Same(&g.Line) && h.Role == g.Role }
 		if i := slices.IndexFunc(s.Groups, equal); i >= 0 {
 			s.Groups[i].Replicas++
 			continue
@@ -103,8 +103,8 @@ var ownFlags = []string{"port", "host", "node-rank", "dist-init-addr", "base-gpu
 	"disaggregation-bootstrap-port", "data-parallel-start-rank", "data-parallel-rank", "side-channel-port", "nccl-port",
 	"data-parallel-address", "data-parallel-rpc-port"}
 
-// same reports whether two lines launch equal engines.
-func (l *Line) same(m *Line) bool {
+// Same reports whether two lines launch equal engines, apart from their addresses.
+func (l *Line) Same(m *Line) bool {
 	if l.Engine != m.Engine || l.Model != m.Model || l.Image != m.Image {
 		return false
 	}

@@ -111,15 +111,23 @@ func ReadCommand(file string, c shell.Command, o ScriptOptions) (list []Command,
 		}
 		inner := o
 		inner.Env, inner.FirstLine = env, o.FirstLine+c.Args[i].Line-1
-		return ReadScript(file, []byte(c.Args[i].Text), inner)
+		list, notes, err = ReadScript(file, []byte(c.Args[i].Text), inner)
+		for _, cmd := range list {
+			if l := cmd.Line; l != nil && l.Image == "" {
+				l.Image, l.Release, l.GPUs = c.Image, releaseOf(c.Image), c.GPUs
+			}
+		}
+		return list, notes, err
 	}
 	p, rest := find(c.Args)
 	if p == nil {
 		return nil, nil, nil
 	}
 	table, err := flags.Of(p.table)
-	if err != nil {
+	if err != nil && p.engine != "" {
 		return nil, nil, err
+	} else if err != nil {
+		table = &flags.Table{} // of a router, whose flags are read as they are written
 	}
 	at := func(line int) yamldoc.Place {
 		return yamldoc.Place{Origin: file, Line: o.FirstLine + line - 1, Column: 1}
@@ -128,6 +136,11 @@ func ReadCommand(file string, c shell.Command, o ScriptOptions) (list []Command,
 	var out Command
 	if p.router != "" {
 		out.Router = &Router{Kind: p.router, Flags: fs, At: at(c.Line)}
+		for _, v := range c.Env {
+			if strings.HasPrefix(v.Name, "DYN_") { // Dynamo's front end reads each option from a variable too
+				out.Router.Flags = append(out.Router.Flags, Flag{Name: v.Name, Value: v.Value, Env: true, At: at(c.Line)})
+			}
+		}
 	}
 	if p.engine != "" {
 		l := &Line{Engine: p.engine, Stack: p.stack, Table: p.table, Flags: fs, At: at(c.Line), Image: c.Image}

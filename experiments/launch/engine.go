@@ -24,6 +24,9 @@ var policies = map[string]string{"vllm": "vllm", "sglang": "sglang", "trtllm": "
 
 var numberedRelease = regexp.MustCompile(`^0\.\d+`)
 
+// oldReleases of vLLM have the V0 engine.
+var oldReleases = regexp.MustCompile(`^0\.[0-7]$`)
+
 // policy sets the policy and the release of the engine.
 func (b *builder) policy() {
 	engine := Flag{Name: "image", Value: b.line.Image, File: true, At: b.line.At}
@@ -35,6 +38,10 @@ func (b *builder) policy() {
 	}
 	minor := numberedRelease.FindString(b.line.Release)
 	switch {
+	case b.line.Engine == "vllm" && oldReleases.MatchString(minor):
+		b.put("engine.policy", text("vllm-v0"), engine)
+		b.assume("vllm-%s is older than 0.8, the oldest release that is known: the times are those of the newest, with the "+
+			"V0 scheduler", minor)
 	case minor != "" && b.line.Engine == "vllm":
 		b.put("engine.version", text("vllm-"+minor), engine)
 	case minor != "" && b.line.Engine == "sglang":

@@ -29,7 +29,7 @@ type System struct {
 // Group is a number of equal replicas.
 type Group struct {
 	Name     string
-	Role     string // "" computes both phases; prefill or decode
+	Role     string // prefill or decode; "" is what the flags say, and both is both phases whatever they say
 	Replicas int    // of the engine; 1 if the file does not say
 	// Nodes is the number of machines of one replica, as of a LeaderWorkerSet; at least 1.
 	Nodes int
@@ -41,10 +41,26 @@ type Group struct {
 	AcceleratorAt yamldoc.Place
 	// Min and Max are the bounds of an autoscaler; 0 is none.
 	Min, Max int
+	// Scaler is the autoscaler; nil is none.
+	Scaler *Scaler
 	// At is where the group stands.
 	At yamldoc.Place
 	// Line launches the engine.
 	Line Line
+}
+
+// Scaler is an autoscaler of a group.
+type Scaler struct {
+	// Policy is the rule of a scenario's lifecycle.autoscale that fits: hpa, keda or knative.
+	Policy string
+	// Metric is the metric as the file has it: a name, or a query of Prometheus.
+	Metric string
+	// Target is what each replica should have of the metric; 0 is none that a scenario can say.
+	Target float64
+	// Options are further keys of lifecycle.autoscale.
+	Options []Flag
+	// At is where the metric stands.
+	At yamldoc.Place
 }
 
 // Line is the command that launches an engine.
@@ -93,7 +109,8 @@ type Flag struct {
 type Router struct {
 	// Kind is the program: vllm-router, sglang-router, dynamo-frontend, llm-d-epp …
 	Kind string
-	// Flags are its flags.
+	// Flags are its flags, and its environment variables that are known. Those of llm-d-epp are the types of its
+	// plugins with their weights.
 	Flags []Flag
 	At    yamldoc.Place
 }

@@ -67,50 +67,42 @@ func (s *System) Scenario(o ImportOptions) (*Imported, error) {
 	if name := s.Name; name != "" {
 		out.Root.Put("name", yamldoc.Place{}, text(name))
 	}
+	for _, b := range builders {
+		out.otherScheduler(b, apart(builders))
+	}
 	if len(builders) == 1 {
-		b := builders[0]
-		for _, f := range b.root.Fields {
+		for _, f := range builders[0].root.Fields {
 			out.Root.Put(f.Name, f.At, f.Value)
 		}
-		out.order()
-		return out, nil
+	} else {
+		out.pools(builders)
 	}
-	out.pools(builders)
+	if !apart(builders) { // KV goes from one pool to another only where prompts are computed apart
+		out.Root.Put("disaggregation", yamldoc.Place{}, nil)
+	}
+	out.scale(builders)
+	out.route(s.Router, builders)
 	out.order()
 	return out, nil
 }
 
+// apart reports whether prompts and outputs are computed by different pools.
+func apart(builders []*builder) bool {
+	has := func(role string) bool {
+		return slices.ContainsFunc(builders, func(b *builder) bool { return b.group.Role == role })
+	}
+	return has("prefill") && has("decode")
+}
+
 // pools writes the groups as pools. What is equal in all of them stands at the top.
 func (m *Imported) pools(builders []*builder) {
-	first := builders[0]
-	for _, f := range first.root.Fields {
-		if f.Name == "deployment" || f.Name == "engine" {
-			continue
-		}
-		same := !slices.ContainsFunc(builders, func(b *builder) bool {
-			v := b.root.Get(f.Name)
-			return v == nil || string(yamldoc.Marshal(wrap(v))) != string(yamldoc.Marshal(wrap(f.Value))) && f.Name != "model" &&
-				f.Name != "gpu" || (f.Name == "model" || f.Name == "gpu") && v.Text != f.Value.Text
-		})
-		if same || f.Name == "disaggregation" || f.Name == "model" || f.Name == "gpu" {
-			m.Root.Put(f.Name, f.At, f.Value)
-		}
-	}
+	m.common(builders)
 	list := &yamldoc.Node{Kind: yamldoc.List}
-	apart := false
 	for i, b := range builders {
 		pool := &yamldoc.Node{Kind: yamldoc.Map}
-		name := b.group.Name
-		if name == "" {
-			name = b.group.Role
-		}
-		if name == "" {
-			name = fmt.Sprintf("pool-%d", i+1)
-		}
-		pool.Put("name", yamldoc.Place{}, text(name))
-		if b.group.Role != "" {
+		pool.Put("name", yamldoc.Place{}, text(b.group.poolName(i)))
+		if b.group.Role != "" && apart(builders) {
 			pool.Put("role", yamldoc.Place{}, text(b.group.Role))
-			apart = true
 		}
 		deployment := b.root.Get("deployment")
 		n := 1
@@ -123,18 +115,83 @@ func (m *Imported) pools(builders []*builder) {
 		pool.Put("replicas", yamldoc.Place{}, whole(n))
 		for _, f := range b.root.Fields {
 			top := m.Root.Get(f.Name)
-			if top == nil || (f.Name == "model" || f.Name == "gpu") && top.Text != f.Value.Text {
-				if len(f.Value.Fields) > 0 || f.Value.Kind != yamldoc.Map {
-					pool.Put(f.Name, f.At, f.Value)
-				}
+			switch {
+			case !ofPool(f.Name), top != nil && written(top) == written(f.Value),
+				f.Value.Kind == yamldoc.Map && len(f.Value.Fields) == 0:
+			default:
+				pool.Put(f.Name, f.At, f.Value)
 			}
 		}
 		list.Items = append(list.Items, pool)
 	}
 	m.Root.Put("pools", yamldoc.Place{}, list)
-	if apart && m.Root.Get("disaggregation") == nil {
+	if apart(builders) && m.Root.Get("disaggregation") == nil {
 		m.Root.Put("disaggregation", yamldoc.Place{}, &yamldoc.Node{Kind: yamldoc.Map})
 	}
+}
+
+// ofPool reports whether a pool can have a section of its own.
+func ofPool(name string) bool {
+	return slices.Contains([]string{"model", "gpu", "deployment", "engine", "overheads"}, name)
+}
+
+// common writes what all pools share: model and GPU of the first, and the sections that no pool can have.
+func (m *Imported) common(builders []*builder) {
+	for _, b := range builders {
+		for _, f := range b.root.Fields {
+			top := m.Root.Get(f.Name)
+			switch {
+			case f.Name == "deployment" || f.Name == "engine" || f.Name == "overheads":
+			case top == nil:
+				m.Root.Put(f.Name, f.At, f.Value)
+			case !ofPool(f.Name) && written(top) != written(f.Value):
+				m.Assumed = append(m.Assumed, fmt.Sprintf("%s is that of the first pool that has it, for all pools", f.Name))
+			}
+		}
+	}
+}
+
+// written is a value as a scenario has it, without its comment.
+func written(v *yamldoc.Node) string {
+	plain := v.Clone()
+	plain.Comment = ""
+	return string(yamldoc.Marshal(wrap(plain)))
+}
+
+// otherScheduler lets vLLM's scheduler run the kernels of another engine where only vLLM's knows what the group does:
+// sending KV to other pools, or drafts.
+func (m *Imported) otherScheduler(b *builder, apart bool) {
+	e := b.root.Get("engine")
+	if b.line.Engine == "vllm" || e == nil || !apart && e.Get("speculative") == nil {
+		return
+	}
+	if own := e.Lookup(b.line.Engine, "chunked_prefill_size"); own != nil {
+		e.Put("max_num_batched_tokens", own.At, own)
+	}
+	for _, key := range []string{"policy", "version", "sglang", "trtllm"} {
+		e.Put(key, yamldoc.Place{}, nil)
+	}
+	e.Put("kernels", yamldoc.Place{}, text(b.line.Engine))
+	what := "drafts"
+	if apart {
+		what = "pools that compute prompts and outputs apart"
+	}
+	note := fmt.Sprintf("engine.kernels is %s, with vLLM's scheduler: that of %s does not simulate %s", b.line.Engine,
+		b.line.Engine, what)
+	if !slices.Contains(m.Assumed, note) {
+		m.Assumed = append(m.Assumed, note)
+	}
+}
+
+// poolName is the name of the pool of a group.
+func (g *Group) poolName(i int) string {
+	if g.Name != "" {
+		return g.Name
+	}
+	if g.Role != "" && g.Role != "both" {
+		return g.Role
+	}
+	return fmt.Sprintf("pool-%d", i+1)
 }
 
 // wrap is a map with one value, so that a value can be marshalled.

@@ -118,7 +118,7 @@ type position struct{ line, column uint }
 // look notes the words of commands, makes commands in the background run in order, and collects variables that are
 // used and never set.
 func (r *runner) look(file *syntax.File) {
-	set, used := map[string]bool{}, map[string]bool{}
+	set, used, guarded := map[string]bool{}, map[string]bool{}, map[*syntax.ParamExp]bool{}
 	var order []string
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -142,7 +142,15 @@ func (r *runner) look(file *syntax.File) {
 			if n.Param != nil {
 				name = n.Param.Value
 			}
-			if optional := n.Exp != nil || n.Length || n.IsSet; !optional && isName(name) && !used[name] {
+			if e := n.Exp; e != nil && e.Word != nil && (e.Op == syntax.AlternateUnset || e.Op == syntax.AlternateUnsetOrNull) {
+				syntax.Walk(e.Word, func(inner syntax.Node) bool { // of ${NAME:+--flag $NAME}
+					if p, ok := inner.(*syntax.ParamExp); ok && p.Param != nil && p.Param.Value == name {
+						guarded[p] = true
+					}
+					return true
+				})
+			}
+			if optional := n.Exp != nil || n.Length || n.IsSet || guarded[n]; !optional && isName(name) && !used[name] {
 				used[name] = true
 				order = append(order, name)
 			}

@@ -1,0 +1,192 @@
+package manifest
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"clifftop/experiments/launch"
+	"clifftop/experiments/launch/shell"
+	"clifftop/experiments/scenario/yamldoc"
+)
+
+// Shapes: the Compose specification, compose-spec/compose-spec (05-services.md, deploy.md, 12-interpolation.md).
+
+func isCompose(_ string, data []byte) bool {
+	return hasKey(data, "services") && !hasKey(data, "apiVersion")
+}
+
+// readCompose reads the services of a compose file.
+func readCompose(name string, data []byte, o Options) (*launch.System, error) {
+	r := newReader(name, data, o)
+	docs, err := r.documents(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range docs {
+		r.interpolateAll(d, map[*yamldoc.Node]bool{})
+		r.system.Name = text(d, "name")
+		for _, f := range fields(d, "services") {
+			if err := service(r, f.Name, f.Value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return r.finish()
+}
+
+// service reads one service.
+func service(r *reader, name string, n *yamldoc.Node) error {
+	if n.Lookup("extends") != nil {
+		r.note(n.Lookup("extends").At, "extends is not read (docker compose config writes the whole file)")
+	}
+	c := &container{name: name, image: text(n, "image"), at: n.At}
+	c.env = composeEnvironment(r, n)
+	for _, part := range []struct {
+		key string
+		to  *[]shell.Word
+	}{{"entrypoint", &c.command}, {"command", &c.args}} {
+		v := n.Lookup(part.key)
+		switch {
+		case v == nil:
+		case v.Kind == yamldoc.List:
+			*part.to = r.words(v)
+		default:
+			*part.to = splitWords(v.Text, r.textLine(v))
+		}
+	}
+	var err error
+	if c.gpus, err = composeGPUs(r, n); err != nil {
+		return err
+	}
+	commands, err := r.launch(c)
+	if err != nil {
+		return err
+	}
+	if len(commands) == 0 && c.image != "" && (c.gpus > 0 || len(c.args)+len(c.command) > 0) {
+		r.images = append(r.images, c.image)
+	}
+	for _, cmd := range commands {
+		if cmd.Router != nil && r.system.Router == nil {
+			r.system.Router = cmd.Router
+		}
+		if cmd.Line == nil {
+			continue
+		}
+		g := launch.Group{Nodes: 1, GPUsPerNode: c.gpus, Line: *cmd.Line, At: n.At}
+		if cmd.Line.Stack != "" {
+			r.system.Stack = cmd.Line.Stack
+		}
+		if g.Replicas, err = r.whole(n, 1, "deploy", "replicas"); err != nil {
+			return err
+		}
+		if v := n.Lookup("scale"); v != nil {
+			if g.Replicas, err = r.whole(n, 1, "scale"); err != nil {
+				return err
+			}
+		}
+		r.add(g, "service", name)
+	}
+	return nil
+}
+
+// composeEnvironment reads the variables of a service: a map, or a list of NAME=VALUE.
+func composeEnvironment(r *reader, n *yamldoc.Node) (list []shell.Variable) {
+	for _, v := range items(n, "environment") {
+		if name, value, ok := strings.Cut(v.Text, "="); ok {
+			list = append(list, shell.Variable{Name: name, Value: value})
+		}
+	}
+	for _, f := range fields(n, "environment") {
+		list = append(list, shell.Variable{Name: f.Name, Value: f.Value.Text})
+	}
+	return list
+}
+
+// composeGPUs counts the GPUs of a service: the devices that it reserves, or those of gpus. 0 is all, or not known.
+func composeGPUs(r *reader, n *yamldoc.Node) (int, error) {
+	devices := items(n, "deploy", "resources", "reservations", "devices")
+	devices = append(devices, items(n, "gpus")...)
+	for _, d := range devices {
+		if ids := items(d, "device_ids"); len(ids) > 0 {
+			return len(ids), nil
+		}
+		if count := text(d, "count"); count != "" && count != "all" && count != "-1" {
+			return r.whole(d, 0, "count")
+		}
+	}
+	return 0, nil
+}
+
+var interpolation = regexp.MustCompile(`\$\$|\$\{([A-Za-z_]\w*)(?:(:?[-+?])([^{}]*))?\}|\$([A-Za-z_]\w*)`)
+
+// interpolateAll puts the values of variables into all texts of a file.
+func (r *reader) interpolateAll(n *yamldoc.Node, done map[*yamldoc.Node]bool) {
+	if done[n] {
+		return
+	}
+	done[n] = true
+	if n.Kind == yamldoc.Text {
+		n.Text = r.interpolate(n.Text)
+	}
+	for _, v := range n.Items {
+		r.interpolateAll(v, done)
+	}
+	for _, f := range n.Fields {
+		r.interpolateAll(f.Value, done)
+	}
+}
+
+// interpolate puts in the values of variables as compose does. A variable without a value stands as ${NAME}.
+func (r *reader) interpolate(s string) string {
+	return interpolation.ReplaceAllStringFunc(s, func(s string) string {
+		if s == "$$" {
+			return "$"
+		}
+		m := interpolation.FindStringSubmatch(s)
+		name := m[1] + m[4]
+		value, set := r.o.Env[name]
+		if strings.HasPrefix(m[2], ":") && value == "" {
+			set = false
+		}
+		switch strings.TrimPrefix(m[2], ":") {
+		case "-":
+			if !set {
+				return m[3]
+			}
+		case "+":
+			if set {
+				return m[3]
+			}
+			return ""
+		}
+		if !set {
+			return "${" + name + "}"
+		}
+		return value
+	})
+}
+
+// isDockerfile reports whether a file is a Dockerfile, by its name or by its first instruction.
+func isDockerfile(name string, data []byte) bool {
+	base := strings.ToLower(name)
+	if slices.Contains([]string{"dockerfile", "containerfile"}, base) || strings.HasPrefix(base, "dockerfile.") ||
+		strings.HasSuffix(base, ".dockerfile") {
+		return true
+	}
+	from := false
+	for line := range strings.SplitSeq(string(data), "\n") {
+		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch strings.ToUpper(word) {
+		case "", "ARG":
+		case "FROM":
+			from = from || rest != ""
+			return word == "FROM" || from && word == "from"
+		default:
+			if !strings.HasPrefix(word, "#") {
+				return false
+			}
+		}
+	}
+	return from
+}
