@@ -110,7 +110,7 @@ type Router struct {
 	// Kind is the program: vllm-router, sglang-router, dynamo-frontend, llm-d-epp …
 	Kind string
 	// Flags are its flags, and its environment variables that are known. Those of llm-d-epp are the types of its
-	// plugins with their weights.
+	// plugins with their weights, after "decode." for those of the profile of that name.
 	Flags []Flag
 	At    yamldoc.Place
 }

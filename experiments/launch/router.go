@@ -126,7 +126,9 @@ func (r *Router) rules() (prompt, output rule) {
 		prompt = r.dynamo()
 		return prompt, rule{name: "round-robin", from: prompt.from}
 	case "llm-d-epp":
-		return r.llmD(), r.llmD()
+		return r.llmD(""), r.llmD("decode.")
+	case "kubeai":
+		return r.kubeAI(), rule{}
 	case "trtllm-disaggregated":
 		return r.trtllm("context-servers.router.type"), r.trtllm("generation-servers.router.type")
 	}
@@ -222,13 +224,17 @@ var scorers = map[string]string{"queue-scorer": "queue", "kv-cache-utilization-s
 	"active-request-scorer": "active-requests", "token-load-scorer": "token-load", "no-hit-lru-scorer": "no-hit-lru",
 	"running-requests-size-scorer": "running"}
 
-// llmD translates the plugins of the endpoint picker. Without any it has its own defaults.
-func (r *Router) llmD() rule {
+// llmD translates the plugins of a profile of the endpoint picker, whose names begin with a prefix. Without any it has
+// its own defaults.
+func (r *Router) llmD(prefix string) rule {
 	x := rule{name: "llm-d", caches: true}
 	weights := &yamldoc.Node{Kind: yamldoc.Map}
 	precise := false
 	for _, f := range r.Flags {
-		kind := plainName(f.Name)
+		kind, ok := strings.CutPrefix(plainName(f.Name), prefix)
+		if !ok {
+			continue
+		}
 		if score := scorers[kind]; score != "" {
 			if w, ok := readNumber(f.Value); ok && w >= 0 {
 				weights.Put(score, f.At, number(w))
@@ -242,6 +248,9 @@ func (r *Router) llmD() rule {
 			x.keys = append(x.keys, option{"picker", text("weighted-random")})
 		}
 	}
+	if prefix != "" && len(weights.Fields) == 0 {
+		return r.llmD("")
+	}
 	if len(weights.Fields) > 0 {
 		x.keys = append(x.keys, option{"scorers", weights})
 		x.caches = weights.Get("prefix") != nil || weights.Get("no-hit-lru") != nil
@@ -249,6 +258,31 @@ func (r *Router) llmD() rule {
 	if precise {
 		x.keys = append(x.keys, option{"precise", truth(true)})
 	}
+	return x
+}
+
+// kubeAI translates loadBalancing of KubeAI's Model (api/k8s/v1/model_types.go): the fewest requests, or a hash of the
+// first 100 characters of the prompt within 125 % of the mean load.
+func (r *Router) kubeAI() rule {
+	f, _ := r.flag("strategy")
+	if f.Value != "PrefixHash" {
+		return rule{name: "least-requests", from: f}
+	}
+	x := rule{name: "bounded-hash", from: f}
+	factor, length := 125.0, 100.0
+	for _, k := range []struct {
+		name string
+		to   *float64
+	}{{"prefixHash.meanLoadFactor", &factor}, {"prefixHash.prefixCharLength", &length}} {
+		if g, ok := r.flag(k.name); ok {
+			if v, ok := readNumber(g.Value); ok && v > 0 {
+				*k.to = v
+			}
+		}
+	}
+	const perToken = 4 // characters
+	x.keys = []option{{"by", text("prefix")}, {"prefix_tokens", whole(max(int(length/perToken), 1))},
+		{"factor", number(max(factor/100, 1))}}
 	return x
 }
 

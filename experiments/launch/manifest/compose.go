@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ func readCompose(name string, data []byte, o Options) (*launch.System, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.o.Env = withDefaults(r.o, ".env")
 	for _, d := range docs {
 		r.interpolateAll(d, map[*yamldoc.Node]bool{})
 		r.system.Name = text(d, "name")
@@ -33,6 +35,37 @@ func readCompose(name string, data []byte, o Options) (*launch.System, error) {
 		}
 	}
 	return r.finish()
+}
+
+// withDefaults adds the variables of a file beside the compose file to those of the options, which win.
+func withDefaults(o Options, name string) map[string]string {
+	env := map[string]string{}
+	for _, v := range variables(o, name) {
+		env[v.Name] = v.Value
+	}
+	for name, value := range o.Env {
+		env[name] = value
+	}
+	return env
+}
+
+// variables reads a file of lines NAME=VALUE; none if there is no such file.
+func variables(o Options, name string) (list []shell.Variable) {
+	if o.Read == nil {
+		return nil
+	}
+	data, err := o.Read(name)
+	if err != nil {
+		return nil
+	}
+	for line := range strings.SplitSeq(string(data), "\n") {
+		line = strings.TrimPrefix(strings.TrimSpace(line), "export ")
+		if name, value, ok := strings.Cut(line, "="); ok && !strings.HasPrefix(line, "#") {
+			value = strings.Trim(strings.TrimSpace(value), `"'`)
+			list = append(list, shell.Variable{Name: strings.TrimSpace(name), Value: value})
+		}
+	}
+	return list
 }
 
 // service reads one service.
@@ -92,6 +125,13 @@ func service(r *reader, name string, n *yamldoc.Node) error {
 
 // composeEnvironment reads the variables of a service: a map, or a list of NAME=VALUE.
 func composeEnvironment(r *reader, n *yamldoc.Node) (list []shell.Variable) {
+	files := items(n, "env_file")
+	if one := n.Lookup("env_file"); one != nil && one.Kind == yamldoc.Text {
+		files = append(files, one)
+	}
+	for _, f := range files {
+		list = append(list, variables(r.o, cmp.Or(f.Text, text(f, "path")))...)
+	}
 	for _, v := range items(n, "environment") {
 		if name, value, ok := strings.Cut(v.Text, "="); ok {
 			list = append(list, shell.Variable{Name: name, Value: value})

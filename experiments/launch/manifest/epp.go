@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"clifftop/experiments/launch"
@@ -20,7 +22,8 @@ func inferencePool(r *reader, o *yamldoc.Node) error {
 
 // pickers reads the configuration of the endpoint picker from the ConfigMaps.
 func pickers(r *reader) error {
-	for _, c := range r.configs {
+	for _, name := range slices.Sorted(maps.Keys(r.configs)) {
+		c := r.configs[name]
 		for _, f := range fields(c, "data") {
 			if !strings.Contains(f.Value.Text, "EndpointPickerConfig") {
 				continue
@@ -48,8 +51,8 @@ func schedulerConfig(r *reader, s *yamldoc.Node) error {
 	return nil
 }
 
-// endpointPicker reads the plugins with their weights: those of the first profile that has a scorer, or of the profile
-// decode where prompts are computed apart.
+// endpointPicker reads the plugins with their weights: those of the first profile or of the profile prefill, and those
+// of the profile decode, with its name before them.
 func endpointPicker(r *reader, o *yamldoc.Node) error {
 	kinds := map[string]string{} // by name
 	for _, p := range items(o, "plugins") {
@@ -73,8 +76,14 @@ func endpointPicker(r *reader, o *yamldoc.Node) error {
 			}
 			flags = append(flags, launch.Flag{Name: kind, Value: weight, File: true, At: p.At})
 		}
-		if len(router.Flags) == 0 || text(profile, "name") == "prefill" {
-			router.Flags = flags // the router of a deployment chooses where the prompt is computed
+		switch name := text(profile, "name"); {
+		case name == "decode":
+			for _, f := range flags {
+				f.Name = "decode." + f.Name
+				router.Flags = append(router.Flags, f)
+			}
+		case len(router.Flags) == 0 || name == "prefill":
+			router.Flags = append(router.Flags, flags...)
 		}
 	}
 	r.system.Router = router

@@ -40,7 +40,7 @@ func inferenceService(r *reader, o *yamldoc.Node) error {
 			return nil
 		}
 	}
-	p.replace = inFolder(uri)
+	p.replace = inFolder(uri, text(o, "metadata", "name"))
 	g, ok, err := r.podGroup(p)
 	if err != nil || !ok {
 		return err
@@ -97,12 +97,13 @@ func named(uri string) string {
 	return uri
 }
 
-// inFolder puts the name of a model in the place of the folder that it is mounted at.
-func inFolder(uri string) *strings.Replacer {
+// inFolder puts the name of a model in the place of the folder that it is mounted at, and the name of the service in
+// that of KServe's template of it.
+func inFolder(uri, name string) *strings.Replacer {
 	if uri == "" {
-		return nil
+		return strings.NewReplacer("{{.Name}}", name)
 	}
-	return strings.NewReplacer(modelFolder, named(uri))
+	return strings.NewReplacer(modelFolder, named(uri), "{{.Name}}", name)
 }
 
 // llmInferenceService reads KServe's LLMInferenceService: pools of vLLM, one of which may compute prompts only.

@@ -19,6 +19,7 @@ var objects = map[string]func(r *reader, o *yamldoc.Node) error{
 	"LeaderWorkerSet":  leaderWorkerSet,
 	"InferenceService": inferenceService, "LLMInferenceService": llmInferenceService,
 	"ModelService": modelService, "DynamoGraphDeployment": dynamoGraph,
+	"VLLMRuntime": vllmRuntime, "VLLMRouter": vllmRouter, "Model": kubeAIModel,
 	"StormService": stormService, "RoleSet": roleSet,
 	"InferencePool": inferencePool, "EndpointPickerConfig": endpointPicker,
 }

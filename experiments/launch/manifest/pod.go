@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,9 @@ import (
 
 // gpuResources are the resources that count GPUs, in the order in which they are looked for. Dynamo writes gpu.
 var gpuResources = []string{"nvidia.com/gpu", "amd.com/gpu", "habana.ai/gaudi", "aws.amazon.com/neuron", "gpu"}
+
+// helmAction is an action of a Helm template. KServe has templates of its own, such as {{.Name}}.
+var helmAction = regexp.MustCompile(`\{\{-?\s*(\.Values|\.Release|\.Chart|include|template|tpl|toYaml|if|with|range)\b`)
 
 // pod is what a pod template says.
 type pod struct {
@@ -42,6 +46,9 @@ func (r *reader) podGroup(p pod) (g launch.Group, ok bool, err error) {
 		for _, cmd := range commands {
 			if cmd.Router != nil && r.system.Router == nil {
 				r.system.Router = cmd.Router
+			}
+			if cmd.Line != nil && ok {
+				r.note(c.at, "container %s launches an engine too; only the first of a pod is read", c.name)
 			}
 			if cmd.Line == nil || ok {
 				continue
@@ -79,7 +86,7 @@ func (r *reader) container(n *yamldoc.Node, p *pod) (*container, error) {
 		}
 		for i := range *to {
 			w := &(*to)[i]
-			if strings.Contains(w.Text, "{{") && strings.Contains(w.Text, "}}") && strings.Contains(w.Text, ".Values") {
+			if helmAction.MatchString(w.Text) {
 				return nil, templated(yamldoc.Place{Origin: r.name, Line: w.Line, Column: 1}, w.Text)
 			}
 			if p.replace != nil {

@@ -26,15 +26,19 @@ func readScript(name string, data []byte, o Options) (*launch.System, error) {
 	return launch.Assemble(name, commands, notes, o.Line)
 }
 
-// readApplied reads the manifest that a script applies; nil if there is none.
+// readApplied reads the first manifest with an engine that a script applies; nil if it applies none.
 func readApplied(name string, data []byte, o Options) (*launch.System, error) {
 	run, err := shell.Run(name, data, shell.Options{Env: o.Env, Read: o.Read})
 	if err != nil {
 		return nil, asFaults(err)
 	}
+	var first error
 	for _, c := range run.Commands {
 		for _, file := range applied(c.Args) {
 			text, inside := run.File(file)
+			if file == "-" {
+				text, inside = c.Stdin, true
+			}
 			from := name
 			switch {
 			case inside:
@@ -48,12 +52,18 @@ func readApplied(name string, data []byte, o Options) (*launch.System, error) {
 					return nil, fault(at, "", "", "%s cannot be read (want it beside the script)", file)
 				}
 			}
-			if k := kindOf(path.Base(file), text, true); k != nil {
-				return k.read(from, text, o)
+			if k := kindOf(strings.TrimPrefix(path.Base(file), "-"), text, true); k != nil {
+				s, err := k.read(from, text, o)
+				if err == nil {
+					return s, nil
+				}
+				if first == nil {
+					first = err
+				}
 			}
 		}
 	}
-	return nil, nil
+	return nil, first
 }
 
 // applied are the files that a command gives to a program that starts what they say.
@@ -73,7 +83,7 @@ func applied(args []shell.Word) (files []string) {
 		if !joined && i+1 < len(args) {
 			value = args[i+1].Text
 		}
-		if value != "" && value != "-" {
+		if value != "" {
 			files = append(files, value)
 		}
 	}

@@ -71,7 +71,8 @@ func disaggregated(r *reader, data []byte) error {
 
 // serverKeys are keys of the file that are not options of an engine.
 var serverKeys = []string{"hostname", "port", "model", "backend", "context_servers", "generation_servers",
-	"num_instances", "urls", "router", "max_retries", "perf_metrics_max_requests", "node_id", "disagg_cluster", "conditional_disagg_config",
+	"num_instances", "urls", "router", "max_retries", "perf_metrics_max_requests", "node_id", "disagg_cluster",
+	"conditional_disagg_config",
 	"schedule_style", "otlp_config"}
 
 // settings are the options of one pool as keys of the configuration of an engine.
@@ -93,7 +94,7 @@ func settings(top, pool *yamldoc.Node) (list []launch.Flag) {
 
 // keysOf are the scalars and lists of a value as flags, with dots between the levels.
 func keysOf(name string, n *yamldoc.Node, at yamldoc.Place) (list []launch.Flag) {
-	if n.Kind == yamldoc.Map {
+	if n.Kind == yamldoc.Map || name == "" {
 		for _, f := range n.Fields {
 			list = append(list, keysOf(yamldoc.Join(name, f.Name), f.Value, f.At)...)
 		}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -31,6 +32,8 @@ type Command struct {
 	Line int
 	// Image is the container image in which it runs; empty is none, or not known.
 	Image string
+	// Stdin is the manifest that a program such as kubectl reads from its standard input; nil for other programs.
+	Stdin []byte
 	// GPUs is the number of GPUs that the container gets; 0 is all, or not known.
 	GPUs int
 }
@@ -198,6 +201,9 @@ func (r *runner) call(_ context.Context, args []string) ([]string, error) {
 	return args, nil
 }
 
+// readers are programs that start what a manifest says, and may read it from their standard input.
+var readers = []string{"kubectl", "oc", "helm", "docker", "docker-compose", "podman"}
+
 // exec records a program instead of starting it. A few programs that scripts use to compute their arguments work.
 func (r *runner) exec(ctx context.Context, args []string) error {
 	h := interp.HandlerCtx(ctx)
@@ -218,6 +224,9 @@ func (r *runner) exec(ctx context.Context, args []string) error {
 		if h.Env.Get(name).Str == value {
 			c.Env = append(c.Env, Variable{name, value})
 		}
+	}
+	if slices.Contains(readers, path.Base(args[0])) && slices.Contains(args, "-") && h.Stdin != nil {
+		c.Stdin, _ = io.ReadAll(io.LimitReader(h.Stdin, maxOutput))
 	}
 	slices.SortFunc(c.Env, func(a, b Variable) int { return cmp.Compare(a.Name, b.Name) })
 	r.result.Commands = append(r.result.Commands, c)
