@@ -83,6 +83,10 @@ func (f *deploymentFlags) content(path string) (data []byte, name string, err er
 			return []byte(path), "command", nil
 		}
 	}
+	if path == "-" {
+		data, err = io.ReadAll(input.Stdin())
+		return data, "stdin", err
+	}
 	data, err = console.ReadFile("import", path)
 	return data, filepath.Base(path), err
 }

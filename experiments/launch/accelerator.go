@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model/catalog"
 )
 
@@ -50,6 +51,14 @@ func (b *builder) gpu(o ImportOptions) {
 	written := b.group.Accelerator
 	switch {
 	case o.GPU != "":
+		if _, err := catalog.GPU(o.GPU); err != nil && !strings.ContainsAny(o.GPU, "/.") {
+			if !b.system.faultedGPU {
+				b.system.faultedGPU = true
+				b.faults = append(b.faults, &yamldoc.Fault{Where: "--gpu", Hint: "clifftop catalog gpus lists all of them",
+					Problem: strings.TrimPrefix(err.Error(), "catalog: ")})
+			}
+			return
+		}
 		b.put("gpu", text(o.GPU), Flag{Name: "gpu", Value: o.GPU})
 	case written == "" && o.DefaultGPU != "":
 		b.put("gpu", text(o.DefaultGPU), Flag{})

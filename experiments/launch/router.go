@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"slices"
 	"strings"
 
 	"clifftop/experiments/scenario/yamldoc"
@@ -242,6 +243,8 @@ func (r *Router) llmD(prefix string) rule {
 			}
 		}
 		switch kind {
+		case "prefix-cache-affinity-filter":
+			x.keys = append(x.keys, option{"affinity", &yamldoc.Node{Kind: yamldoc.Map}})
 		case "random-picker":
 			x.keys = append(x.keys, option{"picker", text("random")})
 		case "weighted-random-picker":
@@ -253,7 +256,8 @@ func (r *Router) llmD(prefix string) rule {
 	}
 	if len(weights.Fields) > 0 {
 		x.keys = append(x.keys, option{"scorers", weights})
-		x.caches = weights.Get("prefix") != nil || weights.Get("no-hit-lru") != nil
+		affine := slices.ContainsFunc(x.keys, func(o option) bool { return o.key == "affinity" })
+		x.caches = affine || weights.Get("prefix") != nil || weights.Get("no-hit-lru") != nil
 	}
 	if precise {
 		x.keys = append(x.keys, option{"precise", truth(true)})

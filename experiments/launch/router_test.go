@@ -91,6 +91,8 @@ func TestRoutersBecomeRules(t *testing.T) {
 		{"llm-d-epp", []string{"precise-prefix-cache-scorer 3", "queue-scorer 2", "weighted-random-picker 1",
 			"decode.queue-scorer 9"},
 			"policy: llm-d picker: weighted-random scorers: {prefix: 3, queue: 2} precise: true"},
+		{"llm-d-epp", []string{"prefix-cache-affinity-filter 1", "token-load-scorer 1"},
+			"policy: llm-d affinity: {} scorers: {token-load: 1}"},
 		{"trtllm-disaggregated", []string{"context_servers.router.type kv_cache_aware"}, "kv-aware"},
 		{"kubeai", []string{"strategy LeastLoad"}, "least-requests"},
 		{"kubeai", []string{"strategy PrefixHash"}, "{policy: bounded-hash, by: prefix, prefix_tokens: 25, factor: 1.25}"},

@@ -92,6 +92,13 @@ func service(r *reader, name string, n *yamldoc.Node) error {
 	if c.gpus, err = composeGPUs(r, n); err != nil {
 		return err
 	}
+	for _, v := range c.env { // of the runtime nvidia
+		ids := strings.Split(v.Value, ",")
+		named := !slices.Contains([]string{"", "all", "none", "void"}, v.Value) && !strings.Contains(v.Value, "$")
+		if v.Name == "NVIDIA_VISIBLE_DEVICES" && named && c.gpus == 0 {
+			c.gpus = len(ids)
+		}
+	}
 	commands, err := r.launch(c)
 	if err != nil {
 		return err

@@ -32,7 +32,11 @@ func TestFaultsSayWhereAndWhatToWrite(t *testing.T) {
 			`a.yaml:10:18: command: "vllm serve m" is a text (want a list of texts)`, "[sh, -c,"},
 		{"a.yaml", deployment("        image: vllm/vllm-openai\n        args: [--model, m]\n        resources: {limits: " +
 			"{nvidia.com/gpu: two}}\n"), `a.yaml:11:46: nvidia.com/gpu: "two" is a text (want a whole number)`, ""},
-		{"a.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: chat}\n", "a.yaml: no engine is launched here", ""},
+		{"a.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: chat}\n", "a.yaml: no engine is launched here",
+			"the objects here are Service"},
+		{"a.yaml", "apiVersion: apps/v1\nkind: Deploymnt\nmetadata: {name: chat}\n", "a.yaml: no engine is launched here",
+			"the objects here are Deploymnt; did you mean Deployment?"},
+		{"page.md", "# Serve\n```bash\nvllm serve (\n```\n", "page.md:3:", ""},
 		{"a.yaml", "tensor-parallel-size: 4\nmodel: m\n", "a.yaml: this is no manifest that is known",
 			"'vllm serve --config a.yaml'"},
 		{"a.yaml", "- 1\n- 2\n", "a.yaml: this is no manifest that is known", ""},
@@ -104,6 +108,39 @@ func TestVariablesOfTheOptionsWin(t *testing.T) {
 		if l.Release != "0.14.0" || tp != "4" || name == "a.yml" && s.Groups[0].Replicas != 3 {
 			t.Errorf("%s: release %s, tp %s, %d replicas", name, l.Release, tp, s.Groups[0].Replicas)
 		}
+	}
+}
+
+// Launch lines of a page: blocks with placeholders and other languages are left out, and places are those of the page.
+func TestPagesOfMarkdownAreRead(t *testing.T) {
+	page := "# Serve\n\n```python\nllm = LLM(model)\n```\n\n```bash\nexport HF_TOKEN=<your token (see below)>\n```\n\n" +
+		"```console\n$ pip install vllm\n$ vllm serve Qwen/Qwen3-32B \\\n    --max-num-seqs 8\n```\n"
+	s, err := manifest.Read("page.md", []byte(page), manifest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := s.Groups[0]; g.Line.Model != "Qwen/Qwen3-32B" || g.At.Line != 13 || g.Line.Flags[0].At.Line != 14 {
+		t.Errorf("%q at %v, flag at %v", g.Line.Model, g.At, g.Line.Flags[0].At)
+	}
+}
+
+// Compose reads variables from .env and env_file beside it.
+func TestComposeReadsFilesOfVariables(t *testing.T) {
+	text := "services:\n  a:\n    image: vllm/vllm-openai:${TAG}\n    env_file: [gpu.env]\n" +
+		"    entrypoint: [sh, -c]\n    command: [\"vllm serve m --max-num-seqs $$SEQS -tp ${TP}\"]\n"
+	o := manifest.Options{}
+	o.Env = map[string]string{"TP": "4"}
+	o.Read = func(name string) ([]byte, error) {
+		return []byte(map[string]string{".env": "# tags\nTAG='v0.14.0'\nTP=2\n",
+			"gpu.env": "export SEQS=8\nNVIDIA_VISIBLE_DEVICES=0,1,2,3\n"}[name]), nil
+	}
+	s, err := manifest.Read("a.yml", []byte(text), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := s.Groups[0]
+	if f := g.Line.Flags; g.Line.Release != "0.14.0" || f[0].Value != "8" || f[1].Value != "4" || g.GPUsPerNode != 4 {
+		t.Errorf("%s %v, %d GPUs", g.Line.Release, f, g.GPUsPerNode)
 	}
 }
 

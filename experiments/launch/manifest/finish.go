@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +53,11 @@ func (r *reader) finish() (*launch.System, error) {
 		return nil, r.nothing()
 	}
 	if n := len(s.Groups); r.o.Line > n {
-		return nil, yamldoc.Faults{{Where: "--line", Problem: fmt.Sprintf("%d is not allowed (want 1 to %d)", r.o.Line, n)}}
+		want := fmt.Sprintf("1 to %d", n)
+		if n == 1 {
+			want = "1: there is one engine here"
+		}
+		return nil, yamldoc.Faults{{Where: "--line", Problem: fmt.Sprintf("%d is not allowed (want %s)", r.o.Line, want)}}
 	} else if r.o.Line > 0 {
 		s.Groups = s.Groups[r.o.Line-1 : r.o.Line]
 	}
@@ -133,6 +138,14 @@ func (r *reader) nothing() error {
 		slices.Sort(r.images)
 		hint = "the images here are " + yamldoc.OneOf(slices.Compact(r.images)) +
 			"; a command in the manifest says what they run"
+	} else if len(r.others) > 0 {
+		hint = "the objects here are " + yamldoc.OneOf(r.others)
+		for _, kind := range r.others {
+			if near := yamldoc.DidYouMean(kind, slices.Sorted(maps.Keys(objects))); near != "" && kind != "Service" {
+				hint += "; " + near
+				break
+			}
+		}
 	}
 	return yamldoc.Faults{{Where: r.name, Problem: problem, Hint: hint}}
 }

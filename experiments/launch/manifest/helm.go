@@ -52,6 +52,9 @@ func stackModel(r *reader, d, m *yamldoc.Node) error {
 		c.image = repository + ":" + text(m, "tag")
 	}
 	c.env = r.environment(m)
+	if text(m, "vllmConfig", "v0") == "1" {
+		c.env = append(c.env, shell.Variable{Name: "VLLM_USE_V1", Value: "0"})
+	}
 	c.command = wordsAt(model.At, "vllm", "serve", model.Text)
 	sets := camelFlags(r, lookup(m, "vllmConfig"))
 	c.args = append(sets, cacheFlags(r, lookup(m, "lmcacheConfig"))...)
@@ -91,11 +94,31 @@ func stackModel(r *reader, d, m *yamldoc.Node) error {
 	return nil
 }
 
-// camelFlags are the keys of vllmConfig as flags of vLLM: enablePrefixCaching is --enable-prefix-caching.
+// stackKeys are the keys of vllmConfig that the templates of the chart and of the operator read
+// (helm/templates/deployment-vllm-multi.yaml, ray-cluster.yaml).
+var stackKeys = []string{"enableChunkedPrefill", "enablePrefixCaching", "maxModelLen", "dtype", "tensorParallelSize",
+	"pipelineParallelSize", "maxNumSeqs", "gpuMemoryUtilization", "maxLoras", "extraArgs"}
+
+// silentKeys are keys of vllmConfig without influence on what is simulated.
+var silentKeys = []string{"v0", "v1", "env", "port", "prometheusMultiprocDir"}
+
+// camelFlags are the keys of vllmConfig as flags of vLLM: enablePrefixCaching is --enable-prefix-caching, which the
+// templates turn off where the key is missing.
 func camelFlags(r *reader, config *yamldoc.Node) (words []shell.Word) {
+	if len(config.Fields) > 0 && config.Lookup("enablePrefixCaching") == nil {
+		words = wordsAt(config.At, "--no-enable-prefix-caching")
+		r.note(config.At, "enablePrefixCaching is not given: the production stack turns prefix caching off")
+	}
 	for _, f := range config.Fields {
 		name := "--" + dashed(f.Name)
 		switch v := f.Value; {
+		case slices.Contains(silentKeys, f.Name):
+		case !slices.Contains(stackKeys, f.Name):
+			hint := yamldoc.DidYouMean(f.Name, stackKeys)
+			if hint != "" {
+				hint = "; " + hint
+			}
+			r.note(f.At, "the production stack does not read vllmConfig.%s%s", f.Name, hint)
 		case f.Name == "extraArgs":
 			for _, item := range v.Items { // an item may hold a flag with its value
 				if strings.HasPrefix(item.Text, "-") && strings.Contains(item.Text, " ") {
@@ -104,7 +127,7 @@ func camelFlags(r *reader, config *yamldoc.Node) (words []shell.Word) {
 					words = append(words, shell.Word{Text: item.Text, Line: r.textLine(item)})
 				}
 			}
-		case f.Name == "v0" || f.Name == "v1", v.Kind == yamldoc.Null, v.Text == "" && v.Kind == yamldoc.Text:
+		case v.Kind == yamldoc.Null, v.Text == "" && v.Kind == yamldoc.Text:
 		case v.Kind == yamldoc.Bool && v.Truth:
 			words = append(words, wordsAt(f.At, name)...)
 		case v.Kind == yamldoc.Bool: // the chart writes --no-enable-… for two of them, and nothing for the others
@@ -154,9 +177,6 @@ func cacheFlags(r *reader, cache *yamldoc.Node) []shell.Word {
 	size := text(cache, "cpuOffloadingBufferSize")
 	if size == "" {
 		size = text(cache, "maxLocalCpuSize")
-	}
-	if size == "" && !truth(cache, "localCpu") {
-		return nil
 	}
 	if gib, err := strconv.ParseFloat(size, 64); err == nil && gib > 0 {
 		extra := &yamldoc.Node{Kind: yamldoc.Map}
@@ -294,6 +314,16 @@ func llmDPool(r *reader, d, n *yamldoc.Node, role string, alone bool, kind, name
 		g.Accelerator, g.AcceleratorAt = labels[0].Text, labels[0].At
 	}
 	g.Nodes, g.At = nodes, n.At
+	if g.GPUsPerNode == 0 { // the chart asks for as many as the ranks of one machine need
+		for _, v := range env {
+			if size, err := strconv.Atoi(v.Value); err == nil && (v.Name == "TP_SIZE" || v.Name == "DP_SIZE_LOCAL") {
+				g.GPUsPerNode = max(g.GPUsPerNode, 1) * size
+			}
+		}
+		if len(items(n, "containers")) > 0 && text(items(n, "containers")[0], "modelCommand") == "custom" {
+			g.GPUsPerNode = 0 // the command may say otherwise
+		}
+	}
 	if g.Name = role; !alone {
 		g.Role = role
 	}

@@ -74,7 +74,11 @@ func (r *reader) kubernetes(data []byte) error {
 		if kind := o.Lookup("kind"); kind != nil && strings.Contains(kind.Text, "{{") {
 			return templated(kind.At, kind.Text)
 		}
-		if read := objects[text(o, "kind")]; read != nil {
+		read := objects[text(o, "kind")]
+		if kind := text(o, "kind"); read == nil && kind != "" && !slices.Contains(r.others, kind) {
+			r.others = append(r.others, yamldoc.Short(kind))
+		}
+		if read != nil {
 			if err := read(r, o); err != nil {
 				return err
 			}

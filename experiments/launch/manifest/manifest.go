@@ -35,6 +35,7 @@ type kind struct {
 func kinds() []kind {
 	return []kind{
 		{"a Dockerfile", isDockerfile, readDockerfile},
+		{"a page of Markdown", isMarkdown, readMarkdown},
 		{"values of vLLM's production stack", isYAML(isProductionStack), readProductionStack},
 		{"objects of Kubernetes", isYAML(isKubernetes), readKubernetes},
 		{"values of llm-d's modelservice chart", isYAML(isModelService), readModelService},

@@ -24,6 +24,8 @@ type reader struct {
 	owners []owner
 	// images are those of containers that launch nothing that is known.
 	images []string
+	// others are the kinds of objects that are not read.
+	others []string
 }
 
 type owner struct{ kind, name string }

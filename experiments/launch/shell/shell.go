@@ -63,6 +63,8 @@ type Options struct {
 	Env map[string]string
 	// Read reads a file beside the script; nil reads none.
 	Read func(name string) ([]byte, error)
+	// FirstLine is the line of the file at which the script begins, for errors; 0 is 1.
+	FirstLine int
 }
 
 const (
@@ -78,7 +80,8 @@ func Run(name string, data []byte, o Options) (*Result, error) {
 	if err != nil {
 		var p syntax.ParseError
 		if errors.As(err, &p) {
-			return nil, fmt.Errorf("%s:%d:%d: %s", name, p.Pos.Line(), p.Pos.Col(), p.Text)
+			line := int(p.Pos.Line()) + max(o.FirstLine, 1) - 1
+			return nil, fmt.Errorf("%s:%d:%d: %s", name, line, p.Pos.Col(), p.Text)
 		}
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
