@@ -16,7 +16,7 @@ var engineMetrics = []struct {
 }{
 	{regexp.MustCompile(`(?s)num_requests_running.*\+.*num_requests_waiting`), "concurrency"},
 	{regexp.MustCompile(`(?s)num_requests_waiting.*\+.*num_requests_running`), "concurrency"},
-	{regexp.MustCompile(`num_requests_waiting|num_queue_reqs|flow_control_queue_size|average_queue_size|queue_length`), "waiting"},
+	{regexp.MustCompile(`num_requests_waiting|num_queue_reqs|flow_control_queue_size|average_queue_size`), "waiting"},
 	{regexp.MustCompile(`num_requests_running|num_running_reqs|average_running_requests`), "running"},
 	{regexp.MustCompile(`cache_usage_perc|kv_cache_utilization|token_usage`), "kv-usage"},
 	{regexp.MustCompile(`^concurrency$|num_incoming_requests`), "concurrency"},

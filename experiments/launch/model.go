@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"clifftop/experiments/launch/flags"
@@ -37,6 +38,8 @@ func (b *builder) model(o ImportOptions) {
 	case o.Model != "":
 		b.put("model", text(o.Model), Flag{Name: "model", Value: o.Model})
 		name = o.Model
+	case name == "" && slices.ContainsFunc(b.faults, func(f *yamldoc.Fault) bool { return strings.Contains(f.Key, "model") }):
+		return // its variable has no value
 	case name == "":
 		b.fault(Flag{Name: "model", At: b.line.At}, "--model NAME sets it", "the command names no model")
 		return

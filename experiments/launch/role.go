@@ -123,7 +123,7 @@ func (b *builder) tier(f Flag, bytes float64) {
 	t.Put("bandwidth", f.At, text("25GB/s"))
 	o := &yamldoc.Node{Kind: yamldoc.Map}
 	o.Put("tiers", f.At, &yamldoc.Node{Kind: yamldoc.List, Items: []*yamldoc.Node{t}})
-	b.putNote("offload", o, f, strings.TrimSpace("the link is assumed; "+remark))
+	b.putNote("offload", o, f, strings.TrimSuffix("the link is assumed; "+remark, "; "))
 	b.account(f, flags.Rule, "offload: host memory of %sGiB", number(bytes/(1<<30)).Text)
 }
 
@@ -153,7 +153,9 @@ func (b *builder) checkGPUs() {
 		}
 	}
 	if need > asked {
-		b.fault(Flag{Name: "gpus", File: true, At: b.group.At}, "", "the flags need %d GPUs, but the file asks for %d (want as many)",
-			need, asked)
+		b.fault(Flag{Name: "gpus", File: true, At: b.group.At}, "",
+			"the flags need %d GPUs, but the file asks for %d (want as many)", need, asked)
+	} else if need < asked {
+		b.assume("%v: a replica asks for %d GPUs and uses %d; the others are not counted", b.group.At, asked, need)
 	}
 }
