@@ -207,7 +207,13 @@ func (t *Table) FileKey(path string) (f *Flag, negated bool) {
 		}
 		key = key[:i]
 	}
-	return t.Find(path)
+	if f, negated = t.Find(path); f != nil {
+		return f, negated
+	}
+	if base := t.base(); base != nil {
+		return base.FileKey(path)
+	}
+	return nil, false
 }
 
 // Variable returns an environment variable; nil if it is not known.
