@@ -85,7 +85,7 @@ func (f *deploymentFlags) content(path string) (data []byte, name string, err er
 	}
 	if path == "-" {
 		data, err = io.ReadAll(input.Stdin())
-		return data, "stdin", err
+		return data, "standard input", err
 	}
 	data, err = console.ReadFile("import", path)
 	return data, filepath.Base(path), err

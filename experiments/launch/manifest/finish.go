@@ -134,7 +134,9 @@ func (r *reader) nothing() error {
 		problem = "only a router is launched here (want the file that launches the engines)"
 	}
 	hint := ""
-	if len(r.images) > 0 {
+	if slices.Contains(r.others, "Kustomization") {
+		hint = "kubectl kustomize FOLDER > rendered.yaml, then import rendered.yaml"
+	} else if len(r.images) > 0 {
 		slices.Sort(r.images)
 		hint = "the images here are " + yamldoc.OneOf(slices.Compact(r.images)) +
 			"; a command in the manifest says what they run"

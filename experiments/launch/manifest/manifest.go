@@ -140,6 +140,10 @@ func readOther(name string, data []byte, o Options) (*launch.System, error) {
 			keys = append(keys, f.Name)
 		}
 		hint = "the keys here are " + yamldoc.OneOf(keys)
+		if slices.Contains(keys, "patches") || slices.Contains(keys, "patchesStrategicMerge") ||
+			strings.HasPrefix(name, "kustomization.") {
+			hint = "kubectl kustomize FOLDER > rendered.yaml, then import rendered.yaml"
+		}
 		if isEngineConfig(keys) {
 			hint += fmt.Sprintf("; for the configuration of an engine import the command, as in 'vllm serve --config %s'", name)
 		}
