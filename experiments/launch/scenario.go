@@ -162,6 +162,11 @@ func written(v *yamldoc.Node) string {
 // sending KV to other pools, or drafts.
 func (m *Imported) otherScheduler(b *builder, apart bool) {
 	e := b.root.Get("engine")
+	if chunks := b.root.Lookup("engine", "enable_chunked_prefill"); chunks != nil && chunks.Truth && e.Get("policy") != nil &&
+		e.Get("policy").Text == "vllm-v0" {
+		e.Put("policy", yamldoc.Place{}, nil) // the V0 scheduler of a scenario takes whole prompts
+		m.Assumed = append(m.Assumed, "engine.policy is vllm: the V0 engine with chunked prefill is not modelled")
+	}
 	if b.line.Engine == "vllm" || e == nil || !apart && e.Get("speculative") == nil {
 		return
 	}
