@@ -79,7 +79,7 @@ var below = map[string][]string{
 	"experiments/conformance":     {"experiments", "report", "sim", "model", "workload"},
 	"experiments/calibration":     {"experiments", "experiments/validation", "model", "report/layout"},
 	"experiments/iterations":      {"experiments", "model", "report"},
-	"experiments/measured":        {},
+	"experiments/measured":        {"experiments/scenario/yamldoc"},
 	"experiments/launch/shell":    {},
 	"experiments/launch/flags":    {"experiments/scenario/yamldoc"},
 	"experiments/launch":          {"experiments/launch/flags", "experiments/launch/shell", "experiments/scenario/yamldoc", "model"},

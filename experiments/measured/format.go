@@ -1,0 +1,139 @@
+package measured
+
+import (
+	"fmt"
+	"slices"
+
+	"clifftop/experiments/scenario/yamldoc"
+)
+
+// format is a Format with its detection and its reader.
+type format struct {
+	Format
+	// is reports whether a file has the format.
+	is func(f *file) bool
+	// read reads a file that has it. Mistakes are reported with f.fault.
+	read func(f *file, r *Result)
+}
+
+// formats returns the registry. The first format that fits is taken.
+func formats() []format {
+	return []format{
+		sglangBenchFormat(),
+		guideLLMFormat(),
+		guideLLMCSVFormat(),
+		aiperfFormat(),
+		aiperfCSVFormat(),
+		aiperfRecordsFormat(),
+		genaiPerfFormat(),
+	}
+}
+
+// Formats returns all formats that [Read] reads.
+func Formats() []Format {
+	var list []Format
+	for _, f := range formats() {
+		list = append(list, f.Format)
+	}
+	return list
+}
+
+// Recognise returns the format of a file, gzipped or not.
+func Recognise(name string, data []byte) (f Format, ok bool) {
+	in, err := open(name, data)
+	if err != nil {
+		return Format{}, false
+	}
+	k := in.format()
+	if k == nil {
+		return Format{}, false
+	}
+	return k.Format, true
+}
+
+// format finds the format of the file; nil is none.
+func (f *file) format() *format {
+	for _, k := range formats() {
+		if k.is(f) {
+			return &k
+		}
+	}
+	return nil
+}
+
+// Read reads a file of any format, gzipped or not. The error is a [yamldoc.Faults] with the place of what is wrong. A
+// file with no requests and no state of an engine is an error.
+func Read(name string, data []byte) (*Result, error) {
+	f, err := open(name, data)
+	if err != nil {
+		return nil, err
+	}
+	k := f.format()
+	if k == nil {
+		if f.broken != nil {
+			return nil, yamldoc.Faults{f.broken}
+		}
+		return nil, yamldoc.Faults{{Where: name, Problem: "this is no known result of a load generator, metrics or log (want " +
+			"one of clifftop catalog formats)"}}
+	}
+	r := &Result{Tool: k.Name, File: name}
+	if f.broken != nil {
+		f.faults = append(f.faults, f.broken)
+	} else {
+		k.read(f, r)
+	}
+	if len(f.faults) > 0 {
+		return nil, f.faults
+	}
+	if len(r.Runs) == 0 {
+		return nil, yamldoc.Faults{{Where: name, Problem: fmt.Sprintf("no run is in this file of %s (want one or more)", k.Name)}}
+	}
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		run.complete(r)
+		if run.empty() {
+			return nil, yamldoc.Faults{{Where: name, Key: run.Name, Problem: fmt.Sprintf("no request completed and no metric "+
+				"is known (want a result of %s with completed requests)", k.Name)}}
+		}
+		if run.Name == "" {
+			run.Name = run.Load.describe()
+		}
+	}
+	r.nameRuns()
+	return r, nil
+}
+
+// nameRuns makes the names of the runs differ.
+func (r *Result) nameRuns() {
+	for i := range r.Runs {
+		name := r.Runs[i].Name
+		if name == "" {
+			name = fmt.Sprintf("run %d", i+1)
+		}
+		for n := 2; slices.ContainsFunc(r.Runs[:i], func(o Run) bool { return o.Name == name }); n++ {
+			name = fmt.Sprintf("%s (%d)", r.Runs[i].Name, n)
+		}
+		r.Runs[i].Name = name
+	}
+}
+
+// note adds a remark once.
+func (r *Result) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if !slices.Contains(r.Notes, text) {
+		r.Notes = append(r.Notes, text)
+	}
+}
+
+// describe names a load.
+func (l *Load) describe() string {
+	switch {
+	case l.Rate != nil:
+		return fmt.Sprintf("rate %g", *l.Rate)
+	case l.Concurrency != nil:
+		return fmt.Sprintf("concurrency %d", *l.Concurrency)
+	case l.AtOnce:
+		return "all at once"
+	}
+	return ""
+}
