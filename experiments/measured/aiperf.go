@@ -104,9 +104,9 @@ func (o object) nvidiaMetrics(r *Result) Run {
 	}
 	watts, n := 0.0, 0
 	gpus := o.get("telemetry_data", "endpoints")
-	for _, endpoint := range sorted(gpus.m) {
+	for _, endpoint := range sortedKeys(gpus.m) {
 		list := gpus.get(endpoint, "gpus")
-		for _, name := range sorted(list.m) {
+		for _, name := range sortedKeys(list.m) {
 			gpu := list.get(name)
 			run.GPU = gpu.text("gpu_name")
 			run.GPUs++

@@ -12,8 +12,8 @@ import (
 	"clifftop/experiments/scenario/yamldoc"
 )
 
-// sorted are the keys of an object in order.
-func sorted(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
+// sortedKeys are the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // rows reads CSV. Rows may have different numbers of columns.
 func (f *file) rows() [][]string {

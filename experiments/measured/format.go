@@ -26,6 +26,21 @@ func formats() []format {
 		aiperfCSVFormat(),
 		aiperfRecordsFormat(),
 		genaiPerfFormat(),
+		inferencePerfFormat(),
+		inferencePerfRequestsFormat(),
+		llmperfFormat(),
+		llmperfRequestsFormat(),
+		inferenceXFormat(),
+		dynamoFormat(),
+		dynamoIterationsFormat(),
+		k6Format(),
+		k6PointsFormat(),
+		trtllmStatsFormat(),
+		prometheusRangeFormat(),
+		prometheusFormat(),
+		vllmLogFormat(),
+		sglangLogFormat(),
+		trtllmLogFormat(),
 	}
 }
 
