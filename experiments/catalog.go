@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"clifftop/experiments/measured"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/router"
@@ -100,7 +101,11 @@ func Catalog(kind string) (*Listing, error) {
 		l.Items = presetEntries(presets)
 	case "formats":
 		for _, f := range trace.Formats() {
-			l.Items = append(l.Items, Entry{Name: f.Name, Properties: []Property{{"layout", f.Layout}},
+			l.Items = append(l.Items, Entry{Name: f.Name, Properties: []Property{{"kind", "trace"}, {"layout", f.Layout}},
+				Source: f.Source})
+		}
+		for _, f := range measured.Formats() {
+			l.Items = append(l.Items, Entry{Name: f.Name, Properties: []Property{{"kind", "result"}, {"layout", f.Layout}},
 				Source: f.Source})
 		}
 	default:

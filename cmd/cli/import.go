@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,6 +50,11 @@ func (f *deploymentFlags) read(path string) (*launch.Imported, error) {
 	if err != nil {
 		return nil, err
 	}
+	return f.translate(path, name, data)
+}
+
+// translate translates what was read.
+func (f *deploymentFlags) translate(path, name string, data []byte) (*launch.Imported, error) {
 	o := manifest.Options{Line: f.line}
 	o.Env = map[string]string{}
 	for _, pair := range f.env {
@@ -70,10 +76,11 @@ func (f *deploymentFlags) read(path string) (*launch.Imported, error) {
 	if err != nil {
 		return nil, err
 	}
-	return system.Scenario(launch.ImportOptions{GPU: f.gpu, DefaultGPU: f.fallback, Model: f.model, Source: name, Beside: func(name string) bool {
-		info, err := os.Stat(beside(name))
-		return err == nil && !info.IsDir()
-	}})
+	return system.Scenario(launch.ImportOptions{GPU: f.gpu, DefaultGPU: f.fallback, Model: f.model, Source: name,
+		Beside: func(name string) bool {
+			info, err := os.Stat(beside(name))
+			return err == nil && !info.IsDir()
+		}})
 }
 
 // content is a file, standard input for "-", or the argument itself where it is a command line.
@@ -94,6 +101,7 @@ func (f *deploymentFlags) content(path string) (data []byte, name string, err er
 // importCommand is the command import.
 type importCommand struct {
 	deployment deploymentFlags
+	results    resultFlags
 	output     console.OutputFlags
 	to         string
 	force      bool
@@ -102,8 +110,8 @@ type importCommand struct {
 func newImport() *cobra.Command {
 	var f importCommand
 	c := &cobra.Command{
-		Use:   "import FILE | 'COMMAND'",
-		Short: "Make a scenario of a launch line or a manifest",
+		Use:   "import FILE | 'COMMAND' | RESULT...",
+		Short: "Make a scenario of a launch line, a manifest or a measured run",
 		Long: `Read how a deployment is launched, and write the scenario that simulates it to standard output.
 
 FILE is a shell script or a command line that runs vllm serve, python -m sglang.launch_server, trtllm-serve or
@@ -113,33 +121,50 @@ production stack and llm-d. A command may stand in quotes in the place of the fi
 
 Each value of the scenario has a comment with the flag and the line from which it comes. Every flag is
 accounted for on standard error: those whose influence is not modelled by name, and the others by their
-number. --format json prints all of them. docs/flags.md lists the flags of each engine.`,
+number. --format json prints all of them. docs/flags.md lists the flags of each engine.
+
+A RESULT of a load generator, metrics of Prometheus or a trace of requests gives the traffic: arrivals and
+lengths are fitted, and each line says from what. Alone it takes model, engine and GPU from the result too;
+beside a launch file it takes the traffic only. docs/results.md lists the formats.`,
 		Example: `  clifftop import serve.sh --gpu h100 > scenario.yaml
   clifftop import 'vllm serve Qwen/Qwen3-32B --tensor-parallel-size 2' --gpu h200
   clifftop import deployment.yaml --format json
+  clifftop import serve.sh benchmarks.json --gpu h100 --run 2 --picture fit.png
   clifftop run --from serve.sh --gpu h100 --rate 4`,
 		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 || args[0] == "" {
-				return fmt.Errorf("import: %d arguments (want one file, - or a command in quotes)", len(args))
+			if len(args) == 0 || slices.Contains(args, "") {
+				return fmt.Errorf("import: %d arguments (want a file, - or a command in quotes)", len(args))
 			}
 			return nil
 		},
 		RunE: f.run,
 	}
 	f.deployment.register(c)
+	f.results.register(c)
 	f.output.RegisterFormat(c, "yaml", "json")
 	f.output.RegisterQuiet(c, "print no account of the flags")
 	c.Flags().StringVarP(&f.to, "out", "o", "", "write the scenario into `FILE`")
-	c.Flags().BoolVar(&f.force, "force", false, "replace the file of --out")
+	c.Flags().BoolVar(&f.force, "force", false, "replace the files of --out, --picture and --trace")
 	return c
 }
 
 func (f *importCommand) run(c *cobra.Command, args []string) error {
-	m, err := f.deployment.read(args[0])
+	m, traffic, err := f.read(args)
 	if err != nil {
 		return err
 	}
-	reportImport(c, &f.output, m)
+	if traffic == nil || len(m.Accounts) > 0 {
+		reportImport(c, &f.output, m)
+	}
+	if traffic != nil {
+		f.output.Warn(c, traffic.Notes)
+		for _, fit := range traffic.Fits {
+			f.output.Say(c, "%s: %s; %d values, KS distance %.3f", fit.Title, fit.Law, len(fit.Measured), fit.Distance)
+		}
+		if err := f.draw(c, traffic, args); err != nil {
+			return err
+		}
+	}
 	if f.output.Format == "json" {
 		return console.Failed(console.PrintOnce(c.OutOrStdout(), func(w io.Writer) error {
 			return console.PrintJSON(w, newImportRecord(m))

@@ -83,8 +83,9 @@ func (o object) nvidiaMetrics(r *Result) Run {
 	run := Run{TTFT: o.nvidia("time_to_first_token"), TPOT: o.nvidia("inter_token_latency"),
 		E2E: o.nvidia("request_latency"), RequestsPerS: o.get("request_throughput").number("avg"),
 		OutputTokensPerS: o.get("output_token_throughput").number("avg"),
-		Duration:         seconds64(or(o.get("benchmark_duration").scaled(o.get("benchmark_duration").secondsPer(), "avg"), 0)),
-		Completed:        o.get("request_count").count("avg"), Failed: o.get("error_request_count").count("avg")}
+		Duration: seconds64(or(o.get("benchmark_duration").scaled(o.get("benchmark_duration").secondsPer(), "avg"),
+			0)),
+		Completed: o.get("request_count").count("avg"), Failed: o.get("error_request_count").count("avg")}
 	for _, name := range []string{"input_sequence_length", "num_input_token"} {
 		if o.has(name) {
 			run.Input.Statistics = o.nvidia(name)
@@ -132,7 +133,8 @@ func (o object) nvidia(name string) Statistics {
 	if unit := m.text("unit"); unit == "tokens" {
 		by = 1
 	}
-	return Statistics{Mean: m.scaled(by, "avg"), Std: m.scaled(by, "std"), Min: m.scaled(by, "min"), Max: m.scaled(by, "max"),
+	return Statistics{Mean: m.scaled(by, "avg"), Std: m.scaled(by, "std"), Min: m.scaled(by, "min"), Max: m.scaled(by,
+		"max"),
 		P50: m.scaled(by, "p50"), P90: m.scaled(by, "p90"), P95: m.scaled(by, "p95"), P99: m.scaled(by, "p99")}
 }
 
@@ -151,14 +153,16 @@ func secondsPer(unit string) float64 {
 	return 1
 }
 
-// aiperfRecordsFormat is profile_export.jsonl of AIPerf: one request per line. Times are nanoseconds since 1970, and the
-// metrics carry their units.
+// aiperfRecordsFormat is profile_export.jsonl of AIPerf: one request per line. Times are nanoseconds since 1970, and
+// the metrics carry their units.
 func aiperfRecordsFormat() format {
 	return format{
-		Format: Format{Name: "aiperf-records", Layout: "JSON lines of aiperf profile, one request each (profile_export.jsonl)",
+		Format: Format{Name: "aiperf-records", Layout: "JSON lines of aiperf profile, one request each " +
+			"(profile_export.jsonl)",
 			Requests: true, Source: "https://github.com/ai-dynamo/aiperf"},
 		is: func(f *file) bool {
-			return len(f.lines) > 0 && f.lines[0].has("metadata", "metrics") && f.lines[0].get("metadata").has("request_start_ns")
+			return len(f.lines) > 0 && f.lines[0].has("metadata", "metrics") &&
+				f.lines[0].get("metadata").has("request_start_ns")
 		},
 		read: readAIPerfRecords,
 	}
@@ -180,15 +184,15 @@ func readAIPerfRecords(f *file, r *Result) {
 			f.fault(l.where, "metadata.request_start_ns", "the start of the request is missing (want nanoseconds)")
 			continue
 		}
-		q := Request{Arrival: time.Duration(*start), Timed: true, Input: int(at("input_sequence_length")),
-			Output: int(at("output_sequence_length")), TTFT: seconds64(at("time_to_first_token")),
+		q := Request{Arrival: time.Duration(*start), Timed: true, Input: v.get("input_sequence_length").tokens("value"),
+			Output: v.get("output_sequence_length").tokens("value"), TTFT: seconds64(at("time_to_first_token")),
 			E2E: seconds64(at("request_latency"))}
 		if q.Output == 0 {
-			q.Output = int(at("output_token_count"))
+			q.Output = v.get("output_token_count").tokens("value")
 		}
 		q.Failed = m.truth("was_cancelled") || l.get("error").m != nil || q.Output == 0
 		if q.Failed && q.Input == 0 {
-			q.Input = int(at("error_isl"))
+			q.Input = v.get("error_isl").tokens("value")
 		}
 		if m.value("turn_index") > 0 || m.text("conversation_id") != "" {
 			q.Session = m.text("conversation_id")

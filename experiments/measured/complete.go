@@ -1,6 +1,7 @@
 package measured
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -46,7 +47,7 @@ func (run *Run) fromRequests(r *Result) {
 	if len(run.Requests) == 0 {
 		return
 	}
-	slices.SortStableFunc(run.Requests, func(a, b Request) int { return int(min(max(a.Arrival-b.Arrival, -1), 1)) })
+	slices.SortStableFunc(run.Requests, func(a, b Request) int { return cmp.Compare(a.Arrival, b.Arrival) })
 	var input, output, ttft, tpot, e2e []float64
 	failed, timed := 0, true
 	var first, last time.Duration
@@ -167,7 +168,7 @@ func float(n *int) *float64 {
 	return &x
 }
 
-// Labels of the runs of a result, for messages.
+// names are the numbers and names of the runs, for messages.
 func (r *Result) names() []string {
 	var names []string
 	for i, run := range r.Runs {

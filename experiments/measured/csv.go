@@ -93,8 +93,8 @@ func readAIPerfCSV(f *file, r *Result) {
 	r.Runs = []Run{o.nvidiaMetrics(r)}
 }
 
-// guideLLMCSVFormat is benchmarks.csv of GuideLLM from 0.4 on: three rows of headers (group, name, unit) and one row per
-// benchmark.
+// guideLLMCSVFormat is benchmarks.csv of GuideLLM from 0.4 on: three rows of headers (group, name, unit) and one row
+// per benchmark.
 // Source: vllm-project/guidellm src/guidellm/benchmark/outputs/csv.py.
 func guideLLMCSVFormat() format {
 	return format{
@@ -116,7 +116,8 @@ func readGuideLLMCSV(f *file, r *Result) {
 	}
 	for i, row := range rows[3:] {
 		if len(row) != len(rows[0]) {
-			f.fault(fmt.Sprintf("%s: row %d", f.name, i+4), "", "%d columns are not allowed (want %d, as in the header)", len(row),
+			f.fault(fmt.Sprintf("%s: row %d", f.name, i+4), "", "%d columns are not allowed (want %d, as in the header)",
+				len(row),
 				len(rows[0]))
 			return
 		}

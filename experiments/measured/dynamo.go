@@ -7,7 +7,8 @@ import "time"
 // Source: ai-dynamo/dynamo lib/llm/src/request_trace/types.rs.
 func dynamoFormat() format {
 	return format{
-		Format: Format{Name: "dynamo-requests", Layout: "JSON lines of Dynamo with DYN_REQUEST_TRACE=1 (dynamo.request.trace.v1)",
+		Format: Format{Name: "dynamo-requests", Layout: "JSON lines of Dynamo with DYN_REQUEST_TRACE=1 " +
+			"(dynamo.request.trace.v1)",
 			Requests: true, Source: "https://github.com/ai-dynamo/dynamo"},
 		is: func(f *file) bool {
 			return len(f.lines) > 0 && f.lines[0].event().text("schema") == "dynamo.request.trace.v1"
@@ -33,16 +34,15 @@ func readDynamo(f *file, r *Result) {
 			continue
 		}
 		o := e.get("request")
-		input := o.number("input_tokens")
-		if input == nil {
-			input = o.get("replay").number("input_length")
+		input, output, total := o.tokens("input_tokens"), o.tokens("output_tokens"), o.number("total_time_ms")
+		if input == 0 {
+			input = o.get("replay").tokens("input_length")
 		}
-		output, total := o.number("output_tokens"), o.number("total_time_ms")
-		if input == nil || output == nil {
+		if input == 0 || !o.has("output_tokens") {
 			unknown++
 			continue
 		}
-		q := Request{Input: int(*input), Output: int(*output), Failed: *output < 1,
+		q := Request{Input: input, Output: output, Failed: output < 1,
 			TTFT: time.Duration(o.value("ttft_ms") * 1e6), E2E: time.Duration(or(total, 0) * 1e6),
 			Session: e.get("agent_context").text("session_id")}
 		if at := o.number("request_received_ms"); at != nil {

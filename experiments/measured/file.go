@@ -63,11 +63,16 @@ func open(name string, data []byte) (*file, error) {
 	}
 	f := &file{name: name, text: bytes.TrimPrefix(data, []byte("\ufeff"))}
 	head := bytes.TrimLeft(f.text, " \t\r\n")
-	if len(head) > 0 && (head[0] == '{' && !bytes.HasPrefix(head, []byte("{__name__")) ||
-		head[0] == '[' && jsonList(head[1:])) {
+	if len(head) > 0 && (head[0] == '{' && jsonObject(head[1:]) || head[0] == '[' && jsonList(head[1:])) {
 		f.readJSON(head)
 	}
 	return f, nil
+}
+
+// jsonObject tells an object from a template and from labels of Prometheus.
+func jsonObject(rest []byte) bool {
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	return len(rest) == 0 || rest[0] == '"' || rest[0] == '}'
 }
 
 // jsonList tells a list from a time in brackets, such as of a log.
@@ -241,6 +246,16 @@ func (o object) value(names ...string) float64 { return or(o.number(names...), 0
 // count is a whole number.
 func (o object) count(names ...string) *int { return whole(o.number(names...)) }
 
+// tokens is a length, 0 if it is missing.
+func (o object) tokens(names ...string) int {
+	x := o.value(names...)
+	if x > maxTokens {
+		o.file.fault(o.where, yamldoc.Join(o.path, names[0]), "%g is not allowed (want at most %d tokens)", x, maxTokens)
+		return 0
+	}
+	return int(x)
+}
+
 // numbers are the numbers of a list; what is no number is NaN.
 func (o object) numbers(name string) []float64 {
 	l, _ := o.m[name].([]any)
@@ -254,6 +269,9 @@ func (o object) numbers(name string) []float64 {
 	}
 	return out
 }
+
+// maxTokens is the longest length of a request that is read.
+const maxTokens = 1 << 27
 
 // truth reports whether a value is true.
 func (o object) truth(name string) bool { b, _ := o.m[name].(bool); return b }

@@ -53,7 +53,8 @@ func Formats() []Format {
 	return list
 }
 
-// Recognise returns the format of a file, gzipped or not.
+// Recognise returns the format of a file, gzipped or not. JSON that ends early is recognised without a format: [Read]
+// says where it ends.
 func Recognise(name string, data []byte) (f Format, ok bool) {
 	in, err := open(name, data)
 	if err != nil {
@@ -61,7 +62,7 @@ func Recognise(name string, data []byte) (f Format, ok bool) {
 	}
 	k := in.format()
 	if k == nil {
-		return Format{}, false
+		return Format{}, in.broken != nil
 	}
 	return k.Format, true
 }
@@ -88,7 +89,8 @@ func Read(name string, data []byte) (*Result, error) {
 		if f.broken != nil {
 			return nil, yamldoc.Faults{f.broken}
 		}
-		return nil, yamldoc.Faults{{Where: name, Problem: "this is no known result of a load generator, metrics or log (want " +
+		return nil, yamldoc.Faults{{Where: name, Problem: "this is no known result of a load generator, metrics or log " +
+			"(want " +
 			"one of clifftop catalog formats)"}}
 	}
 	r := &Result{Tool: k.Name, File: name}
@@ -101,7 +103,8 @@ func Read(name string, data []byte) (*Result, error) {
 		return nil, f.faults
 	}
 	if len(r.Runs) == 0 {
-		return nil, yamldoc.Faults{{Where: name, Problem: fmt.Sprintf("no run is in this file of %s (want one or more)", k.Name)}}
+		return nil, yamldoc.Faults{{Where: name, Problem: fmt.Sprintf("no run is in this file of %s (want one or more)",
+			k.Name)}}
 	}
 	for i := range r.Runs {
 		run := &r.Runs[i]
@@ -116,6 +119,66 @@ func Read(name string, data []byte) (*Result, error) {
 	}
 	r.nameRuns()
 	return r, nil
+}
+
+// Named is a file with its name.
+type Named struct {
+	Name string
+	Data []byte
+}
+
+// ReadAll reads several files. Snapshots of metrics become one result, with the window from the first to the last.
+func ReadAll(files []Named) ([]*Result, error) {
+	var out []*Result
+	snapshots := -1
+	for _, f := range files {
+		kind, ok := Recognise(f.Name, f.Data)
+		if ok && kind.Name == prometheusFormat().Name {
+			in, err := open(f.Name, f.Data)
+			if err != nil {
+				return nil, err
+			}
+			if snapshots >= 0 {
+				before := &files[snapshots]
+				before.Data = append(append(slices.Clone(before.Data), '\n'), in.text...)
+				continue
+			}
+			files = slices.Clone(files)
+			snapshots = slices.IndexFunc(files, func(o Named) bool { return o.Name == f.Name })
+			files[snapshots].Data = in.text
+			out = append(out, nil)
+			continue
+		}
+		r, err := Read(f.Name, f.Data)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	if snapshots < 0 {
+		return out, nil
+	}
+	r, err := Read(files[snapshots].Name, files[snapshots].Data)
+	if err != nil {
+		return nil, err
+	}
+	out[slices.Index(out, nil)] = r
+	return out, nil
+}
+
+// Choose returns the run with a number, from 1, or a name. Without one, the result must have one run.
+func (r *Result) Choose(name string) (*Run, error) {
+	for i := range r.Runs {
+		if name == r.Runs[i].Name || name == fmt.Sprint(i+1) || name == "" && len(r.Runs) == 1 {
+			return &r.Runs[i], nil
+		}
+	}
+	problem := fmt.Sprintf("%d runs are in the file", len(r.Runs))
+	if name != "" {
+		problem = fmt.Sprintf("no run %q is in the file", yamldoc.Short(name))
+	}
+	return nil, yamldoc.Faults{{Where: r.File, Problem: problem + " (want --run N)", Hint: "runs: " +
+		yamldoc.OneOf(r.names())}}
 }
 
 // nameRuns makes the names of the runs differ.

@@ -12,7 +12,8 @@ import (
 // src/guidellm/schemas/request_stats.py.
 func guideLLMFormat() format {
 	return format{
-		Format: Format{Name: "guidellm", Layout: "JSON report of guidellm benchmark run, releases 0.1 to 0.7 (benchmarks.json)",
+		Format: Format{Name: "guidellm", Layout: "JSON report of guidellm benchmark run, releases 0.1 to 0.7 " +
+			"(benchmarks.json)",
 			Requests: true, Source: "https://github.com/vllm-project/guidellm"},
 		is: func(f *file) bool {
 			l := f.root().items("benchmarks")
@@ -83,7 +84,8 @@ func (o object) guideLLMMetrics(r *Result, run *Run) {
 		r.note("TPOT is GuideLLM's inter_token_latency_ms, which weights requests by their tokens")
 	}
 	rate := func(name string) *float64 { return metrics.get(name, "successful").number("mean") }
-	run.RequestsPerS, run.InputTokensPerS, run.OutputTokensPerS = rate("requests_per_second"), rate("prompt_tokens_per_second"),
+	run.RequestsPerS, run.InputTokensPerS, run.OutputTokensPerS = rate("requests_per_second"),
+		rate("prompt_tokens_per_second"),
 		rate("output_tokens_per_second")
 }
 
@@ -118,6 +120,10 @@ func (o object) guideLLMLoad() Load {
 	case "constant", "poisson", "async":
 		l.Rate, l.Constant = first("rate"), kind == "constant"
 		l.Concurrency = o.count("max_concurrency")
+		if kind == "poisson" {
+			one := 1.0
+			l.Burstiness = &one
+		}
 	case "concurrent":
 		l.Concurrency = whole(first("streams", "max_concurrency", "rate"))
 	case "synchronous":
@@ -139,10 +145,10 @@ func (run *Run) addGuideLLM(o object, failed bool) {
 	if start == nil {
 		start = timings.number("request_start")
 	}
-	q := Request{Input: int(o.value("prompt_tokens")), Output: int(o.value("output_tokens")), Failed: failed}
+	q := Request{Input: o.tokens("prompt_tokens"), Output: o.tokens("output_tokens"), Failed: failed}
 	if q.Input == 0 && q.Output == 0 {
-		q.Input, q.Output = int(o.get("input_metrics").value("total_tokens", "text_tokens")),
-			int(o.get("output_metrics").value("total_tokens", "text_tokens"))
+		q.Input, q.Output = o.get("input_metrics").tokens("total_tokens", "text_tokens"),
+			o.get("output_metrics").tokens("total_tokens", "text_tokens")
 	}
 	if start != nil {
 		q.Arrival, q.Timed = seconds64(*start), true

@@ -28,8 +28,9 @@ func (o object) inferencePerf(r *Result) Run {
 		TPOT: latency.inferencePerfStatistics("time_per_output_token", 1e3),
 		ITL:  latency.inferencePerfStatistics("inter_token_latency", 1e3),
 		E2E:  latency.inferencePerfStatistics("request_latency", 1e3), RequestsPerS: throughput.number("requests_per_sec"),
-		InputTokensPerS: throughput.number("input_tokens_per_sec"), OutputTokensPerS: throughput.number("output_tokens_per_sec"),
-		Load: Load{Rate: load.number("requested_rate", "achieved_rate"), Concurrency: load.count("concurrency")}}
+		InputTokensPerS:  throughput.number("input_tokens_per_sec"),
+		OutputTokensPerS: throughput.number("output_tokens_per_sec"),
+		Load:             Load{Rate: load.number("requested_rate", "achieved_rate"), Concurrency: load.count("concurrency")}}
 	if run.RequestsPerS == nil {
 		run.RequestsPerS = done.number("rate")
 	}
@@ -55,8 +56,8 @@ func (o object) inferencePerfStatistics(name string, by float64) Statistics {
 		P50: m.scaled(by, "median", "p50"), P90: m.scaled(by, "p90"), P95: m.scaled(by, "p95"), P99: m.scaled(by, "p99")}
 }
 
-// inferencePerfRequestsFormat is per_request_lifecycle_metrics.json: a list of requests with times in seconds of a clock
-// that does not start in 1970.
+// inferencePerfRequestsFormat is per_request_lifecycle_metrics.json: a list of requests with times in seconds of a
+// clock that does not start in 1970.
 func inferencePerfRequestsFormat() format {
 	return format{
 		Format: Format{Name: "inference-perf-requests", Layout: "JSON list of requests of inference-perf " +
@@ -78,12 +79,12 @@ func inferencePerfRequestsFormat() format {
 				if answer.m == nil {
 					answer = info
 				}
-				in := info.number("input_tokens")
-				if in == nil {
-					in = info.get("request_metrics", "text").number("input_tokens")
+				in := info.tokens("input_tokens")
+				if in == 0 {
+					in = info.get("request_metrics", "text").tokens("input_tokens")
 				}
-				q := Request{Arrival: seconds64(*start), Timed: true, Input: int(or(in, 0)),
-					Output: int(answer.value("output_tokens")), E2E: seconds64(*end - *start), Session: o.text("session_id")}
+				q := Request{Arrival: seconds64(*start), Timed: true, Input: in,
+					Output: answer.tokens("output_tokens"), E2E: seconds64(*end - *start), Session: o.text("session_id")}
 				if at := answer.numbers("output_token_times"); len(at) > 0 {
 					q.TTFT = seconds64(at[0] - *start)
 				}

@@ -10,7 +10,8 @@ import (
 // Sources: SemiAnalysisAI/InferenceX utils/process_result.py, SemiAnalysisAI/InferenceX-app packages/db/src.
 func inferenceXFormat() format {
 	return format{
-		Format: Format{Name: "inferencex", Layout: "JSON of InferenceMAX or InferenceX: an aggregated record (agg_*.json), a " +
+		Format: Format{Name: "inferencex", Layout: "JSON of InferenceMAX or InferenceX: an aggregated record " +
+			"(agg_*.json), a " +
 			"list, or lines", Source: "https://github.com/SemiAnalysisAI/InferenceX"},
 		is: func(f *file) bool {
 			l := f.records()
@@ -23,6 +24,10 @@ func inferenceXFormat() format {
 		},
 	}
 }
+
+// inferenceXModels are the models behind InferenceX's prefixes.
+var inferenceXModels = map[string]string{"dsr1": "deepseek-ai/DeepSeek-R1-0528", "gptoss": "openai/gpt-oss-120b",
+	"70b": "meta-llama/Llama-3.3-70B-Instruct"}
 
 // records are the objects of a list, of lines, or the one object of the file.
 func (f *file) records() []object {
@@ -46,8 +51,17 @@ func (o object) inferenceX(r *Result) Run {
 		run.GPUs = int(tp * dp)
 	}
 	run.Name = fmt.Sprintf("%s %s tp%d concurrency %d", run.GPU, run.Engine, int(tp), int(o.value("conc")))
+	if strings.HasPrefix(run.Engine, "trt") {
+		run.Engine = "trtllm"
+	}
+	if name, ok := inferenceXModels[run.Model]; ok {
+		run.Model = name
+	}
 	if tp > 0 && !o.truth("disagg") {
 		run.Flags = fmt.Sprintf("--tensor-parallel-size %d", int(tp))
+		if run.Engine == "trtllm" {
+			run.Flags = fmt.Sprintf("--tp_size %d", int(tp))
+		}
 	}
 	if o.truth("disagg") {
 		r.note("prefill and decode are apart; flags of the two roles are not in the record")
@@ -57,7 +71,8 @@ func (o object) inferenceX(r *Result) Run {
 		to   *Statistics
 	}{{"ttft", &run.TTFT}, {"tpot", &run.TPOT}, {"itl", &run.ITL}, {"e2el", &run.E2E}} {
 		at := func(name string) *float64 { return o.scaled(1e3, name+"_"+k.name) }
-		*k.to = Statistics{Mean: at("mean"), Std: at("std"), P50: at("median"), P90: at("p90"), P95: at("p95"), P99: at("p99")}
+		*k.to = Statistics{Mean: at("mean"), Std: at("std"), P50: at("median"), P90: at("p90"), P95: at("p95"),
+			P99: at("p99")}
 	}
 	if v := o.number("median_intvty"); run.TPOT.P50 == nil && v != nil && *v > 0 {
 		ms := 1e3 / *v
@@ -69,7 +84,8 @@ func (o object) inferenceX(r *Result) Run {
 	}
 	run.Input.Mean, run.Output.Mean = o.number("isl"), o.number("osl")
 	if run.Input.Mean != nil {
-		r.note("lengths are the nominal isl and osl of the record; InferenceX draws them from 0.8 to 1 times that in many runs")
+		r.note("lengths are the nominal isl and osl of the record; InferenceX draws them from 0.8 to 1 times that in " +
+			"many runs")
 	} else {
 		r.note("the record has no isl and osl: they stand in the name of its file")
 	}

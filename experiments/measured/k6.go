@@ -47,9 +47,11 @@ func (o object) k6Statistics() Statistics {
 }
 
 // k6Metrics are names of trends that tell what they hold.
-var k6Metrics = map[string]string{"http_req_duration": "e2e", "llm_request_duration": "e2e", "llm_ttft": "ttft", "ttft": "ttft",
+var k6Metrics = map[string]string{"http_req_duration": "e2e", "llm_request_duration": "e2e", "llm_ttft": "ttft",
+	"ttft":    "ttft",
 	"ttft_ms": "ttft", "time_to_first_token": "ttft", "llm_token_latency": "itl", "itl_ms": "itl", "tpot_ms": "tpot",
-	"tpot": "tpot", "input_tokens": "input", "prompt_tokens": "input", "output_tokens": "output", "completion_tokens": "output"}
+	"tpot": "tpot", "input_tokens": "input", "prompt_tokens": "input", "output_tokens": "output",
+	"completion_tokens": "output"}
 
 // k6Names fills in the metrics whose names tell what they hold.
 func (r *Result) k6Names(run *Run, of func(name string) Statistics, names []string) {

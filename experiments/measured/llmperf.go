@@ -1,8 +1,8 @@
 package measured
 
 // llmperfFormat is the summary of llmperf's token_benchmark_ray.py. Times are seconds; the smallest and the largest
-// lengths are written as strings. inter_token_latency_s is E2E/output and includes the first token, so that TPOT and ITL
-// are unknown.
+// lengths are written as strings. inter_token_latency_s is E2E/output and includes the first token, so that TPOT and
+// ITL are unknown.
 // Source: ray-project/llmperf token_benchmark_ray.py.
 func llmperfFormat() format {
 	return format{
@@ -41,7 +41,7 @@ func llmperfRequestsFormat() format {
 			run := Run{Name: "requests"}
 			timed := true
 			for _, o := range f.list() {
-				q := Request{Input: int(o.value("number_input_tokens")), Output: int(o.value("number_output_tokens")),
+				q := Request{Input: o.tokens("number_input_tokens"), Output: o.tokens("number_output_tokens"),
 					TTFT: seconds64(o.value("ttft_s")), E2E: seconds64(o.value("end_to_end_latency_s"))}
 				at := o.number("sample_time", "start_time")
 				timed = timed && at != nil

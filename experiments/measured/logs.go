@@ -62,8 +62,9 @@ func label(text string, by float64, labels ...string) *float64 {
 			continue
 		}
 		end := 0
-		for end < len(rest) && (rest[end] >= '0' && rest[end] <= '9' || rest[end] == '.' || rest[end] == 'e' || rest[end] == '-' &&
-			end > 0) {
+		for end < len(rest) && (rest[end] >= '0' && rest[end] <= '9' || rest[end] == '.' || rest[end] == 'e' ||
+			rest[end] == '-' &&
+				end > 0) {
 			end++
 		}
 		if x, err := strconv.ParseFloat(strings.TrimRight(rest[:end], ".e"), 64); err == nil && x >= 0 {

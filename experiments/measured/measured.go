@@ -1,7 +1,7 @@
-// Package measured reads what load generators, engines and monitoring recorded of real deployments: results of vllm bench,
-// GuideLLM, AIPerf, inference-perf and others, snapshots and ranges of Prometheus, and logs of engines. All become a
-// [Result] of [Run] values, whatever the tool. [Run.Traffic] is the traffic for a simulation, and package validation
-// holds a simulation against the run.
+// Package measured reads what load generators, engines and monitoring recorded of real deployments: results of vllm
+// bench, GuideLLM, AIPerf, inference-perf and others, snapshots and ranges of Prometheus, and logs of engines. All
+// become a [Result] of [Run] values, whatever the tool. [Run.Traffic] is the traffic for a simulation, and package
+// validation holds a simulation against the run.
 //
 // Each tool has one file and one entry in [Formats].
 package measured

@@ -16,7 +16,8 @@ import (
 // Sources: vllm-project/vllm vllm/v1/metrics/loggers.py, sgl-project/sglang python/sglang/srt/metrics/collector.py.
 func prometheusFormat() format {
 	return format{
-		Format: Format{Name: "prometheus", Layout: "text of /metrics of vLLM or SGLang, one snapshot or several; promtool tsdb " +
+		Format: Format{Name: "prometheus", Layout: "text of /metrics of vLLM or SGLang, one snapshot or several; " +
+			"promtool tsdb " +
 			"dump and dump-openmetrics", Series: true, Source: "https://docs.vllm.ai/en/latest/usage/metrics.html"},
 		is: func(f *file) bool {
 			for n, l := range bytes.Split(f.text[:min(len(f.text), 1<<20)], []byte("\n")) {
@@ -52,7 +53,8 @@ func prometheusFormat() format {
 // prometheusRangeFormat is the answer of Prometheus' HTTP API to query_range or query.
 func prometheusRangeFormat() format {
 	return format{
-		Format: Format{Name: "prometheus-range", Layout: "JSON of Prometheus' api/v1/query_range with metrics of vLLM or SGLang",
+		Format: Format{Name: "prometheus-range", Layout: "JSON of Prometheus' api/v1/query_range with metrics of vLLM " +
+			"or SGLang",
 			Series: true, Source: "https://prometheus.io/docs/prometheus/latest/querying/api"},
 		is: func(f *file) bool {
 			o := f.root()
@@ -285,8 +287,8 @@ func (m *metrics) counter(names ...string) *float64 {
 	return &total
 }
 
-// histogram is the mean and percentiles of a histogram over all engines, times a factor. Percentiles are interpolated in
-// their bucket, as histogram_quantile does; one above the last bound is unknown.
+// histogram is the mean and percentiles of a histogram over all engines, times a factor. Percentiles are interpolated
+// in their bucket, as histogram_quantile does; one above the last bound is unknown.
 func (m *metrics) histogram(by float64, names ...string) (s Statistics, count *float64, total *float64) {
 	for _, name := range names {
 		bounds := map[float64]float64{}
@@ -303,7 +305,8 @@ func (m *metrics) histogram(by float64, names ...string) (s Statistics, count *f
 			continue
 		}
 		s.Mean = times(quotient(total, count), by)
-		s.P50, s.P90, s.P95, s.P99 = times(bucketQuantile(bounds, *count, 0.5), by), times(bucketQuantile(bounds, *count, 0.9), by),
+		s.P50, s.P90, s.P95, s.P99 = times(bucketQuantile(bounds, *count, 0.5), by), times(bucketQuantile(bounds, *count,
+			0.9), by),
 			times(bucketQuantile(bounds, *count, 0.95), by), times(bucketQuantile(bounds, *count, 0.99), by)
 		return s, count, total
 	}

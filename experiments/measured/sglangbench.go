@@ -1,7 +1,7 @@
 package measured
 
-// sglangBenchFormat is what python -m sglang.bench_serving --output-file appends: one JSON object per run and line. TPOT
-// is (E2E-TTFT)/(output-1), and ITL are the gaps between chunks of a stream, as in vllm bench.
+// sglangBenchFormat is what python -m sglang.bench_serving --output-file appends: one JSON object per run and line.
+// TPOT is (E2E-TTFT)/(output-1), and ITL are the gaps between chunks of a stream, as in vllm bench.
 // Source: sgl-project/sglang python/sglang/bench_serving.py.
 func sglangBenchFormat() format {
 	return format{
@@ -19,13 +19,15 @@ func sglangBenchFormat() format {
 }
 
 func (o object) sglangBench(r *Result) Run {
-	run := Run{Engine: engineOf(o.text("backend")), Completed: o.count("completed"), Duration: seconds64(o.value("duration")),
+	run := Run{Engine: engineOf(o.text("backend")), Completed: o.count("completed"),
+		Duration:     seconds64(o.value("duration")),
 		RequestsPerS: o.number("request_throughput"), InputTokensPerS: o.number("input_throughput"),
 		OutputTokensPerS: o.number("output_throughput")}
 	run.Input.Total, run.Output.Total = o.number("total_input_tokens"), o.number("total_output_tokens")
 	server := o.get("server_info")
 	run.Model, run.Release = server.text("model_path", "served_model_name"), server.text("version")
-	run.Load.Rate, run.Load.Concurrency = o.number("request_rate"), o.count("max_concurrency")
+	poisson := 1.0
+	run.Load = Load{Rate: o.number("request_rate"), Burstiness: &poisson, Concurrency: o.count("max_concurrency")}
 	switch {
 	case o.text("request_rate") == "trace":
 		r.note("the requests followed a trace; the rate is that of completed requests")
@@ -38,7 +40,8 @@ func (o object) sglangBench(r *Result) Run {
 		to   *Statistics
 	}{{"ttft", &run.TTFT}, {"tpot", &run.TPOT}, {"itl", &run.ITL}, {"e2e_latency", &run.E2E}} {
 		at := func(name string) *float64 { return o.number(name + "_" + k.name + "_ms") }
-		*k.to = Statistics{Mean: at("mean"), Std: at("std"), Max: at("max"), P50: at("median"), P90: at("p90"), P95: at("p95"),
+		*k.to = Statistics{Mean: at("mean"), Std: at("std"), Max: at("max"), P50: at("median"), P90: at("p90"),
+			P95: at("p95"),
 			P99: at("p99")}
 	}
 	o.parallelLists(&run)
@@ -94,12 +97,10 @@ func (o object) parallelLists(run *Run) {
 	}
 }
 
-// maxTokens is the longest length of a request that is read.
-const maxTokens = 1 << 27
-
 // engineOf is the engine behind a backend of a benchmark; empty if the backend does not tell it.
 func engineOf(backend string) string {
-	for prefix, engine := range map[string]string{"sglang": "sglang", "vllm": "vllm", "trt": "trtllm", "tensorrt": "trtllm"} {
+	for prefix, engine := range map[string]string{"sglang": "sglang", "vllm": "vllm", "trt": "trtllm",
+		"tensorrt": "trtllm"} {
 		if len(backend) >= len(prefix) && backend[:len(prefix)] == prefix {
 			return engine
 		}

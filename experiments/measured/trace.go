@@ -1,0 +1,45 @@
+package measured
+
+import (
+	"fmt"
+	"io"
+
+	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/sim/clock"
+	"clifftop/workload"
+	"clifftop/workload/trace"
+)
+
+// WriteTrace writes the completed requests of the run in Clifftop's own trace format, for a replay. Requests that
+// failed are left out. The error is a [yamldoc.Faults] if the run has no requests with times.
+func (run *Run) WriteTrace(w io.Writer, file string) (rows int, err error) {
+	out := trace.NewWriter(w, trace.Columns{}, nil)
+	for i, q := range run.Requests {
+		if !q.Timed {
+			return 0, yamldoc.Faults{{Where: file, Key: run.Name, Problem: fmt.Sprintf("request %d has no time, so that it "+
+				"cannot "+
+				"be replayed (want a result with times of requests)", i+1)}}
+		}
+		if q.Arrival.Seconds() > clock.MaxRun.Seconds() {
+			return 0, yamldoc.Faults{{Where: file, Key: run.Name, Problem: fmt.Sprintf("request %d arrives after %.0f s "+
+				"(want at most "+
+				"%.0f s)", i+1, q.Arrival.Seconds(), clock.MaxRun.Seconds())}}
+		}
+		if q.Failed || q.Input < 1 || q.Output < 1 {
+			continue
+		}
+		r := workload.Request{Arrival: clock.Time(q.Arrival.Nanoseconds()) * clock.Time(clock.Nanosecond),
+			InputTokens:  int32(q.Input),
+			OutputTokens: int32(q.Output)}
+		if err := out.Write(&r); err != nil {
+			return rows, err
+		}
+		rows++
+	}
+	if rows == 0 {
+		return 0, yamldoc.Faults{{Where: file, Key: run.Name, Problem: "no single request is in the result (want a " +
+			"result with the " +
+			"lengths and times of requests)"}}
+	}
+	return rows, out.Flush()
+}
