@@ -83,7 +83,7 @@ func (f *importCommand) read(args []string) (*launch.Imported, *measured.Traffic
 		if err != nil {
 			return nil, nil, err
 		}
-		if _, ok := measured.Recognise(name, data); ok {
+		if _, ok := measured.Recognise(name, data); ok || isResult(name, data) {
 			files = append(files, measured.Named{Name: name, Data: data})
 		} else {
 			launches = append(launches, source{path, name, data})
@@ -126,6 +126,14 @@ func (f *importCommand) read(args []string) (*launch.Imported, *measured.Traffic
 	}
 	m.Root.Put("workload", yamldoc.Place{}, traffic.Workload)
 	return m, traffic, nil
+}
+
+// isResult reports whether a file that no format fits is meant as a result: JSON that is no manifest.
+func isResult(name string, data []byte) bool {
+	name = strings.TrimSuffix(name, ".gz")
+	return (strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".jsonl")) &&
+		!bytes.Contains(data, []byte(`"apiVersion"`)) && !bytes.Contains(data, []byte(`"services"`)) &&
+		!bytes.Contains(data, []byte(`"servingEngineSpec"`)) && !bytes.Contains(data, []byte(`"modelArtifacts"`))
 }
 
 // traffic chooses a run that tells the traffic, and fits it. With several results the first that has what is needed
@@ -218,6 +226,12 @@ func (f *importCommand) measuredDeployment(r *measured.Result, run *measured.Run
 	}
 	const place = "command"
 	m, err := f.deployment.translate(r.File, place, []byte(command+run.Flags))
+	var faults yamldoc.Faults
+	if errors.As(err, &faults) {
+		for _, f := range faults {
+			f.Where, f.Excerpt = r.File, ""
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
