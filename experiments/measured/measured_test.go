@@ -287,6 +287,14 @@ func TestWriteTrace(t *testing.T) {
 	if want := "arrival_s,input_tokens,output_tokens\n0,30,5\n0.5,10,5\n"; b.String() != want {
 		t.Errorf("%s\nwant %s", b.String(), want)
 	}
+	for i := range r.Runs[0].Requests {
+		r.Runs[0].Requests[i].Session = "s"
+	}
+	b.Reset()
+	r.Runs[0].WriteTrace(&b, "g.json")
+	if want := "0,30,5,1,,,\n0.5,10,5,1,,,\n"; !strings.HasSuffix(b.String(), want) {
+		t.Errorf("%s\nwant %s", b.String(), want)
+	}
 }
 
 func FuzzRead(f *testing.F) {

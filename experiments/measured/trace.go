@@ -3,6 +3,7 @@ package measured
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
@@ -11,9 +12,11 @@ import (
 )
 
 // WriteTrace writes the completed requests of the run in Clifftop's own trace format, for a replay. Requests that
-// failed are left out. The error is a [yamldoc.Faults] if the run has no requests with times.
+// failed are left out. Conversations keep their names for routers, and share no prefix. The error is a
+// [yamldoc.Faults] if the run has no requests with times.
 func (run *Run) WriteTrace(w io.Writer, file string) (rows int, err error) {
-	out := trace.NewWriter(w, trace.Columns{}, nil)
+	out := trace.NewWriter(w, trace.Columns{Full: run.inSessions()}, nil)
+	sessions, turns := map[string]int32{}, map[string]int32{}
 	for i, q := range run.Requests {
 		if !q.Timed {
 			return 0, yamldoc.Faults{{Where: file, Key: run.Name, Problem: fmt.Sprintf("request %d has no time, so that it "+
@@ -31,6 +34,13 @@ func (run *Run) WriteTrace(w io.Writer, file string) (rows int, err error) {
 		r := workload.Request{Arrival: clock.Time(q.Arrival.Nanoseconds()) * clock.Time(clock.Nanosecond),
 			InputTokens:  int32(q.Input),
 			OutputTokens: int32(q.Output)}
+		if name := q.Session; name != "" {
+			if sessions[name] == 0 {
+				sessions[name] = int32(len(sessions)) + 1
+			}
+			r.Session, r.Turn = sessions[name], turns[name]
+			turns[name]++
+		}
 		if err := out.Write(&r); err != nil {
 			return rows, err
 		}
@@ -42,4 +52,9 @@ func (run *Run) WriteTrace(w io.Writer, file string) (rows int, err error) {
 			"lengths and times of requests)"}}
 	}
 	return rows, out.Flush()
+}
+
+// inSessions reports whether requests belong to conversations.
+func (run *Run) inSessions() bool {
+	return slices.ContainsFunc(run.Requests, func(q Request) bool { return q.Session != "" })
 }

@@ -59,10 +59,10 @@ func (run *Run) Traffic(file string) (*Traffic, error) {
 	}
 	t.put("input", input.node, input.from)
 	t.put("output", output.node, output.from)
-	if slices.ContainsFunc(run.Requests, func(q Request) bool { return q.Session != "" }) {
+	if run.inSessions() {
 		t.Notes = append(t.Notes, "the requests belong to conversations; the fit takes them as single requests, so that "+
 			"no prefix is "+
-			"shared (run --trace with sessions keeps them)")
+			"shared (a trace keeps them for routers)")
 	}
 	return t, nil
 }
