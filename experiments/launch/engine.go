@@ -13,10 +13,10 @@ func init() {
 	rules["CUDA graphs"] = (*builder).graphs
 	rules["compilation"] = (*builder).compilation
 	rules["drafts"] = (*builder).drafts
-	rules["chunks"] = (*builder).chunks
-	rules["capacity"] = (*builder).capacity
+	rules["chunks"] = chunks
+	rules["capacity"] = capacity
 	rules["old engine"] = (*builder).oldEngine
-	rules["requests of all ranks"] = (*builder).seatsOfRanks
+	rules["requests of all ranks"] = seatsOfRanks
 }
 
 // policies are the policies of the engines.
@@ -207,7 +207,7 @@ func (b *builder) draftOptions(f Flag) (method string, tokens int, draft string,
 }
 
 // chunks translates SGLang's chunked_prefill_size, where -1 means whole prompts.
-func (b *builder) chunks(f Flag) {
+func chunks(b *builder, f Flag) {
 	n, ok := b.int(f)
 	switch {
 	case !ok:
@@ -226,7 +226,7 @@ func (b *builder) chunks(f Flag) {
 }
 
 // seatsOfRanks translates a limit of requests of all data-parallel ranks to that of one.
-func (b *builder) seatsOfRanks(f Flag) {
+func seatsOfRanks(b *builder, f Flag) {
 	n, ok := b.int(f)
 	if !ok {
 		return
@@ -240,7 +240,7 @@ func (b *builder) seatsOfRanks(f Flag) {
 }
 
 // capacity translates TensorRT-LLM's capacity_scheduler_policy.
-func (b *builder) capacity(f Flag) {
+func capacity(b *builder, f Flag) {
 	policy, ok := map[string]string{"guaranteed_no_evict": "trtllm-guaranteed-no-evict",
 		"max_utilization": "trtllm-max-utilization", "static_batch": "trtllm-static"}[strings.ToLower(f.Value)]
 	if !ok {

@@ -23,7 +23,7 @@ var parallelFlags = map[string][]string{
 	"sglang": {"tp-size", "pp-size", "dp-size", "ep-size", "enable-dp-attention", "enable-ep-moe", "moe-a2a-backend",
 		"enable-deepep-moe"},
 	"trtllm": {"tp-size", "pp-size", "ep-size", "tensor-parallel-size", "pipeline-parallel-size",
-		"moe-expert-parallel-size", "enable-attention-dp"},
+		"moe-expert-parallel-size", "moe-tensor-parallel-size", "enable-attention-dp"},
 }
 
 // parallelism translates the sizes of the groups of GPUs.
@@ -135,6 +135,9 @@ func (b *builder) trtllmLayout() layout {
 	l := layout{tensor: b.count("tensor-parallel-size", b.count("tp-size", 1)),
 		pipeline: b.count("pipeline-parallel-size", b.count("pp-size", 1)), data: 1,
 		expert: b.count("moe-expert-parallel-size", b.count("ep-size", 1))}
+	if shards := b.count("moe-tensor-parallel-size", 0); shards > 0 && l.tensor%shards == 0 && l.expert == 1 {
+		l.expert = l.tensor / shards // what experts are not divided by
+	}
 	if b.has("enable-attention-dp") {
 		l.tensor, l.data = 1, l.tensor
 	}
