@@ -71,7 +71,7 @@ func (f Flag) Written() string {
 		text += "=" + f.Value
 	default:
 		dashes := "--"
-		if len(f.Name) < 4 && !strings.Contains(f.Name, "-") && f.At.Line > 0 {
+		if f.Dash {
 			dashes = "-"
 		}
 		text = dashes + text

@@ -186,7 +186,7 @@ func splitFlags(args []shell.Word, table *flags.Table, at func(int) yamldoc.Plac
 			continue
 		}
 		name, value, joined := strings.Cut(w.Text, "=")
-		f := Flag{Name: strings.TrimLeft(name, "-"), Value: value, At: at(w.Line)}
+		f := Flag{Name: strings.TrimLeft(name, "-"), Value: value, At: at(w.Line), Dash: !strings.HasPrefix(name, "--")}
 		known, _ := table.Find(name)
 		if known == nil && !joined && !strings.HasPrefix(name, "--") && strings.HasPrefix(name, "-O") {
 			f.Name, f.Value, joined = "O", strings.TrimPrefix(name, "-O"), true // -O3

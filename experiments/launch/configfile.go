@@ -3,6 +3,7 @@ package launch
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"clifftop/experiments/launch/flags"
@@ -15,9 +16,11 @@ var errNoFile = errors.New("there is no such file")
 const configFileRule = "configuration file"
 
 // withFiles puts the keys of configuration files in the place of the flags that name them. A file that cannot be read
-// leaves its flag.
+// leaves its flag. Where both have an option, TensorRT-LLM takes the file's (update_llm_args_with_extra_dict), and the
+// other engines that of the command line.
 func withFiles(l *Line, table *flags.Table, o ScriptOptions) error {
 	var list []Flag
+	defer func() { l.Flags = stronger(list, table, l.Engine == "trtllm") }()
 	for _, f := range l.Flags {
 		known, _ := table.Find(f.Name)
 		if known == nil || known.Rule != configFileRule || f.Value == "" {
@@ -35,8 +38,33 @@ func withFiles(l *Line, table *flags.Table, o ScriptOptions) error {
 		}
 		list = append(list, keysOf("", root)...)
 	}
-	l.Flags = list
 	return nil
+}
+
+// stronger leaves out the options that the other place overrides.
+func stronger(list []Flag, table *flags.Table, file bool) []Flag {
+	option := func(f Flag) string {
+		find := table.Find
+		if f.File {
+			find = table.FileKey
+		}
+		switch k, _ := find(f.Name); {
+		case k == nil:
+			return ""
+		case k.Sets != "":
+			return k.Sets
+		default:
+			return k.Name
+		}
+	}
+	strong := map[string]bool{}
+	for _, f := range list {
+		strong[option(f)] = strong[option(f)] || f.File == file
+	}
+	return slices.DeleteFunc(list, func(f Flag) bool {
+		name := option(f)
+		return f.File != file && name != "" && strong[name]
+	})
 }
 
 func errNoFileRead(o ScriptOptions, name string) ([]byte, error) {

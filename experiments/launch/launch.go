@@ -101,6 +101,8 @@ type Flag struct {
 	Bare bool
 	// File means that the flag is a key of a configuration file, and Env that it is an environment variable.
 	File, Env bool
+	// Dash means that it has one leading dash, as in -tp 8.
+	Dash bool
 	// At is where it stands.
 	At yamldoc.Place
 }

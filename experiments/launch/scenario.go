@@ -173,6 +173,7 @@ func (m *Imported) otherScheduler(b *builder, apart bool) {
 	if own := e.Lookup(b.line.Engine, "chunked_prefill_size"); own != nil {
 		e.Put("max_num_batched_tokens", own.At, own)
 	}
+	m.withoutOptions(b)
 	for _, key := range []string{"policy", "version", "sglang", "trtllm"} {
 		e.Put(key, yamldoc.Place{}, nil)
 	}
@@ -185,6 +186,23 @@ func (m *Imported) otherScheduler(b *builder, apart bool) {
 		b.line.Engine, what)
 	if !slices.Contains(m.Assumed, note) {
 		m.Assumed = append(m.Assumed, note)
+	}
+}
+
+// withoutOptions notes which options of an engine's own scheduler that of vLLM does not have.
+func (m *Imported) withoutOptions(b *builder) {
+	own := b.root.Lookup("engine", b.line.Engine)
+	if own == nil {
+		return
+	}
+	var names []string
+	for _, f := range own.Fields {
+		if f.Name != "chunked_prefill_size" {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) > 0 {
+		m.Assumed = append(m.Assumed, fmt.Sprintf("vLLM's scheduler has no %s of %s", strings.Join(names, ", "), b.line.Engine))
 	}
 }
 
@@ -275,15 +293,19 @@ func (b *builder) look(f Flag) *flags.Flag {
 		return nil
 	}
 	if negated {
-		f.Value, f.Bare = "false", false
-	} else if f.Bare && k.Type == "bool" {
-		f.Value, f.Bare = "true", false
+		f.Value = "false"
+	} else if f.Bare && k.Type == "bool" && !f.File {
+		f.Value = "true"
 	}
 	if name, ok := variableIn(f.Value); ok && k.Effect() != flags.None {
 		b.fault(f, "--env "+name+"=VALUE sets it", "variable %s has no value", name)
 		return nil
 	}
-	if f.Bare && k.Effect() != flags.None {
+	if f.Bare && f.File { // null is the default of the engine
+		b.account(f, flags.None, "the default")
+		return nil
+	}
+	if f.Bare && f.Value == "" && k.Effect() != flags.None {
 		b.fault(f, "", "the value is missing (want %s)", wanted(k.Type))
 		return nil
 	}

@@ -1,6 +1,8 @@
 package launch
 
 import (
+	"bytes"
+
 	"clifftop/experiments/launch/shell"
 	"clifftop/experiments/scenario/yamldoc"
 )
@@ -19,7 +21,7 @@ type ScriptOptions struct {
 // flags name are read from what the script writes, or from beside it.
 func ReadScript(file string, data []byte, o ScriptOptions) ([]Command, []Note, error) {
 	o.FirstLine = max(o.FirstLine, 1)
-	r, err := shell.Run(file, data, shell.Options{Env: o.Env, Read: o.Read, FirstLine: o.FirstLine})
+	r, err := shell.Run(file, dedent(data), shell.Options{Env: o.Env, Read: o.Read, FirstLine: o.FirstLine})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -46,4 +48,33 @@ func ReadScript(file string, data []byte, o ScriptOptions) ([]Command, []Note, e
 		notes = append(notes, Note{yamldoc.Place{Origin: file}, "variable " + name + " has no value in the script"})
 	}
 	return list, notes, nil
+}
+
+// dedent takes away the indentation that all lines share, as of a script in a list of a document: the end of a
+// here-document must stand at the beginning of its line.
+func dedent(data []byte) []byte {
+	lines := bytes.Split(data, []byte("\n"))
+	shared := -1
+	for _, line := range lines {
+		text := bytes.TrimLeft(line, " \t")
+		indent := len(line) - len(text)
+		if len(text) == 0 || indent == 0 && text[0] == '#' {
+			continue
+		}
+		if bytes.ContainsRune(line[:indent], '\t') {
+			return data
+		}
+		if shared < 0 || indent < shared {
+			shared = indent
+		}
+	}
+	if shared <= 0 {
+		return data
+	}
+	for i, line := range lines {
+		if !bytes.HasPrefix(line, []byte("#")) {
+			lines[i] = line[min(shared, len(line)):]
+		}
+	}
+	return bytes.Join(lines, []byte("\n"))
 }

@@ -104,6 +104,8 @@ type Table struct {
 	Env   []Flag `yaml:"env,omitempty"`
 	// Base names the table whose flags the program takes too.
 	Base string `yaml:"base,omitempty"`
+	// Abbreviations means that the parser takes the beginning of a name that no other flag begins with (argparse).
+	Abbreviations bool `yaml:"abbreviations,omitempty"`
 
 	flags, file, env map[string]*Flag
 }
@@ -178,6 +180,36 @@ func plain(name string) string {
 // Find returns a flag of the command line by a name as written, with or without leading dashes. Negated means that the
 // name is the --no- form of a switch. The part after the first dot, as in --compilation-config.mode, is not looked at.
 func (t *Table) Find(name string) (f *Flag, negated bool) {
+	if f, negated = t.exact(name); f != nil {
+		return f, negated
+	}
+	for u := t; u != nil; u = u.base() {
+		if u.Abbreviations {
+			return u.abbreviated(plain(name)), false
+		}
+	}
+	return nil, false
+}
+
+// abbreviated returns the one flag whose name begins so; nil if there is none or more than one.
+func (t *Table) abbreviated(beginning string) (f *Flag) {
+	const shortest = 3
+	if len(beginning) < shortest {
+		return nil
+	}
+	for name, g := range t.flags {
+		if !strings.HasPrefix(name, beginning) || g == f {
+			continue
+		}
+		if f != nil {
+			return nil
+		}
+		f = g
+	}
+	return f
+}
+
+func (t *Table) exact(name string) (f *Flag, negated bool) {
 	name, _, _ = strings.Cut(name, ".")
 	key := plain(name)
 	if f = t.flags[key]; f != nil {
@@ -189,7 +221,7 @@ func (t *Table) Find(name string) (f *Flag, negated bool) {
 		}
 	}
 	if base := t.base(); base != nil {
-		return base.Find(name)
+		return base.exact(name)
 	}
 	return nil, false
 }
@@ -207,7 +239,7 @@ func (t *Table) FileKey(path string) (f *Flag, negated bool) {
 		}
 		key = key[:i]
 	}
-	if f, negated = t.Find(path); f != nil {
+	if f, negated = t.exact(path); f != nil {
 		return f, negated
 	}
 	if base := t.base(); base != nil {
