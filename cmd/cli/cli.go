@@ -59,6 +59,7 @@ func commands() []*cobra.Command {
 		newCompare(),
 		newEstimate(),
 		newExplain(),
+		newExport(),
 		newImport(),
 		newInit(),
 		newLesson(),

@@ -20,7 +20,7 @@ func Marshal(root *Node) []byte {
 // writeFields writes a map that is not empty, a key on each line.
 func writeFields(b *strings.Builder, n *Node, indent int) {
 	for _, f := range n.Fields {
-		if f.Value.Comment != "" && !f.Value.flat() {
+		if f.Value.Comment != "" && !f.Value.short() && len(f.Value.Items)+len(f.Value.Fields) > 0 {
 			b.WriteString(strings.Repeat("  ", indent) + "# " + plainComment(f.Value.Comment) + "\n")
 		}
 		b.WriteString(strings.Repeat("  ", indent) + quoted(f.Name) + ":")
@@ -31,7 +31,7 @@ func writeFields(b *strings.Builder, n *Node, indent int) {
 // writeValue writes what follows a key or the dash of an item: on its line where it is a scalar or holds only such.
 func writeValue(b *strings.Builder, v *Node, indent int) {
 	switch {
-	case v.flat():
+	case v.short() || len(v.Items)+len(v.Fields) == 0:
 		b.WriteString(" " + v.flow())
 		if v.Comment != "" {
 			b.WriteString("  # " + plainComment(v.Comment))
@@ -44,6 +44,12 @@ func writeValue(b *strings.Builder, v *Node, indent int) {
 		b.WriteByte('\n')
 		for _, item := range v.Items {
 			b.WriteString(strings.Repeat("  ", indent) + "-")
+			if item.Kind == Map && len(item.Fields) > 0 && !item.short() {
+				var inner strings.Builder
+				writeFields(&inner, item, indent+1)
+				b.WriteString(" " + strings.TrimLeft(inner.String(), " "))
+				continue
+			}
 			writeValue(b, item, indent+1)
 		}
 	}
@@ -76,6 +82,12 @@ func quoted(text string) string {
 	_ = e.Encode(text)
 	return strings.TrimSuffix(b.String(), "\n")
 }
+
+// maxFlow is the longest list or map on one line, in bytes.
+const maxFlow = 90
+
+// short says that a value is written on one line.
+func (n *Node) short() bool { return n.flat() && len(n.flow()) <= maxFlow }
 
 // flat says that a value is a scalar, or a list or map of scalars without comments.
 func (n *Node) flat() bool {
