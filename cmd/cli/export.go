@@ -109,7 +109,7 @@ func (f *exportCommand) run(c *cobra.Command, args []string) error {
 			return err
 		}))
 	}
-	return writeDeployment(c, &f.output.OutputFlags, dir, "", files)
+	return writeDeployment(c, &f.output.OutputFlags, dir, files)
 }
 
 // target finds the target of an autoscaler where the format has one, the scenario has none, and there is an SLO.
@@ -151,21 +151,19 @@ func scalingTarget(ctx context.Context, s *scenario.Scenario, jobs int,
 	}
 	target := math.Max(1, math.Floor(scalingMargin**running))
 	unit := map[string]string{"rate": " requests/s", "users": " users"}[found.Over]
-	return &export.Target{Running: target, Why: fmt.Sprintf("simulated: at %s%s, the highest load of a replica that meets "+
-		"the SLO, %s requests run; %.0f %% of them", layout.Digits(*found.Passes), unit, layout.Digits(*running),
+	return &export.Target{Running: target, Why: fmt.Sprintf("simulated: at %s%s, the highest load of a replica that "+
+		"meets the SLO, %s requests run; %.0f %% of them", layout.Digits(*found.Passes), unit, layout.Digits(*running),
 		100*scalingMargin)}, nil
 }
 
-// writeDeployment writes the files of a deployment. A prefix tells formats apart.
-func writeDeployment(c *cobra.Command, output *console.OutputFlags, dir *console.Directory, prefix string,
-	files []export.File) error {
+// writeDeployment writes the files of a deployment.
+func writeDeployment(c *cobra.Command, output *console.OutputFlags, dir *console.Directory, files []export.File) error {
 	var names []string
 	for _, x := range files {
-		name := prefix + x.Name
-		if err := dir.WriteBytes(name, x.Data); err != nil {
+		if err := dir.WriteBytes(x.Name, x.Data); err != nil {
 			return console.Failed(err)
 		}
-		names = append(names, filepath.Join(dir.Path, name))
+		names = append(names, filepath.Join(dir.Path, x.Name))
 	}
 	output.Say(c, "wrote %s", strings.Join(names, ", "))
 	return nil

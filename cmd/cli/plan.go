@@ -6,11 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"clifftop/cmd/cli/console"
 	"clifftop/experiments/grid"
+	"clifftop/experiments/launch/export"
 	"clifftop/experiments/planning"
 	"clifftop/experiments/scenario"
 	"clifftop/report/page"
@@ -49,6 +53,8 @@ type planCommand struct {
 	output   console.SimulationFlags
 	shard    shardFlags
 	options  planning.Options
+	save     []int  // candidates to save as scenarios
+	emit     string // directory for the deployment of the first candidate
 }
 
 func newPlan() *cobra.Command {
@@ -62,7 +68,8 @@ catalog. The keys below plan: in the scenario set candidates and prices; the fla
 		Example: `  clifftop plan --rate 20
   clifftop plan scenario.yaml --gpu h100,l40s --max-gpus 16 --out results
   clifftop plan --model llama-3.1-70b --rate 5 --slo ttft_p95=1s,tpot_p95=50ms --growth 0.5
-  clifftop plan --price h100-sxm=2.10,h200-sxm=2.80 --on-prem 32000`,
+  clifftop plan --price h100-sxm=2.10,h200-sxm=2.80 --on-prem 32000
+  clifftop plan scenario.yaml --save 2 --emit deploy`,
 		Args: console.AtMostOne("scenario"),
 		RunE: p.run,
 	}
@@ -72,6 +79,11 @@ catalog. The keys below plan: in the scenario set candidates and prices; the fla
 	p.output.Register(c, "table", "json", "csv", "markdown")
 	p.output.RegisterJobs(c)
 	p.output.RegisterOut(c, "write plan.json, plan.md, candidates.csv, report.html and pictures into `DIR`")
+	c.Flags().IntSliceVar(&p.save, "save", nil, "write candidate `N` as candidate-N.yaml into the directory of --out, or "+
+		"here; repeatable")
+	c.Flags().StringVar(&p.emit, "emit", "", "write the scenario of the first candidate, its launch lines and manifests "+
+		"into `DIR`")
+	console.AddCheck(c, p.checkSaved)
 	p.shard.register(c)
 	return c
 }
@@ -99,8 +111,128 @@ func (p *planCommand) runShard(c *cobra.Command, s *scenario.Scenario) error {
 		if err != nil {
 			return console.Failed(err)
 		}
-		return showPlan(c, plan, &p.output.OutputFlags)
+		return p.show(c, s, plan)
 	})
+}
+
+// checkSaved rejects numbers of candidates that cannot be, and a directory that cannot be written to.
+func (p *planCommand) checkSaved() error {
+	for _, n := range p.save {
+		if n < 1 {
+			return fmt.Errorf("--save: %d is not allowed (want a number of a candidate, 1 or more)", n)
+		}
+	}
+	if p.emit == "" {
+		return nil
+	}
+	_, err := console.OpenDirectory("--emit", p.emit)
+	return err
+}
+
+// show prints and writes a plan, with the candidates that --save and --emit ask for.
+func (p *planCommand) show(c *cobra.Command, s *scenario.Scenario, plan *plan.Result) error {
+	err := showPlan(c, plan, &p.output.OutputFlags)
+	if len(plan.Candidates) == 0 {
+		return err
+	}
+	for _, n := range p.save {
+		if n > len(plan.Candidates) {
+			return fmt.Errorf("--save: there is no candidate %d (want 1 to %d)", n, len(plan.Candidates))
+		}
+		one, e := candidateScenario(s, &plan.Candidates[n-1])
+		if e != nil {
+			return e
+		}
+		if e = p.saveCandidate(c, n, one); e != nil {
+			return e
+		}
+	}
+	if p.emit != "" {
+		if e := p.emitFirst(c, s, &plan.Candidates[0]); e != nil {
+			return e
+		}
+	}
+	return err
+}
+
+// candidateScenario is the scenario of a plan with the settings of a candidate.
+func candidateScenario(s *scenario.Scenario, x *plan.Candidate) (*scenario.Scenario, error) {
+	var sets []scenario.Setting
+	for _, text := range x.Settings {
+		one, err := scenario.ParseSetting(text)
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, one)
+	}
+	sets = append(sets, scenario.Setting{Key: "deployment.replicas", Value: strconv.Itoa(x.Replicas)})
+	if !s.Given("model") {
+		sets = append(sets, scenario.Setting{Key: "model", Value: s.Model})
+	}
+	if !s.Given("slo") {
+		sets = append(sets, scenario.Setting{Key: "slo", Value: planning.DefaultSLO})
+	}
+	return s.With(sets...)
+}
+
+// saveCandidate writes candidate n as a scenario file.
+func (p *planCommand) saveCandidate(c *cobra.Command, n int, s *scenario.Scenario) error {
+	dir, err := console.OpenDirectory("--save", cmp.Or(p.output.Out, "."))
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("candidate-%d.yaml", n)
+	if err := dir.WriteBytes(name, s.YAML()); err != nil {
+		return console.Failed(err)
+	}
+	p.output.Say(c, "wrote %s", filepath.Join(dir.Path, name))
+	return nil
+}
+
+// emitFirst writes the deployment of the first candidate in every format that can carry it.
+func (p *planCommand) emitFirst(c *cobra.Command, s *scenario.Scenario, x *plan.Candidate) error {
+	dir, err := console.OpenDirectory("--emit", p.emit)
+	if err != nil {
+		return err
+	}
+	one, err := candidateScenario(s, x)
+	if err != nil {
+		return err
+	}
+	u, err := one.Resolve()
+	if err != nil {
+		return err
+	}
+	if err := dir.WriteBytes("scenario.yaml", one.YAML()); err != nil {
+		return console.Failed(err)
+	}
+	target, err := scalingTarget(c.Context(), one, p.output.Jobs, nil)
+	if err != nil {
+		return err
+	}
+	var left, written []string
+	for _, f := range export.Formats() {
+		files, err := export.Write(f.Name, u, target)
+		if err != nil {
+			left = append(left, f.Name+": "+err.Error())
+			continue
+		}
+		for i := range files {
+			if files[i].Name == "values.yaml" { // two charts have a file of this name
+				files[i].Name = f.Name + "-values.yaml"
+			}
+		}
+		for _, x := range files {
+			if err := dir.WriteBytes(x.Name, x.Data); err != nil {
+				return console.Failed(err)
+			}
+		}
+		written = append(written, f.Name)
+	}
+	p.output.Warn(c, left)
+	p.output.Say(c, "wrote scenario.yaml, verify.sh and the deployment for %s into %s", strings.Join(written, ", "),
+		dir.Path)
+	return nil
 }
 
 // plan searches all candidates in this process, and prints and writes the plan. It is partial after an interrupt.
@@ -117,7 +249,7 @@ func (p *planCommand) plan(c *cobra.Command, s *scenario.Scenario) error {
 	if plan == nil {
 		return console.Failed(runErr)
 	}
-	err := showPlan(c, plan, &p.output.OutputFlags)
+	err := p.show(c, s, plan)
 	switch {
 	case errors.Is(runErr, context.Canceled):
 		return runErr

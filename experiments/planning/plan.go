@@ -50,6 +50,9 @@ type planner struct {
 	done, total int
 }
 
+// DefaultSLO is the SLO of a plan whose scenario has none, as YAML.
+const DefaultSLO = "{ttft_p95: 800ms, tpot_p95: 80ms}"
+
 // New plans a scenario. A plan without candidates says what stands against each. The error is [yamldoc.Faults] for
 // bad input. When ctx is done before the end, what was found until then is marked partial and comes with the
 // context's error.
@@ -172,7 +175,7 @@ func (p *planner) objective() error {
 	})
 	if !ofClasses && len(s.SLO.Limits) == 0 && s.SLO.Attainment == nil && s.SLO.WaitProbability == nil {
 		p.assumed = true
-		with, err := s.With(set("slo", "{ttft_p95: 800ms, tpot_p95: 80ms}"))
+		with, err := s.With(set("slo", DefaultSLO))
 		if err != nil {
 			return err
 		}

@@ -16,16 +16,19 @@ func (j *job) only(chart string, engines []string, nodes, apart bool) error {
 		g := &j.system.Groups[i]
 		switch {
 		case !slices.Contains(engines, g.Line.Engine):
-			return yamldoc.Faults{{Key: "engine.policy", Problem: fmt.Sprintf("%s does not launch %s (want kubernetes)", chart,
-				program(g.Line.Engine)[len(program(g.Line.Engine))-1])}}
+			return refuse("engine.policy", "%s does not launch %s (want kubernetes)", chart, g.Line.Engine)
 		case g.Nodes > 1 && !nodes:
-			return yamldoc.Faults{{Key: "deployment", Problem: fmt.Sprintf("a replica has %d machines, which %s does not have "+
-				"(want kubernetes)", g.Nodes, chart)}}
+			return refuse("deployment", "a replica has %d machines, which %s does not have (want kubernetes)", g.Nodes, chart)
 		case g.Role != "" && !apart:
-			return yamldoc.Faults{{Key: "pools", Problem: chart + " does not have prefill and decode pools (want llm-d or dynamo)"}}
+			return refuse("pools", "%s does not have prefill and decode pools (want llm-d or dynamo)", chart)
 		}
 	}
 	return nil
+}
+
+// refuse returns the fault of a key that a format cannot carry.
+func refuse(key, format string, args ...any) error {
+	return yamldoc.Faults{{Key: key, Problem: fmt.Sprintf(format, args...)}}
 }
 
 // helm writes values for the chart of vLLM's production stack.
@@ -115,7 +118,7 @@ func llmD(j *job) ([]File, error) {
 		g := &j.system.Groups[i]
 		role := cmpOr(g.Role, "decode")
 		if root.Get(role) != nil {
-			return nil, yamldoc.Faults{{Key: "pools", Problem: chart + " has one " + role + " pool (want one)"}}
+			return nil, refuse("pools", "%s has one %s pool, and the scenario several (want kubernetes)", chart, role)
 		}
 		apart = apart || g.Role == "prefill"
 		parallel, args := object(), &launch.Line{}
@@ -133,14 +136,15 @@ func llmD(j *job) ([]File, error) {
 		}
 		limits := object(resource(g.Accelerator), str(strconv.Itoa(g.GPUsPerNode)))
 		container := object("name", "vllm", "image", g.Line.Image, "modelCommand", "vllmServe", "args",
-			strs(arguments(args, "")[1:]...), "ports", list(object("containerPort", 8200, "name", "metrics", "protocol", "TCP")),
-			"resources", object("limits", limits, "requests", limits.Clone()), "mountModelVolume", true)
+			strs(arguments(args, "")[1:]...), "ports", list(object("containerPort", 8200, "name", "metrics", "protocol",
+				"TCP")), "resources", object("limits", limits, "requests", limits.Clone()), "mountModelVolume", true)
 		pool := object("create", true, "replicas", max(g.Replicas, 1))
 		if len(parallel.Fields) > 0 {
 			pool.Put("parallelism", yamldoc.Place{}, parallel)
 		}
 		if s := products[g.Accelerator]; s != "" && !strings.HasPrefix(g.Accelerator, "mi") {
-			pool.Put("acceleratorTypes", yamldoc.Place{}, object("labelKey", "nvidia.com/gpu.product", "labelValues", strs(s)))
+			pool.Put("acceleratorTypes", yamldoc.Place{}, object("labelKey", "nvidia.com/gpu.product", "labelValues",
+				strs(s)))
 		}
 		pool.Put("containers", yamldoc.Place{}, list(container))
 		root.Put(role, yamldoc.Place{}, pool)
@@ -174,8 +178,8 @@ func dynamo(j *job) ([]File, error) {
 			l.Flags = append(l.Flags, launch.Flag{Name: "disaggregation-mode", Value: g.Role})
 		}
 		if l.Engine == "trtllm" && options(&l) != nil {
-			return nil, yamldoc.Faults{{Key: "engine.policy", Problem: "Dynamo's TensorRT-LLM workers with a file of options are " +
-				"not exported (want kubernetes)"}}
+			return nil, refuse("engine.policy", "Dynamo's TensorRT-LLM workers with a file of options are not exported "+
+				"(want kubernetes)")
 		}
 		args := arguments(&l, "")
 		if l.Engine != "sglang" {
@@ -197,8 +201,8 @@ func dynamo(j *job) ([]File, error) {
 		worker.Put("extraPodSpec", yamldoc.Place{}, spec)
 		services.Put(name, yamldoc.Place{}, worker)
 	}
-	root := object("apiVersion", "nvidia.com/v1alpha1", "kind", "DynamoGraphDeployment", "metadata", object("name", j.name),
-		"spec", object("services", services))
+	root := object("apiVersion", "nvidia.com/v1alpha1", "kind", "DynamoGraphDeployment", "metadata",
+		object("name", j.name), "spec", object("services", services))
 	return []File{{"dynamo.yaml", j.documents(root)}}, nil
 }
 

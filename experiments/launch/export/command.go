@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"clifftop/experiments/launch"
-	"clifftop/experiments/scenario/yamldoc"
 )
 
 // firstPort is the port of the first engine; the router has the one before.
@@ -121,8 +120,8 @@ func nodeFlags(g *launch.Group, rank, leader string, follower bool) ([]string, e
 	case "sglang":
 		return []string{"--node-rank", rank, "--dist-init-addr", leader + ":20000"}, nil
 	case "trtllm":
-		return nil, yamldoc.Faults{{Key: "deployment", Problem: fmt.Sprintf("TensorRT-LLM over %d machines is started by "+
-			"mpirun, which is not exported (want GPUs of one machine)", g.Nodes)}}
+		return nil, refuse("deployment", "TensorRT-LLM over %d machines is started by mpirun, which is not exported "+
+			"(want GPUs of one machine)", g.Nodes)
 	}
 	local := 0
 	for _, f := range l.Flags {

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"fmt"
 	"strconv"
 
 	"clifftop/experiments/scenario/yamldoc"
@@ -16,8 +15,8 @@ func compose(j *job) ([]File, error) {
 	for i := range j.system.Groups {
 		g := &j.system.Groups[i]
 		if g.Nodes > 1 {
-			return nil, yamldoc.Faults{{Key: "deployment", Problem: fmt.Sprintf("a replica has %d machines, which a compose "+
-				"file cannot have (want kubernetes)", g.Nodes)}}
+			return nil, refuse("deployment", "a replica has %d machines, which a compose file cannot have (want kubernetes)",
+				g.Nodes)
 		}
 		pool, o := j.poolLabel(i), options(&g.Line)
 		if o != nil {

@@ -29,7 +29,7 @@ type File struct {
 // Formats are all kinds, in the order of the help. To add one, add its entry here.
 func Formats() []Format {
 	return []Format{
-		{"command", "a shell script with the launch line of each engine and of the router", command},
+		{"command", "a shell script: the launch lines of engines and router", command},
 		{"compose", "a compose file with GPU reservations", compose},
 		{"kubernetes", "Deployments or LeaderWorkerSets, Services and an autoscaler", kubernetes},
 		{"helm", "values for the chart of vLLM's production stack", helm},

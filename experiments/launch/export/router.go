@@ -11,8 +11,8 @@ var routingLogics = map[string]string{"round-robin": "roundrobin", "session": "s
 
 // sglangPolicies are the rules of SGLang's router.
 var sglangPolicies = map[string]string{"round-robin": "round_robin", "random": "random", "power-of-two": "power_of_two",
-	"sglang": "cache_aware", "prefix": "cache_aware", "least-requests": "power_of_two", "bounded-hash": "consistent_hashing",
-	"session": "consistent_hashing"}
+	"sglang": "cache_aware", "prefix": "cache_aware", "least-requests": "power_of_two",
+	"bounded-hash": "consistent_hashing", "session": "consistent_hashing"}
 
 // router is what distributes requests over the replicas; nil for a single one.
 func router(u *scenario.Setup, s *launch.System) *launch.Router {
@@ -45,7 +45,8 @@ func sglangRouter(rule string, s *launch.System) *launch.Router {
 		if !ok {
 			policy = "round_robin"
 		}
-		s.Notes = append(s.Notes, launch.Note{Text: "router " + rule + ": the nearest policy of SGLang's router is " + policy})
+		s.Notes = append(s.Notes, launch.Note{Text: "router " + rule + ": the nearest policy of SGLang's router is " +
+			policy})
 	}
 	return &launch.Router{Kind: "sglang-router", Flags: []launch.Flag{{Name: "policy", Value: policy}}}
 }

@@ -62,14 +62,12 @@ func (j *job) horizontal(i int) *yamldoc.Node {
 	g, name := &j.system.Groups[i], j.poolLabel(i)
 	ref := kindOf(g)
 	ref.Put("name", yamldoc.Place{}, str(name))
-	target := object("type", "Pods", "pods", object("metric", object("name", podMetric(g.Line.Engine, s.Metric)), "target",
-		object("type", "AverageValue", "averageValue", quantity(s.Target))))
-	target.Comment = plain(why)
-	metrics := list(target)
+	metrics := list(object("type", "Pods", "pods", object("metric", object("name",
+		podMetric(g.Line.Engine, s.Metric)), "target", object("type", "AverageValue", "averageValue", quantity(s.Target)))))
 	metrics.Comment = plain(why) + "; a Prometheus adapter serves the metric of the pods"
-	target.Comment = ""
-	return object("apiVersion", "autoscaling/v2", "kind", "HorizontalPodAutoscaler", "metadata", object("name", name), "spec",
-		object("scaleTargetRef", ref, "minReplicas", max(lowest, 1), "maxReplicas", max(highest, lowest, 1), "metrics", metrics))
+	return object("apiVersion", "autoscaling/v2", "kind", "HorizontalPodAutoscaler", "metadata", object("name", name),
+		"spec", object("scaleTargetRef", ref, "minReplicas", max(lowest, 1), "maxReplicas", max(highest, lowest, 1),
+			"metrics", metrics))
 }
 
 // podMetric is the name of a metric as an adapter of Prometheus serves it.
@@ -113,8 +111,8 @@ func keda(j *job) ([]File, error) {
 				max(highest, lowest, 1), "pollingInterval", 15, "cooldownPeriod", 300, "triggers", triggers)))
 	}
 	if len(objects) == 0 {
-		return nil, yamldoc.Faults{{Key: "lifecycle.autoscale", Problem: "there is nothing to scale by (want an autoscaler in " +
-			"the scenario, or an SLO, from which the target is found)"}}
+		return nil, refuse("lifecycle.autoscale", "there is nothing to scale by (want an autoscaler in the scenario, or an "+
+			"SLO, from which the target is found)")
 	}
 	return []File{{"keda.yaml", j.documents(objects...)}}, nil
 }
