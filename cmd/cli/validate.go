@@ -252,13 +252,13 @@ type reference struct {
 	selected bool // not all rows of a table
 }
 
-// read reads the file: a table of measured runs, or a result of vllm bench serve.
+// read reads the file: a table of measured runs, or a result of a load generator.
 func (m *measuredRuns) read(args []string) (*reference, error) {
 	data, err := console.ReadFile("--reference", m.file)
 	if err != nil {
 		return nil, err
 	}
-	if validation.IsBench(data) {
+	if validation.IsResult(m.file, data) {
 		return m.readBench(data, args)
 	}
 	if len(args) > 0 || len(m.scenario.settings) > 0 {
@@ -280,7 +280,7 @@ func (m *measuredRuns) read(args []string) (*reference, error) {
 	return &reference{ref, cases, filter.Keeps, len(m.only) > 0}, nil
 }
 
-// readBench reads a result of vllm bench serve.
+// readBench reads a result of a load generator.
 func (m *measuredRuns) readBench(data []byte, args []string) (*reference, error) {
 	if len(m.only) > 0 {
 		return nil, errors.New("--only selects rows of a table, but the reference is a single result (want no --only)")
@@ -289,9 +289,9 @@ func (m *measuredRuns) readBench(data []byte, args []string) (*reference, error)
 	if err != nil {
 		return nil, err
 	}
-	ref, c, err := validation.ReadBench(m.file, data, s)
+	ref, cases, err := validation.ReadResult(m.file, data, s)
 	if err != nil {
 		return nil, err
 	}
-	return &reference{Reference: ref, cases: []*validation.Case{c}, selected: true}, nil
+	return &reference{Reference: ref, cases: cases, selected: true}, nil
 }

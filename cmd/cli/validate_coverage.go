@@ -32,7 +32,7 @@ func (v *validateCommand) runCoverage(c *cobra.Command, files []string) error {
 		if err != nil {
 			return err
 		}
-		if validation.IsBench(data) {
+		if validation.IsResult(name, data) {
 			return errors.New(name + ": a single run has no coverage (want a CSV file of measured runs)")
 		}
 		ref, err := validation.Read(name, bytes.NewReader(data))

@@ -36,6 +36,7 @@ func formats() []format {
 		k6Format(),
 		k6PointsFormat(),
 		trtllmStatsFormat(),
+		vllmBenchFormat(),
 		prometheusRangeFormat(),
 		prometheusFormat(),
 		vllmLogFormat(),

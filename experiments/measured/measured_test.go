@@ -111,6 +111,10 @@ INFO 01-01 00:00:05 metrics.py:449] Avg prompt throughput: 1.0 tokens/s, Avg gen
 		`#queue-req: 0, `, "sglang-log", "running 2 waiting 3 kv 0.82 last 2"},
 	{"trt.log", `[01/16/2026-06:20:17] [TRT-LLM] [RANK 0] [I] iter = 9, host_step_time = 50.0ms, num_scheduled_requests: 3, states = ` +
 		`{'num_ctx_requests': 2, 'num_ctx_tokens': 100, 'num_generation_tokens': 5}`, "trtllm-log", "running 3"},
+	{"bench.json", `{"backend": "vllm", "model_id": "m", "request_rate": "inf", "max_concurrency": 4, "completed": 2, "num_prompts": 3,
+"duration": 2.0, "total_input_tokens": 200, "total_output_tokens": 20, "mean_ttft_ms": 50, "median_ttft_ms": 49, "mean_tpot_ms": 9,
+"input_lens": [90, 110, 100], "output_lens": [10, 10, 0], "start_times": [5.0, 5.5, 6.0]}`, "vllm-bench",
+		"ttft 50 tpot 9 in 100 out 10 n 2 users 4"},
 	{"stats.json", `[{"iter": 1, "iterLatencyMS": 7.0, "numActiveRequests": 2, "kvCacheStats": {"maxNumBlocks": 100, "usedNumBlocks": 20,
 "tokensPerBlock": 32, "cacheHitRate": 0.5}}]`, "trtllm-stats", "running 2 kv 0.2 hit 0.5"},
 }
@@ -171,7 +175,7 @@ func TestRead(t *testing.T) {
 		read[c.tool] = true
 	}
 	for _, f := range Formats() {
-		if !read[f.Name] && f.Name != "vllm-bench" {
+		if !read[f.Name] {
 			t.Errorf("no fixture of %s", f.Name)
 		}
 	}

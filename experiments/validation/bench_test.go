@@ -26,14 +26,14 @@ func TestBenchAgreesWithItself(t *testing.T) {
 			t.Fatal(err)
 		}
 		data, err := json.Marshal(run.VLLMBench())
-		if err != nil || !IsBench(data) {
+		if err != nil || !IsResult("r.json", data) {
 			t.Fatal(err)
 		}
-		ref, c, err := ReadBench("x/"+name+".json", data, s)
+		ref, cs, err := ReadResult("x/"+name+".json", data, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Run(context.Background(), ref, []*Case{c}, nil, Options{})
+		r, err := Run(context.Background(), ref, cs, nil, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,10 +57,11 @@ func TestBenchFillsInWhatTheScenarioLeavesOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, c, err := ReadBench("r.json", []byte(detailed), s)
+	_, cs, err := ReadResult("r.json", []byte(detailed), s)
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := cs[0]
 	if got := c.setup.Scenario; got.Model != "llama-3.1-8b" || got.GPU != "l40s" || *got.Run.Requests != 3 {
 		t.Errorf("%s on %s, %d requests", got.Model, got.GPU, *got.Run.Requests)
 	}
@@ -74,10 +75,11 @@ func TestBenchFillsInWhatTheScenarioLeavesOpen(t *testing.T) {
 	} {
 		closed := strings.Replace(strings.Replace(detailed, `"request_rate": 2.0`, `"request_rate": "inf"`, 1), k[0],
 			k[1], 1)
-		_, c, err := ReadBench("r.json", []byte(closed), s)
+		_, cs, err := ReadResult("r.json", []byte(closed), s)
 		if err != nil {
 			t.Fatal(err)
 		}
+		c := cs[0]
 		want := "all-at-once"
 		if strings.Contains(closed, `"max_concurrency": 7`) {
 			want = "closed"
@@ -87,22 +89,22 @@ func TestBenchFillsInWhatTheScenarioLeavesOpen(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"a": `:               "no result",
-		`{"request_rate": 1}`:  "mean_ttft_ms",
+		`{"a": `:               "the JSON ends early",
+		`{"request_rate": 1}`:  "no metric is known",
 		`{"mean_ttft_ms": -1}`: "mean_ttft_ms: -1",
 		`{"mean_ttft_ms": 5}`:  "lengths",
 		`{"mean_ttft_ms": 5, "request_rate": "fast"}`: `request_rate: "fast"`,
 		`{"mean_ttft_ms": 5, "request_rate": 0}`:      "request_rate: 0",
-		`{"mean_ttft_ms": 5, "completed": "x"}`:       "no result",
+		`{"mean_ttft_ms": 5, "completed": "x"}`:       `completed: "x"`,
 	} {
-		if _, _, err := ReadBench("r.json", []byte(text), s); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := ReadResult("r.json", []byte(text), s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v (want %q)", text, err, want)
 		}
 	}
 }
 
-// FuzzReadBench wants no file to make the reader panic.
-func FuzzReadBench(f *testing.F) {
+// FuzzReadResult wants no file to make the reader panic.
+func FuzzReadResult(f *testing.F) {
 	s, err := scenario.Parse("here", []byte("{}"))
 	if err != nil {
 		f.Fatal(err)
@@ -110,8 +112,8 @@ func FuzzReadBench(f *testing.F) {
 	f.Add([]byte(`{"model_id": "llama-3.1-8b", "request_rate": "inf", "burstiness": 0.5, "max_concurrency": 4, "num_prompts": 2, "completed": 2, "total_input_tokens": 9, "total_output_tokens": 9, "mean_ttft_ms": 1}`))
 	f.Add([]byte(`{"request_rate": 3, "num_prompts": 2, "mean_ttft_ms": 1, "input_lens": [1, 2], "output_lens": [1e9, 0], "start_times": [1e300, 0]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		ref, c, err := ReadBench("r.json", data, s)
-		if err == nil && (len(ref.Rows) != 1 || c.setup == nil) {
+		ref, cs, err := ReadResult("r.json", data, s)
+		if err == nil && (len(ref.Rows) != len(cs) || len(cs) == 0 || cs[0].setup == nil) {
 			t.Error("neither a case nor an error")
 		}
 	})
