@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,7 +123,14 @@ func (w *lineWriter) vllm() {
 		w.toggle("enable-eplb")
 		w.flag("eplb-config", fmt.Sprintf(`{"num_redundant_experts": %s}`, n.Text))
 	}
-	w.say("deployment.num_redundant_experts")
+	w.say("deployment.num_redundant_experts", "deployment.all2all_backend")
+	if b := w.text("deployment", "all2all_backend"); b != "" && b != "auto" {
+		if b == "deepep" { // the faster of two kernels, which vLLM does not choose by itself
+			b = "deepep_low_latency"
+			w.note("all2all_backend deepep: vLLM has the kernels of low latency here")
+		}
+		w.flag("all2all-backend", b)
+	}
 	w.drafts(func(method, model string, tokens int) {
 		c := map[string]any{"method": map[string]string{"eagle": "eagle", "mtp": "mtp", "draft": "draft_model",
 			"ngram": "ngram", "ngram_gpu": "ngram_gpu"}[method], "num_speculative_tokens": tokens}
@@ -185,6 +193,9 @@ func (w *lineWriter) drafts(write func(method, model string, tokens int)) {
 	write(p.Method, name, p.NumSpeculativeTokens)
 }
 
+// ranksReserve is the factor of schedule_conservativeness with data-parallel attention (sglang/srt/server_args.py).
+const ranksReserve = 0.3
+
 // sglang writes what only SGLang is told.
 func (w *lineWriter) sglang() {
 	w.say("engine.policy", "engine.kernels", "engine.version", "engine.max_num_seqs", "engine.max_num_batched_tokens",
@@ -211,6 +222,18 @@ func (w *lineWriter) sglang() {
 	}
 	if n := w.lookup("deployment", "enable_dbo"); n != nil && n.Truth {
 		w.toggle("enable-two-batch-overlap")
+	}
+	w.say("engine.sglang.schedule_conservativeness")
+	if n := w.lookup("engine", "sglang", "schedule_conservativeness"); n != nil {
+		x := n.Number
+		if dp > 1 {
+			x /= ranksReserve
+		}
+		if x = math.Round(x*1e6) / 1e6; x != 1 {
+			w.flag("schedule-conservativeness", strconv.FormatFloat(x, 'g', -1, 64))
+		}
+	} else if dp > 1 {
+		w.note("SGLang multiplies schedule_conservativeness by %g with data-parallel attention", ranksReserve)
 	}
 	w.drafts(func(method, model string, tokens int) {
 		algorithm, ok := map[string]string{"eagle": "EAGLE3", "mtp": "EAGLE", "draft": "STANDALONE", "ngram": "NGRAM"}[method]

@@ -29,7 +29,7 @@ func readCompose(name string, data []byte, o Options) (*launch.System, error) {
 		r.interpolateAll(d, map[*yamldoc.Node]bool{})
 		r.system.Name = text(d, "name")
 		for _, f := range fields(d, "services") {
-			if err := service(r, f.Name, f.Value); err != nil {
+			if err := service(r, f.Name, f.Value, fields(d, "configs")); err != nil {
 				return nil, err
 			}
 		}
@@ -68,12 +68,20 @@ func variables(o Options, name string) (list []shell.Variable) {
 	return list
 }
 
-// service reads one service.
-func service(r *reader, name string, n *yamldoc.Node) error {
+// service reads one service. The configs are those of the file, which a service mounts as files.
+func service(r *reader, name string, n *yamldoc.Node, configs []yamldoc.Field) error {
 	if n.Lookup("extends") != nil {
 		r.note(n.Lookup("extends").At, "extends is not read (docker compose config writes the whole file)")
 	}
-	c := &container{name: name, image: text(n, "image"), at: n.At}
+	c := &container{name: name, image: text(n, "image"), at: n.At, files: map[string]mounted{}}
+	for _, m := range items(n, "configs") {
+		source := cmp.Or(text(m, "source"), m.Text)
+		for _, f := range configs {
+			if content := f.Value.Lookup("content"); f.Name == source && content != nil {
+				c.files[cmp.Or(text(m, "target"), "/"+source)] = mounted{content.Text, r.textLine(content)}
+			}
+		}
+	}
 	c.env = composeEnvironment(r, n)
 	for _, part := range []struct {
 		key string
