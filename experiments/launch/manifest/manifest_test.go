@@ -32,21 +32,10 @@ func TestFixturesBecomeScenarios(t *testing.T) {
 				t.Fatal(err)
 			}
 			s, err := manifest.Read(filepath.Base(file), data, manifest.Options{})
-			if err != nil && strings.Contains(err.Error(), "there is no table") {
-				t.Fatal(err)
-			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			m, err := s.Scenario(launch.ImportOptions{DefaultGPU: "h100"})
-			if err != nil && strings.Contains(err.Error(), "unknown flag") {
-				want, read := os.ReadFile(file + ".golden")
-				file := strings.Contains(err.Error(), "--config: unknown") // the keys of the file are in the place of the flag
-				if got := describe(s); !file && (read != nil || !strings.HasPrefix(string(want), got)) {
-					t.Errorf("%v\ngot:\n%s\nwant:\n%s", read, got, want)
-				}
-				t.Fatal(err)
-			}
 			if err != nil {
 				t.Fatal(err)
 			}
