@@ -1,6 +1,7 @@
 package launch_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -66,5 +67,19 @@ func TestSGLangDividesLimitsAmongRanks(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
+	}
+}
+
+// Documents ask for values with words in angle brackets, and options in JSON are given one by one.
+func TestWordsOfDocuments(t *testing.T) {
+	text := imported(t, `vllm serve Qwen/Qwen3-8B --port <my-port> --tensor-parallel-size 2`, "h100")
+	if !strings.Contains(text, "tensor_parallel_size: 2") {
+		t.Error(text)
+	}
+	_, err := (&launch.System{Notes: []launch.Note{{Text: "variable TP has no value in the script"}}}).
+		Scenario(launch.ImportOptions{Source: "serve.sh"})
+	var faults yamldoc.Faults
+	if !errors.As(err, &faults) || faults[0].Hint != "the script asks for TP: --env NAME=VALUE sets a variable" {
+		t.Error(err)
 	}
 }

@@ -91,12 +91,8 @@ func (b *builder) graphs(f Flag) {
 
 // compilation reads the parts of vLLM's compilation config that matter: the sizes of CUDA graphs.
 func (b *builder) compilation(f Flag) {
-	_, path, dotted := strings.Cut(f.Name, ".")
 	values := map[string]any{}
-	switch {
-	case dotted:
-		values[strings.ReplaceAll(path, "-", "_")] = f.Value
-	case strings.HasPrefix(strings.TrimSpace(f.Value), "{"):
+	if strings.HasPrefix(strings.TrimSpace(f.Value), "{") {
 		if err := json.Unmarshal([]byte(f.Value), &values); err != nil {
 			b.noValue(f, "JSON")
 			return
@@ -203,7 +199,47 @@ func (b *builder) draftOptions(f Flag) (method string, tokens int, draft string,
 	if method == "" && draft != "" {
 		method = "draft_model"
 	}
+	if count == "" && b.line.Engine == "sglang" {
+		tokens = draftSteps(b.isMoE())
+	}
 	return method, max(tokens, 1), draft, true
+}
+
+// draftSteps are the steps that SGLang chooses for EAGLE if no flag says them: fewer for models with experts
+// (auto_choose_speculative_params in server_args.py).
+func draftSteps(moe bool) int {
+	if moe {
+		return 3
+	}
+	return 5
+}
+
+// merged adds a value to a flag in JSON, as of --speculative-config.method mtp.
+func merged(object, path, value string) string {
+	all := map[string]any{}
+	if object != "" && json.Unmarshal([]byte(object), &all) != nil {
+		return value
+	}
+	var v any
+	if json.Unmarshal([]byte(strings.ToLower(value)), &v) != nil || strings.HasPrefix(value, `"`) {
+		v = value
+	}
+	at := all
+	names := strings.Split(strings.ReplaceAll(path, "-", "_"), ".")
+	for _, name := range names[:len(names)-1] {
+		inner, ok := at[name].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			at[name] = inner
+		}
+		at = inner
+	}
+	at[names[len(names)-1]] = v
+	text, err := json.Marshal(all)
+	if err != nil {
+		return value
+	}
+	return string(text)
 }
 
 // chunks translates SGLang's chunked_prefill_size, where -1 means whole prompts.

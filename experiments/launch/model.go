@@ -91,7 +91,7 @@ var formats = []struct {
 	remark string
 }{
 	{regexp.MustCompile(`(?i)[-_.](nvfp4|fp4)(-v\d+)?$`), "nvfp4", ""},
-	{regexp.MustCompile(`(?i)[-_.](mxfp4)$`), "mxfp4", ""},
+	{regexp.MustCompile(`(?i)[-_.](mxfp4|w-mxfp4-a-fp8)$`), "mxfp4", ""},
 	{regexp.MustCompile(`(?i)[-_.](fp8|fp8-dynamic|fp8-block|fp8-kv|w8a8-fp8)$`), "fp8", ""},
 	{regexp.MustCompile(`(?i)[-_.](awq|gptq|gptq-int4|int4|w4a16|awq-int4|quantized\.w4a16|4bit)$`), "int4", ""},
 	{regexp.MustCompile(`(?i)[-_.](int8|w8a8|quantized\.w8a8|channel-int8)$`), "fp8", "8-bit integers count as fp8"},

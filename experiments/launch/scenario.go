@@ -40,7 +40,7 @@ type Imported struct {
 // other, or if the model or the GPU is missing.
 func (s *System) Scenario(o ImportOptions) (*Imported, error) {
 	if len(s.Groups) == 0 {
-		return nil, yamldoc.Faults{{Where: o.Source, Problem: "no engine is launched here (want a command such as vllm " +
+		return nil, yamldoc.Faults{{Where: o.Source, Hint: s.unset(), Problem: "no engine is launched here (want a command such as vllm " +
 			"serve MODEL, python -m sglang.launch_server, trtllm-serve or python -m dynamo.vllm)"}}
 	}
 	out := &Imported{Root: &yamldoc.Node{Kind: yamldoc.Map}, Notes: s.Notes}
@@ -84,6 +84,21 @@ func (s *System) Scenario(o ImportOptions) (*Imported, error) {
 	out.route(s.Router, builders)
 	out.order()
 	return out, nil
+}
+
+// unset is a hint that names variables without a value, on which it may depend what a script launches.
+func (s *System) unset() string {
+	var names []string
+	for _, n := range s.Notes {
+		if rest, ok := strings.CutPrefix(n.Text, noValueNote); ok {
+			name, _, _ := strings.Cut(rest, " ")
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the script asks for %s: --env NAME=VALUE sets a variable", strings.Join(names, ", "))
 }
 
 // apart reports whether prompts and outputs are computed by different pools.
@@ -170,7 +185,7 @@ func (m *Imported) otherScheduler(b *builder, apart bool) {
 	if b.line.Engine == "vllm" || e == nil || !apart && e.Get("speculative") == nil {
 		return
 	}
-	if own := e.Lookup(b.line.Engine, "chunked_prefill_size"); own != nil {
+	if own := e.Lookup(b.line.Engine, "chunked_prefill_size"); own != nil && b.group.Role != "decode" {
 		e.Put("max_num_batched_tokens", own.At, own)
 	}
 	m.withoutOptions(b)
@@ -313,6 +328,9 @@ func (b *builder) look(f Flag) *flags.Flag {
 		k.Effect() != flags.None {
 		b.fault(f, "", "%s contradicts %s", f.Written(), before.Written())
 		return nil
+	}
+	if name, dotted, ok := strings.Cut(f.Name, "."); ok && !f.File && k.Type == "json" {
+		f.Name, f.Value = name, merged(b.given[k.Name].Value, dotted, f.Value)
 	}
 	b.given[k.Name] = f
 	switch k.Effect() {

@@ -2,6 +2,8 @@ package launch
 
 import (
 	"bytes"
+	"regexp"
+	"slices"
 
 	"clifftop/experiments/launch/shell"
 	"clifftop/experiments/scenario/yamldoc"
@@ -21,7 +23,7 @@ type ScriptOptions struct {
 // flags name are read from what the script writes, or from beside it.
 func ReadScript(file string, data []byte, o ScriptOptions) ([]Command, []Note, error) {
 	o.FirstLine = max(o.FirstLine, 1)
-	r, err := shell.Run(file, dedent(data), shell.Options{Env: o.Env, Read: o.Read, FirstLine: o.FirstLine})
+	r, err := shell.Run(file, placeholders(dedent(data)), shell.Options{Env: o.Env, Read: o.Read, FirstLine: o.FirstLine})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -45,9 +47,24 @@ func ReadScript(file string, data []byte, o ScriptOptions) ([]Command, []Note, e
 		list, notes = append(list, more...), append(notes, remarks...)
 	}
 	for _, name := range r.Unset {
-		notes = append(notes, Note{yamldoc.Place{Origin: file}, "variable " + name + " has no value in the script"})
+		notes = append(notes, Note{yamldoc.Place{Origin: file}, noValueNote + name + " has no value in the script"})
 	}
 	return list, notes, nil
+}
+
+// noValueNote begins a note on a variable that a script uses and that has no value.
+const noValueNote = "variable "
+
+var placeholder = regexp.MustCompile(`([\s=:/"'])<([A-Za-z][A-Za-z0-9_-]*)>([\s:/"']|$)`)
+
+// placeholders makes variables of words such as <head_node_ip>, with which documents ask for a value: a shell would
+// take them for files.
+func placeholders(script []byte) []byte {
+	return placeholder.ReplaceAllFunc(script, func(word []byte) []byte {
+		p := placeholder.FindSubmatch(word)
+		name := bytes.ReplaceAll(p[2], []byte("-"), []byte("_"))
+		return slices.Concat(p[1], []byte("${"), name, []byte("}"), p[3])
+	})
 }
 
 // dedent takes away the indentation that all lines share, as of a script in a list of a document: the end of a

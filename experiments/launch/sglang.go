@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"clifftop/experiments/launch/flags"
+	"clifftop/model/catalog"
 )
 
 func init() {
@@ -33,6 +34,28 @@ func attentionRanks(b *builder, f Flag) {
 	if _, given := b.given["schedule-conservativeness"]; !given && b.has("enable-dp-attention") {
 		reserve(b, f)
 	}
+	if _, given := b.given["chunked-prefill-size"]; !given && ranks(b) > 1 {
+		if g := b.root.Get("gpu"); g != nil {
+			if gpu, err := catalog.GPU(g.Text); err == nil {
+				b.putNote("engine.sglang.chunked_prefill_size", whole(max(chunkOf(gpu.MemoryBytes)/ranks(b), 1)), f,
+					"the default of the GPU, shared by the ranks")
+			}
+		}
+	}
+}
+
+// chunkOf is SGLang's chunked_prefill_size for a GPU with so much memory (server_args.py).
+func chunkOf(bytes float64) int {
+	const gb = 1e9
+	switch {
+	case bytes < 35*gb:
+		return 2048
+	case bytes < 60*gb:
+		return 4096
+	case bytes < 160*gb:
+		return 8192
+	}
+	return 16384
 }
 
 // reserve translates schedule_conservativeness, or its default if the flag is that of data-parallel attention.

@@ -22,7 +22,7 @@ func prometheusFormat() format {
 		is: func(f *file) bool {
 			for n, l := range bytes.Split(f.text[:min(len(f.text), 1<<20)], []byte("\n")) {
 				name := string(bytes.TrimPrefix(bytes.TrimSpace(l), []byte(`{__name__="`)))
-				if _, ok := engineMetric(name); ok && bytes.LastIndexByte(l, ' ') > 0 {
+				if _, ok := engineMetric(name); ok && isSample(string(bytes.TrimSpace(l))) {
 					return true
 				}
 				if n > 20000 {
@@ -48,6 +48,12 @@ func prometheusFormat() format {
 			m.result(f, r)
 		},
 	}
+}
+
+// isSample reports whether a line has a metric with a value: other files have keys such as sglang: in compose files.
+func isSample(line string) bool {
+	name, _, _, err := exposition(line)
+	return err == "" && !strings.HasSuffix(name, ":")
 }
 
 // prometheusRangeFormat is the answer of Prometheus' HTTP API to query_range or query.

@@ -55,7 +55,7 @@ var deployments = []struct{ name, yaml, formats string }{
 		"scheduler_recv_interval: 10}, enable_prefix_caching: false, stream_interval: 4}}", "compose dynamo"},
 	{"sglang's ranks", "{model: deepseek-v3, gpu: h200, deployment: {tensor_parallel_size: 1, data_parallel_size: 8, " +
 		"expert_parallel_size: 8, all2all_backend: deepep}, engine: {policy: sglang, max_num_seqs: 64, " +
-		"sglang: {schedule_conservativeness: 0.3}}}", "compose dynamo"},
+		"sglang: {chunked_prefill_size: 4096, schedule_conservativeness: 0.3}}}", "compose dynamo"},
 	{"TensorRT-LLM", "{model: llama-3.3-70b, gpu: h100, deployment: {tensor_parallel_size: 4}, engine: {policy: " +
 		"trtllm-guaranteed-no-evict, max_num_seqs: 256, max_num_batched_tokens: 4096, max_model_len: 16384}}", "compose"},
 	{"TensorRT-LLM's options", "{model: llama-3.3-70b, gpu: h200, deployment: {tensor_parallel_size: 2, " +

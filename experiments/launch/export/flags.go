@@ -213,6 +213,8 @@ func (w *lineWriter) sglang() {
 		w.flag("chunked-prefill-size", "-1")
 	} else if chunk != nil {
 		w.flag("chunked-prefill-size", strconv.Itoa(int(chunk.Number)*dp))
+	} else if n := w.setup.Scenario.Engine.MaxNumBatchedTokens; dp > 1 && n != nil {
+		w.flag("chunked-prefill-size", strconv.Itoa(*n*dp)) // SGLang's default is shared by the ranks
 	}
 	if b := w.text("deployment", "all2all_backend"); strings.HasPrefix(b, "deepep") {
 		w.flag("moe-a2a-backend", "deepep")
