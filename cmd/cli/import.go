@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"clifftop/experiments/launch"
 	"clifftop/experiments/launch/flags"
 	"clifftop/experiments/launch/manifest"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/internal/input"
 )
@@ -76,11 +78,30 @@ func (f *deploymentFlags) translate(path, name string, data []byte) (*launch.Imp
 	if err != nil {
 		return nil, err
 	}
-	return system.Scenario(launch.ImportOptions{GPU: f.gpu, DefaultGPU: f.fallback, Model: f.model, Source: name,
+	m, err := system.Scenario(launch.ImportOptions{GPU: f.gpu, DefaultGPU: f.fallback, Model: f.model, Source: name,
 		Beside: func(name string) bool {
 			info, err := os.Stat(beside(name))
 			return err == nil && !info.IsDir()
 		}})
+	if err != nil {
+		return nil, err
+	}
+	return m, loads(m)
+}
+
+// loads checks the scenario. Values that it does not allow are faults of the flags from which they come.
+func loads(m *launch.Imported) error {
+	_, err := scenario.Parse("scenario", yamldoc.Marshal(m.Root))
+	var faults yamldoc.Faults
+	if !errors.As(err, &faults) {
+		return err
+	}
+	for _, f := range faults {
+		if v := m.Root.Lookup(strings.Split(f.Key, ".")...); v != nil && v.Comment != "" {
+			f.Where, f.Excerpt = v.Comment, ""
+		}
+	}
+	return faults
 }
 
 // content is a file, standard input for "-", or the argument itself where it is a command line.
