@@ -86,6 +86,8 @@ var below = map[string][]string{
 	"experiments/launch/manifest": {"experiments/launch", "experiments/launch/shell", "experiments/scenario/yamldoc"},
 	"experiments/launch/export": {"experiments/launch", "experiments/launch/flags", "experiments/launch/manifest",
 		"experiments/launch/shell", "experiments/scenario", "experiments/scenario/yamldoc", "model"},
+	"experiments/verify": {"experiments", "experiments/measured", "experiments/scenario", "experiments/validation", "report",
+		"model"},
 	"experiments/lessons": {"experiments", "experiments/studies", "experiments/sweep", "experiments/compare",
 		"report", "sim", "model", "workload"},
 	"experiments/playground": {"experiments", "experiments/steady", "experiments/sweep", "experiments/lessons", "report"},

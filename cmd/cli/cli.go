@@ -70,6 +70,7 @@ func commands() []*cobra.Command {
 		newSweep(),
 		newTrace(),
 		newValidate(),
+		newVerify(),
 		newVersion(),
 	}
 }

@@ -2,6 +2,7 @@ package validation
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"clifftop/experiments/measured"
 	"clifftop/experiments/scenario"
+	"clifftop/model"
 	"clifftop/report/collect"
 	"clifftop/sim/clock"
 	"clifftop/workload"
@@ -99,6 +101,7 @@ func rowOf(result *measured.Result, run *measured.Run) *Row {
 		row.LoadMode, row.Concurrency = "closed", run.Load.Concurrency
 	}
 	row.Requests, row.Failed = run.Sent, run.Failed
+	row.State, row.Offload.GPUHitRate = stateOf(run.Series)
 	row.Power.Avg = run.GPUWatts
 	for _, k := range []struct {
 		from *measured.Statistics
@@ -107,6 +110,39 @@ func rowOf(result *measured.Result, run *measured.Run) *Row {
 		*k.to = Latency{Mean: k.from.Mean, P50: k.from.P50, P90: k.from.P90, P95: k.from.P95, P99: k.from.P99}
 	}
 	return row
+}
+
+// stateOf is the mean of the samples of each replica: summed over the replicas for requests, and their average for
+// shares.
+func stateOf(series []measured.Sample) (s State, hits *float64) {
+	means := func(of func(*measured.Sample) *float64) (sum, average *float64) {
+		totals, counts := map[string]float64{}, map[string]int{}
+		for i := range series {
+			if x := of(&series[i]); x != nil {
+				totals[series[i].Replica] += *x
+				counts[series[i].Replica]++
+			}
+		}
+		if len(totals) == 0 {
+			return nil, nil
+		}
+		all := 0.0
+		for _, name := range slices.Sorted(maps.Keys(totals)) {
+			all += totals[name] / float64(counts[name])
+		}
+		each := all / float64(len(totals))
+		return &all, &each
+	}
+	s.Running, _ = means(func(x *measured.Sample) *float64 { return x.Running })
+	s.Waiting, _ = means(func(x *measured.Sample) *float64 { return x.Waiting })
+	_, s.KVUsage = means(func(x *measured.Sample) *float64 { return x.KVUse })
+	_, hits = means(func(x *measured.Sample) *float64 { return x.HitRate })
+	return s, hits
+}
+
+// Varied is the case with other settings of the scenario and, if change is not nil, other constants of the GPU.
+func (c *Case) Varied(change func(*model.GPU), settings ...scenario.Setting) (*Case, error) {
+	return c.without(Part{Name: "variation", settings: settings, gpu: change})
 }
 
 // settingsOf fills in what the scenario leaves open.
@@ -133,6 +169,12 @@ func settingsOf(c *Case, run *measured.Run, s *scenario.Scenario) ([]scenario.Se
 // trafficOf fills in arrivals and lengths.
 func trafficOf(c *Case, run *measured.Run, s *scenario.Scenario, fill func(string, string, ...any)) error {
 	load, burst := run.Load, or(run.Load.Burstiness, 1)
+	if load == (measured.Load{}) && run.RequestsPerS == nil && len(run.Requests) == 0 {
+		if s.Given("workload.arrivals") || s.Given("workload.preset") || s.Given("workload.classes") {
+			return nil // the scenario has the traffic that the engine's metrics do not tell
+		}
+		return fmt.Errorf("the file does not tell the traffic (want workload in the scenario)")
+	}
 	switch {
 	case load.Rate == nil && load.Concurrency != nil:
 		fill("workload.arrivals", "{process: closed, users: %d}", max(*load.Concurrency, 1))

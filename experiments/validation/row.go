@@ -102,6 +102,9 @@ type Row struct {
 	RequestsPerS           *float64 `csv:"req_per_s"`
 	OutputTokensPerSPerGPU *float64 `csv:"output_tok_per_s_per_gpu"`
 
+	// State is what logs and metrics of the engine say.
+	State State `csv:"-"`
+
 	Offload Offload `csv:""`
 	Power   Power   `csv:""`
 
@@ -119,6 +122,12 @@ type Latency struct {
 	P90  *float64 `csv:"p90_ms"`
 	P95  *float64 `csv:"p95_ms"`
 	P99  *float64 `csv:"p99_ms"`
+}
+
+// State is the state of an engine on the average of a run; nil where it was not recorded.
+type State struct {
+	Running, Waiting *float64 // requests
+	KVUsage          *float64 // part of the KV pool
 }
 
 // Pool is one of the two pools of engines with prefill and decode apart.

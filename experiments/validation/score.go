@@ -56,6 +56,7 @@ func Metrics() []Metric {
 		}
 	}
 	all = append(all, hitRates()...)
+	all = append(all, states()...)
 	all = append(all, powerMetrics()...)
 	return append(all, Metric{
 		Name: "output_tokens_per_s", Kind: "throughput", Statistic: "mean",
@@ -68,6 +69,25 @@ func Metrics() []Metric {
 			return &x
 		},
 	})
+}
+
+// states are the requests that run and wait, and the part of the KV pool in use, on the average of the run.
+func states() []Metric {
+	return []Metric{
+		{Name: "running_requests", Kind: "state", Statistic: "mean",
+			measured: func(r *Row) *float64 { return r.State.Running },
+			simulated: func(o *outcome, _ *Case) *float64 {
+				return o.summary.Concurrency.Running.Mean
+			}},
+		{Name: "waiting_requests", Kind: "state", Statistic: "mean",
+			measured: func(r *Row) *float64 { return r.State.Waiting },
+			simulated: func(o *outcome, _ *Case) *float64 {
+				return o.summary.Concurrency.QueueDepth.Mean
+			}},
+		{Name: "kv_usage", Kind: "hits", Statistic: "mean", Points: true,
+			measured:  func(r *Row) *float64 { return r.State.KVUsage },
+			simulated: func(o *outcome, _ *Case) *float64 { return o.summary.System.KVUsage.Mean }},
+	}
 }
 
 // hitRates are the parts of prompts that were found on the GPU and, of the rest, in the memory of the host.
