@@ -101,7 +101,7 @@ func (l *Line) nodes() int {
 // ownFlags differ between equal replicas: their addresses and devices.
 var ownFlags = []string{"port", "host", "node-rank", "dist-init-addr", "base-gpu-id", "device-ids", "kv-events-config",
 	"disaggregation-bootstrap-port", "data-parallel-start-rank", "data-parallel-rank", "side-channel-port", "nccl-port",
-	"data-parallel-address", "data-parallel-rpc-port"}
+	"data-parallel-address", "data-parallel-rpc-port", "master-addr", "master-port"}
 
 // Same reports whether two lines launch equal engines, apart from their addresses.
 func (l *Line) Same(m *Line) bool {

@@ -2,6 +2,8 @@ package export
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,8 +18,13 @@ const firstPort = 8001
 func command(j *job) ([]File, error) {
 	var b strings.Builder
 	b.WriteString("#!/usr/bin/env bash\n" + j.comments() + "set -euo pipefail\n")
-	port, device := firstPort, 0
-	var addresses [2][]string // of engines, and of those that compute prompts only
+	r := rack{size: max(j.setup.Deployment.GPU.NodeSize(), 1)}
+	several := r.machines(j.system) > 1
+	if several {
+		b.WriteString("\n# Each machine runs its own lines: the addresses of machines 0, 1, … are $MACHINE_0, $MACHINE_1, …\n")
+	}
+	port := firstPort
+	var servers []server
 	for i := range j.system.Groups {
 		g := &j.system.Groups[i]
 		optionsFile := j.poolLabel(i) + ".yaml"
@@ -25,20 +32,31 @@ func command(j *job) ([]File, error) {
 			fmt.Fprintf(&b, "\ncat > %s << 'EOF'\n%sEOF\n", quote(optionsFile), o)
 		}
 		for range g.Replicas {
-			which := 0
-			if g.Role == "prefill" {
-				which = 1
+			machine, device := r.place(g)
+			host := "127.0.0.1"
+			if several {
+				host = machineHost(machine)
 			}
-			addresses[which] = append(addresses[which], "http://127.0.0.1:"+strconv.Itoa(port))
-			if err := j.replica(&b, g, optionsFile, port, device); err != nil {
+			servers = append(servers, server{host: host, port: port, group: g, bootstrap: firstBootstrap + port - firstPort})
+			if err := j.replica(&b, g, optionsFile, place{port, machine, device, several}); err != nil {
 				return nil, err
 			}
 			port++
-			device += g.GPUsPerNode
 		}
 	}
 	if r := j.system.Router; r != nil {
-		fmt.Fprintf(&b, "\n%s &\n", join(routerCommand(r, addresses[0], addresses[1], firstPort-1)))
+		config := j.name + "-router.yaml"
+		if file := routerConfig(r, servers, firstPort-1); file != "" {
+			end := "'EOF'"
+			if several {
+				end = "EOF"
+			}
+			fmt.Fprintf(&b, "\ncat > %s << %s\n%sEOF\n", quote(config), end, withVariables(file))
+		}
+		if several {
+			b.WriteString("\n# on machine 0")
+		}
+		fmt.Fprintf(&b, "\n%s &\n", withVariables(join(routerCommand(r, servers, firstPort-1, config))))
 	}
 	b.WriteString("\nwait\n")
 	return []File{{"serve.sh", []byte(b.String())}}, nil
@@ -67,36 +85,111 @@ func join(words []string) string {
 	return b.String()
 }
 
+// rack places replicas on machines: one after the other, and none on two machines if it fits on one.
+type rack struct {
+	size          int // GPUs of a machine
+	machine, used int
+}
+
+// place returns the first machine of the next replica and its first GPU there.
+func (r *rack) place(g *launch.Group) (machine, device int) {
+	if r.used > 0 && (g.Nodes > 1 || r.used+g.GPUsPerNode > r.size) {
+		r.machine, r.used = r.machine+1, 0
+	}
+	machine, device = r.machine, r.used
+	if g.Nodes > 1 {
+		r.machine += g.Nodes
+		return machine, 0
+	}
+	r.used += g.GPUsPerNode
+	return machine, device
+}
+
+// machines is the number of machines that a system needs.
+func (r rack) machines(s *launch.System) int {
+	for i := range s.Groups {
+		for range max(s.Groups[i].Replicas, 1) {
+			r.place(&s.Groups[i])
+		}
+	}
+	if r.used > 0 {
+		r.machine++
+	}
+	return r.machine
+}
+
+// machineHost stands for the address of a machine until [withVariables] writes the variable.
+func machineHost(machine int) string { return fmt.Sprintf("MACHINE_%d_ADDRESS", machine) }
+
+var machineHosts = regexp.MustCompile(`MACHINE_(\d+)_ADDRESS`)
+
+// withVariables puts the variables of machines in the place of their addresses.
+func withVariables(text string) string {
+	return machineHosts.ReplaceAllString(text, "$${MACHINE_$1:-machine-$1}")
+}
+
+// place is where a replica runs.
+type place struct {
+	port, machine, device int
+	several               bool // machines are in use
+}
+
 // replica writes the lines of one replica: one for each machine.
-func (j *job) replica(b *strings.Builder, g *launch.Group, optionsFile string, port, device int) error {
+func (j *job) replica(b *strings.Builder, g *launch.Group, optionsFile string, at place) error {
 	l := &g.Line
 	base := append(program(l.Engine), arguments(l, optionsFile)...)
-	base = append(base, "--port", strconv.Itoa(port))
+	base = append(base, "--port", strconv.Itoa(at.port))
 	var prefix []string
 	for _, e := range l.Env {
 		prefix = append(prefix, e.Name+"="+quote(e.Value))
+	}
+	if g.Role != "" {
+		switch l.Engine {
+		case "vllm": // each of its ranks has a port
+			prefix = append(prefix, sideChannelPort+"="+strconv.Itoa(firstSideChannel+sideChannels*(at.port-firstPort)))
+			if at.several {
+				prefix = append(prefix, sideChannelHost+"="+machineHost(at.machine))
+			}
+		case "sglang":
+			base = append(base, "--disaggregation-bootstrap-port", strconv.Itoa(firstBootstrap+at.port-firstPort))
+		}
+	}
+	write := func(machine int, words []string) {
+		if at.several {
+			fmt.Fprintf(b, "\n# on machine %d", machine)
+		}
+		fmt.Fprintf(b, "\n%s%s &\n", withVariables(assignments(prefix)), withVariables(join(words)))
 	}
 	if g.Nodes <= 1 {
 		if len(j.system.Groups) > 1 || g.Replicas > 1 {
 			var ids []string
 			for k := range g.GPUsPerNode {
-				ids = append(ids, strconv.Itoa(device+k))
+				ids = append(ids, strconv.Itoa(at.device+k))
 			}
 			prefix = append(prefix, visibleDevices(g.Accelerator)+"="+strings.Join(ids, ","))
 		}
-		fmt.Fprintf(b, "\n%s%s &\n", assignments(prefix), join(base))
+		write(at.machine, base)
 		return nil
 	}
 	for rank := range g.Nodes {
-		more, err := nodeFlags(g, strconv.Itoa(rank), "LEADER", rank > 0)
+		more, err := nodeFlags(g, strconv.Itoa(rank), machineHost(at.machine), rank > 0)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(b, "\n# on machine %d; LEADER is the address of machine 0\n%s%s &\n", rank, assignments(prefix),
-			strings.ReplaceAll(join(append(append([]string{}, base...), more...)), "LEADER", `"${LEADER:-leader}"`))
+		write(at.machine+rank, slices.Concat(base, more))
 	}
 	return nil
 }
+
+// Ports and variables of engines that hand KV to each other: vLLM's NIXL connector reads the variables, SGLang has a
+// port for the start of transfers. Two engines on one machine need different ones.
+const (
+	sideChannelPort  = "VLLM_NIXL_SIDE_CHANNEL_PORT"
+	sideChannelHost  = "VLLM_NIXL_SIDE_CHANNEL_HOST"
+	firstSideChannel = 20_000
+	sideChannels     = 64 // ports between two engines
+	firstBootstrap   = 9_001
+)
 
 func assignments(list []string) string {
 	if len(list) == 0 {
@@ -144,38 +237,4 @@ func nodeFlags(g *launch.Group, rank, leader string, follower bool) ([]string, e
 		flags = append(flags, "--headless")
 	}
 	return flags, nil
-}
-
-// routerCommand starts a router in front of engines.
-func routerCommand(r *launch.Router, engines, prefills []string, port int) []string {
-	flag := func(name string) string {
-		for _, f := range r.Flags {
-			if f.Name == name {
-				return f.Value
-			}
-		}
-		return ""
-	}
-	switch r.Kind {
-	case "sglang-router":
-		c := []string{"python3", "-m", "sglang_router.launch_router", "--policy", flag("policy"), "--port",
-			strconv.Itoa(port)}
-		if len(prefills) == 0 {
-			return append(append(c, "--worker-urls"), engines...)
-		}
-		c = append(c, "--pd-disaggregation")
-		for _, p := range prefills {
-			c = append(c, "--prefill", p)
-		}
-		for _, d := range engines {
-			c = append(c, "--decode", d)
-		}
-		return c
-	case "dynamo-frontend":
-		return []string{"python3", "-m", "dynamo.frontend", "--router-mode", cmpOr(flag("router-mode"), "kv"), "--http-port",
-			strconv.Itoa(port)}
-	}
-	all := append(append([]string{}, prefills...), engines...)
-	return []string{"vllm-router", "--port", strconv.Itoa(port), "--service-discovery", "static", "--static-backends",
-		strings.Join(all, ","), "--routing-logic", cmpOr(flag("routing-logic"), "roundrobin")}
 }

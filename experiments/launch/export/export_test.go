@@ -9,12 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"clifftop/experiments/launch"
 	"clifftop/experiments/launch/export"
 	"clifftop/experiments/launch/manifest"
 	"clifftop/experiments/launch/shell"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/model/catalog"
 )
 
 var update = flag.Bool("update", false, "write golden files")
@@ -48,7 +51,14 @@ var deployments = []struct{ name, yaml, formats string }{
 	{"prefixes", "{model: llama-3.1-8b, gpu: h100, deployment: {replicas: 2, router: prefix}}", "compose helm"},
 	{"pools", "{model: llama-3.1-8b, gpu: h100, pools: [{name: prefill, role: prefill, replicas: 1}, {name: decode, " +
 		"role: decode, replicas: 2}]}", "llm-d"},
-	{"AMD", "{model: llama-3.3-70b, gpu: mi300x, engine: {max_num_seqs: 512}}", "helm"},
+	{"AMD", "{model: llama-3.3-70b, gpu: mi300x, engine: {max_num_seqs: 512}}", "helm compose"},
+	{"replicas on two machines", "{model: llama-3.1-8b, gpu: l4, deployment: {replicas: 12}}", "helm"},
+	{"pools of SGLang", "{model: deepseek-v3, gpu: h200, engine: {kernels: sglang}, pools: [{name: prefill, role: " +
+		"prefill, replicas: 2, deployment: {tensor_parallel_size: 8}}, {name: decode, role: decode, replicas: 1, " +
+		"deployment: {data_parallel_size: 8, expert_parallel_size: 8}}], disaggregation: {}}", "dynamo"},
+	{"pools of TensorRT-LLM", "{model: llama-3.1-8b, gpu: h100, engine: {kernels: trtllm}, pools: [{name: prefill, " +
+		"role: prefill, replicas: 2}, {name: decode, role: decode, replicas: 1, engine: {max_num_seqs: 64}}], " +
+		"disaggregation: {}}", "compose"},
 	{"sglang", "{model: qwen3-32b, gpu: h100, engine: {policy: sglang}}", "compose dynamo"},
 	{"sglang's options", "{model: qwen3-32b, gpu: h200, deployment: {kv_cache_dtype: fp8}, engine: {policy: sglang, " +
 		"max_num_seqs: 256, sglang: {chunked_prefill_size: 8192, mem_fraction_static: 0.85, schedule_policy: lpm, " +
@@ -150,6 +160,115 @@ func TestRoundTrip(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestRandom exports random deployments of each engine as scripts and imports them again.
+func TestRandom(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		pick := func(name string, from ...string) string { return rapid.SampledFrom(from).Draw(r, name) }
+		policy := pick("policy", "vllm", "sglang", "trtllm-guaranteed-no-evict", "trtllm-max-utilization")
+		model := pick("model", "llama-3.1-8b", "qwen3-32b", "llama-3.3-70b", "qwen3-235b-a22b")
+		var deployment, engine []string
+		maybe := func(to *[]string, key string, values ...string) {
+			if v := pick(key, append(values, "")...); v != "" {
+				*to = append(*to, key+": "+v)
+			}
+		}
+		deployment = append(deployment, "tensor_parallel_size: "+pick("tp", "8", "4"))
+		if policy == "vllm" {
+			maybe(&deployment, "pipeline_parallel_size", "2")
+		}
+		maybe(&deployment, "replicas", "2", "3")
+		maybe(&deployment, "kv_cache_dtype", "fp8")
+		maybe(&deployment, "dtype", "fp8")
+		maybe(&engine, "max_num_seqs", "16", "300")
+		maybe(&engine, "max_model_len", "8192", "16384")
+		maybe(&engine, "enable_prefix_caching", "false", "true")
+		maybe(&engine, "stream_interval", "1", "10")
+		if policy == "vllm" {
+			maybe(&engine, "max_num_batched_tokens", "16384")
+			maybe(&engine, "gpu_memory_utilization", "0.85")
+			maybe(&engine, "scheduling_policy", "priority")
+			maybe(&engine, "async_scheduling", "false", "true")
+		}
+		yaml := fmt.Sprintf("{model: %s, gpu: h200, deployment: {%s}, engine: {%s}}", model, strings.Join(deployment, ", "),
+			strings.Join(append(engine, "policy: "+policy), ", "))
+		u := resolved(t, yaml)
+		files, err := export.Write("command", u, nil)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if want, got := carried(t, []byte(yaml)), carried(t, imported(t, files[0], "h200")); got != want {
+			r.Fatalf("%s\n%s\n%s", yaml, differing(want, got), files[0].Data)
+		}
+	})
+}
+
+// resolved reads and resolves a scenario.
+func resolved(t *testing.T, yaml string) *scenario.Setup {
+	t.Helper()
+	s, err := scenario.Parse("scenario.yaml", []byte(yaml))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, yaml)
+	}
+	u, err := s.Resolve()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, yaml)
+	}
+	return u
+}
+
+// TestNodeLabels: an import finds the GPU of the catalog by the node selector of an export.
+func TestNodeLabels(t *testing.T) {
+	for _, gpu := range catalog.GPUs() {
+		u := resolved(t, fmt.Sprintf("{model: qwen3-0.6b, gpu: %s}", gpu.Name))
+		files, err := export.Write("kubernetes", u, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := manifest.Read("k.yaml", files[0].Data, manifest.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := s.Scenario(launch.ImportOptions{DefaultGPU: "no label"})
+		if err != nil {
+			t.Fatalf("%s: %v", gpu.Name, err)
+		}
+		if got := m.Root.Get("gpu").Text; got != gpu.Name && got != "no label" {
+			t.Errorf("%s is imported as %s", gpu.Name, got)
+		}
+	}
+}
+
+// TestMachines: replicas share a machine as long as it has GPUs, and none has part of its GPUs on another one.
+func TestMachines(t *testing.T) {
+	u := resolved(t, "{model: llama-3.3-70b, gpu: h100, deployment: {tensor_parallel_size: 4, replicas: 3}}")
+	files, err := export.Write("command", u, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := shell.Run("serve.sh", files[0].Data, shell.Options{Env: map[string]string{"MACHINE_1": "10.0.0.2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var devices []string
+	for _, c := range r.Commands[:3] {
+		devices = append(devices, c.Env[0].Value)
+	}
+	if got := strings.Join(devices, " "); got != "0,1,2,3 4,5,6,7 0,1,2,3" {
+		t.Errorf("GPUs %s\n%s", got, files[0].Data)
+	}
+	var words []string
+	for _, w := range r.Commands[3].Args {
+		words = append(words, w.Text)
+	}
+	const want = "http://machine-0:8001,http://machine-0:8002,http://10.0.0.2:8003"
+	if router := strings.Join(words, " "); !strings.Contains(router, want) {
+		t.Errorf("%s\nwant %s", router, want)
+	}
+	if _, err := export.Write("compose", u, nil); err == nil || !strings.Contains(err.Error(), "2 machines") {
+		t.Errorf("compose: %v", err)
 	}
 }
 

@@ -288,6 +288,10 @@ func (w *lineWriter) trtllm() {
 	if n := w.lookup("engine", "enable_chunked_prefill"); n != nil {
 		w.option("enable_chunked_prefill", strconv.FormatBool(n.Truth))
 	}
+	if role := map[string]string{"prefill": "CONTEXT", "decode": "GENERATION"}[w.group.Role]; role != "" {
+		w.flag("server_role", role)
+		w.option("cache_transceiver_config.backend", "DEFAULT")
+	}
 	w.trtllmOptions()
 	w.drafts(func(method, model string, tokens int) {
 		switch method {

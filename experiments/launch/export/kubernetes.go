@@ -2,6 +2,7 @@ package export
 
 import (
 	"math"
+	"strconv"
 	"strings"
 
 	"clifftop/experiments/launch"
@@ -45,9 +46,14 @@ func resource(gpu string) string {
 		return "aws.amazon.com/neuron"
 	case strings.HasPrefix(gpu, "tpu"):
 		return "google.com/tpu"
+	case strings.HasPrefix(gpu, "arc"):
+		return "gpu.intel.com/xe"
 	}
-	return "nvidia.com/gpu"
+	return nvidia
 }
+
+// nvidia is the name of NVIDIA's GPUs as a resource.
+const nvidia = "nvidia.com/gpu"
 
 // servicePort is the port of the engine in its container.
 const servicePort = 8000
@@ -80,7 +86,12 @@ func (j *job) group(i int) ([]*yamldoc.Node, error) {
 	labels := func() *yamldoc.Node { return object("app", name) }
 	if g.Role != "" {
 		plain := labels
-		labels = func() *yamldoc.Node { n := plain(); n.Put("llm-d.ai/role", yamldoc.Place{}, str(g.Role)); return n }
+		labels = func() *yamldoc.Node { // the routers of llm-d and of vLLM's production stack find pods by these
+			n := plain()
+			n.Put("llm-d.ai/role", yamldoc.Place{}, str(g.Role))
+			n.Put("model", yamldoc.Place{}, str(g.Role))
+			return n
+		}
 	}
 	var objects []*yamldoc.Node
 	var file *yamldoc.Node
@@ -94,8 +105,11 @@ func (j *job) group(i int) ([]*yamldoc.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		return object("metadata", object("labels", labels(), "annotations", object("prometheus.io/scrape", "true",
-			"prometheus.io/port", "8000", "prometheus.io/path", "/metrics")), "spec", spec), nil
+		notes := object("prometheus.io/scrape", "true", "prometheus.io/port", "8000", "prometheus.io/path", "/metrics")
+		if g.Role == "prefill" && g.Line.Engine == "sglang" { // by which its router finds the port
+			notes.Put("sglang.ai/bootstrap-port", yamldoc.Place{}, str("8998"))
+		}
+		return object("metadata", object("labels", labels(), "annotations", notes), "spec", spec), nil
 	}
 	leader, err := pod(false)
 	if err != nil {
@@ -149,6 +163,10 @@ func (j *job) pod(g *launch.Group, name string, withOptions, follower bool) (*ya
 	for _, e := range l.Env {
 		env.Items = append(env.Items, object("name", e.Name, "value", e.Value))
 	}
+	if l.Engine == "vllm" && g.Role != "" { // where other pods read the KV of this one
+		env.Items = append(env.Items, object("name", sideChannelHost, "valueFrom", object("fieldRef",
+			object("fieldPath", "status.podIP"))))
+	}
 	mounts := list(object("name", "shm", "mountPath", "/dev/shm"), object("name", "cache", "mountPath",
 		"/root/.cache/huggingface"))
 	volumes := list(object("name", "shm", "emptyDir", object("medium", "Memory", "sizeLimit", "16Gi")),
@@ -192,42 +210,95 @@ func (j *job) probes(container *yamldoc.Node) {
 		"failureThreshold", 6))
 }
 
-// routerObjects are the Deployment and the Service of the router.
+// routerObjects are the Deployment and the Service of the router, and what they need.
 func (j *job) routerObjects(r *launch.Router) []*yamldoc.Node {
 	name := j.name + "-router"
-	var engines, prefills []string
-	for i := range j.system.Groups {
-		address := "http://" + j.poolLabel(i) + ":8000"
-		if j.system.Groups[i].Role == "prefill" {
-			prefills = append(prefills, address)
-		} else {
-			engines = append(engines, address)
-		}
-	}
 	image := "lmcache/lmstack-router:latest"
-	command := routerCommand(r, engines, prefills, servicePort)
 	switch r.Kind {
 	case "sglang-router":
 		image = "lmsysorg/sglang:latest"
-	case "dynamo-frontend":
-		image = "nvcr.io/nvidia/ai-dynamo/vllm-runtime:latest"
-	case "llm-d-epp", "trtllm-disaggregated":
-		return nil // they are objects of their own stack
+	case "trtllm-disaggregated":
+		image = j.system.Groups[0].Line.Image
 	}
 	labels := func() *yamldoc.Node { return object("app", name) }
-	if r.Kind == "vllm-router" { // it finds the pods by their label, so that each replica is known
-		command = []string{"vllm-router", "--port", "8000", "--service-discovery", "k8s", "--k8s-label-selector",
-			"app in (" + strings.Join(j.poolLabels(), ", ") + ")", "--k8s-port", "8000", "--routing-logic",
-			command[len(command)-1]}
+	var servers []server
+	for i := range j.system.Groups {
+		servers = append(servers, server{host: j.poolLabel(i), port: servicePort, bootstrap: 8998,
+			group: &j.system.Groups[i]})
 	}
+	command, finds := j.podRouter(r, servers)
 	container := object("name", "router", "image", image, "command", strs(command[:1]...), "args", strs(command[1:]...),
 		"ports", list(object("name", "http", "containerPort", servicePort)))
-	return []*yamldoc.Node{
+	spec := object()
+	if finds {
+		spec.Put("serviceAccountName", yamldoc.Place{}, str(name))
+	}
+	spec.Put("containers", yamldoc.Place{}, list(container))
+	var objects []*yamldoc.Node
+	if file := routerConfig(r, servers, servicePort); file != "" {
+		objects = append(objects, object("apiVersion", "v1", "kind", "ConfigMap", "metadata", object("name", name+"-options"),
+			"data", object("router.yaml", file)))
+		container.Put("volumeMounts", yamldoc.Place{}, list(object("name", "options", "mountPath", optionsFolder)))
+		spec.Put("volumes", yamldoc.Place{}, list(object("name", "options", "configMap", object("name", name+"-options"))))
+	}
+	if finds {
+		objects = append(objects, podReader(name)...)
+	}
+	return append(objects,
 		object("apiVersion", "apps/v1", "kind", "Deployment", "metadata", object("name", name, "labels", labels()), "spec",
 			object("replicas", 1, "selector", object("matchLabels", labels()), "template", object("metadata",
-				object("labels", labels()), "spec", object("containers", list(container))))),
+				object("labels", labels()), "spec", spec))),
 		object("apiVersion", "v1", "kind", "Service", "metadata", object("name", name, "labels", labels()), "spec",
-			object("selector", labels(), "ports", list(object("name", "http", "port", servicePort, "targetPort", servicePort)))),
+			object("selector", labels(), "ports", list(object("name", "http", "port", servicePort, "targetPort", servicePort)))))
+}
+
+// podRouter is the command of the router in a pod. Routers that find the pods of engines by their labels know each
+// replica; a Service would hide them.
+func (j *job) podRouter(r *launch.Router, servers []server) (command []string, finds bool) {
+	port := strconv.Itoa(servicePort)
+	alike := 0 // pools that no selector tells apart
+	for _, g := range j.system.Groups {
+		if g.Role == "" {
+			alike++
+		}
+	}
+	switch {
+	case r.Kind == "sglang-router" && alike < 2:
+		command = routerCommand(r, nil, servicePort, "")
+		command = append(command[:len(command)-1], "--service-discovery", "--service-discovery-port", port)
+		apart := false
+		for i := range j.system.Groups {
+			flag := map[string]string{"prefill": "--prefill-selector", "decode": "--decode-selector"}[j.system.Groups[i].Role]
+			apart = apart || flag != ""
+			command = append(command, cmpOr(flag, "--selector"), "app="+j.poolLabel(i))
+		}
+		if apart {
+			command = append(command, "--pd-disaggregation")
+		}
+		return command, true
+	case r.Kind == "vllm-router":
+		logic := ""
+		for _, f := range r.Flags {
+			if f.Name == "routing-logic" {
+				logic = f.Value
+			}
+		}
+		command = []string{"vllm-router", "--port", port, "--service-discovery", "k8s", "--k8s-label-selector",
+			"app in (" + strings.Join(j.poolLabels(), ", ") + ")", "--k8s-port", port}
+		return append(command, routing(cmpOr(logic, "roundrobin"))...), true
+	}
+	return routerCommand(r, servers, servicePort, optionsFolder+"/router.yaml"), false
+}
+
+// podReader is an account that may list pods.
+func podReader(name string) []*yamldoc.Node {
+	const group = "rbac.authorization.k8s.io"
+	return []*yamldoc.Node{
+		object("apiVersion", "v1", "kind", "ServiceAccount", "metadata", object("name", name)),
+		object("apiVersion", group+"/v1", "kind", "Role", "metadata", object("name", name), "rules", list(object(
+			"apiGroups", strs(""), "resources", strs("pods"), "verbs", strs("get", "list", "watch")))),
+		object("apiVersion", group+"/v1", "kind", "RoleBinding", "metadata", object("name", name), "roleRef", object(
+			"apiGroup", group, "kind", "Role", "name", name), "subjects", list(object("kind", "ServiceAccount", "name", name))),
 	}
 }
 

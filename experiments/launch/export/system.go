@@ -88,6 +88,9 @@ func (w *lineWriter) write() error {
 		Release: w.release(engine)}
 	w.group.Line.Image = image(engine, w.group.Line.Release, d.GPU.Name)
 	w.group.Accelerator = d.GPU.Name
+	if err := w.vendor(engine, d.GPU.Name); err != nil {
+		return err
+	}
 	w.nodes(d)
 	w.parallelism(engine)
 	w.formats(engine)
@@ -152,13 +155,30 @@ func image(engine, release, gpu string) string {
 		return "nvcr.io/nvidia/tensorrt-llm/release:" + release
 	}
 	repository := "vllm/vllm-openai"
-	if amd {
+	switch {
+	case amd:
 		repository = "vllm/vllm-openai-rocm"
+	case strings.HasPrefix(gpu, "tpu"):
+		repository = "vllm/vllm-tpu"
 	}
 	if release == "" {
 		return repository + ":latest"
 	}
 	return repository + ":v" + release
+}
+
+// vendor names what the image lacks for GPUs that are not NVIDIA's.
+func (w *lineWriter) vendor(engine, gpu string) error {
+	tpu, amd := strings.HasPrefix(gpu, "tpu"), strings.HasPrefix(gpu, "mi")
+	switch {
+	case resource(gpu) == nvidia:
+	case engine == "trtllm":
+		return refuse("gpu", "TensorRT-LLM does not run on %s (want a GPU of NVIDIA, or policy vllm)", gpu)
+	case engine == "vllm" && (amd || tpu):
+	default:
+		w.note("the image: %s is for GPUs of NVIDIA; name one for %s", w.group.Line.Image, gpu)
+	}
+	return nil
 }
 
 // nodes is the number of machines of a replica, and the GPUs of each.

@@ -18,6 +18,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	lwsv1 "sigs.k8s.io/lws/api/leaderworkerset/v1"
 	sigsyaml "sigs.k8s.io/yaml"
 )
@@ -25,6 +26,9 @@ import (
 // kinds are the types of the objects.
 var kinds = map[string]func() any{
 	"v1 ConfigMap":                                func() any { return &corev1.ConfigMap{} },
+	"v1 ServiceAccount":                           func() any { return &corev1.ServiceAccount{} },
+	"rbac.authorization.k8s.io/v1 Role":           func() any { return &rbacv1.Role{} },
+	"rbac.authorization.k8s.io/v1 RoleBinding":    func() any { return &rbacv1.RoleBinding{} },
 	"v1 Service":                                  func() any { return &corev1.Service{} },
 	"apps/v1 Deployment":                          func() any { return &appsv1.Deployment{} },
 	"autoscaling/v2 HorizontalPodAutoscaler":      func() any { return &autoscalingv2.HorizontalPodAutoscaler{} },

@@ -10,6 +10,6 @@ CUDA_VISIBLE_DEVICES=4,5,6,7 vllm serve meta-llama/Llama-3.3-70B-Instruct --tens
   --max-num-seqs 512 --port 8002 &
 
 vllm-router --port 8000 --service-discovery static --static-backends http://127.0.0.1:8001,http://127.0.0.1:8002 \
-  --routing-logic prefixaware &
+  --static-models meta-llama/Llama-3.3-70B-Instruct,meta-llama/Llama-3.3-70B-Instruct --routing-logic prefixaware &
 
 wait
