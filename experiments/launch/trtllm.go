@@ -14,8 +14,7 @@ func init() {
 	rules["router"] = func(b *builder, f Flag) { b.account(f, flags.Rule, "the router") }
 }
 
-// usual are values of options of TensorRT-LLM that are modelled, which are the defaults, with what another value
-// changes.
+// usual are the values of options that are modelled, which are the defaults, with what is left out otherwise.
 var usual = map[string]struct{ values, other string }{
 	"backend":                     {"pytorch", "kernels are those of the PyTorch backend"},
 	"max-beam-width":              {"1", "beam search"},
@@ -24,9 +23,12 @@ var usual = map[string]struct{ values, other string }{
 	"batch-wait-timeout-iters":    {"0", "prompts do not wait for others"},
 	"batch-wait-max-tokens-ratio": {"0 0.0", "prompts do not wait for others"},
 	"orchestrator-type":           {"none rpc mpi", "the host of the engine has its measured times"},
+	"enable-autotuner":            {"true", "kernels are those that tuning finds"},
+	"autotuner-enabled":           {"true", "kernels are those that tuning finds"},
+	"device":                      {"cuda auto", "the device is the GPU of the scenario"},
 }
 
-// theDefault accounts for an option of which only the default is modelled.
+// theDefault accounts for an option of SGLang or TensorRT-LLM of which only the default is modelled.
 func theDefault(b *builder, f Flag) {
 	k, _ := b.table.Find(f.Name)
 	if f.File {
