@@ -118,12 +118,19 @@ func hubName(m *model.LLM, given string) string {
 	if strings.Contains(given, "/") {
 		return given
 	}
+	best := given
 	for _, a := range m.Aliases {
-		if strings.Contains(a, "/") {
-			return a
+		if !strings.Contains(a, "/") {
+			continue
+		}
+		if strings.Contains(a, "Instruct") || strings.HasSuffix(a, "-it") || strings.Contains(a, "Chat") {
+			return a // people serve this one
+		}
+		if best == given {
+			best = a
 		}
 	}
-	return given
+	return best
 }
 
 // release is the release of the engine that the scenario names, without its name.
