@@ -223,8 +223,11 @@ func trafficOf(c *Case, run *measured.Run, s *scenario.Scenario, fill func(strin
 				strings.TrimPrefix(l.key, "workload."))
 		default:
 			fill(l.key, "{distribution: fixed, value: %.0f}", *mean)
-			c.note("%s lengths are all taken as the mean; --save-detailed records them",
-				strings.TrimPrefix(l.key, "workload."))
+			hint := ""
+			if c.Rows[0].Source == "vllm-bench" {
+				hint = "; --save-detailed records them"
+			}
+			c.note("%s lengths are all taken as the mean%s", strings.TrimPrefix(l.key, "workload."), hint)
 		}
 	}
 	if run.Sent != nil && *run.Sent >= 1 {
