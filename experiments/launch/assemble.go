@@ -17,6 +17,8 @@ func Assemble(file string, commands []Command, notes []Note, choice int) (*Syste
 		if c.Router != nil && s.Router == nil {
 			s.Router = c.Router
 		}
+	}
+	for _, c := range commands {
 		if c.Line == nil {
 			continue
 		}
@@ -28,6 +30,9 @@ func Assemble(file string, commands []Command, notes []Note, choice int) (*Syste
 		}
 		g := Group{Replicas: 1, Nodes: c.Line.nodes(), Role: c.Line.RoleOf(), GPUsPerNode: c.Line.GPUs, Line: *c.Line,
 			At: c.Line.At}
+		if g.Role == "" && s.Router != nil {
+			g.Role = s.Router.roleOf(c.Line)
+		}
 		equal := func(h Group) bool { return h.Line.Same(&g.Line) && h.Role == g.Role }
 		if i := slices.IndexFunc(s.Groups, equal); i >= 0 {
 			s.Groups[i].Replicas++

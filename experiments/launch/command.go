@@ -136,6 +136,11 @@ func ReadCommand(file string, c shell.Command, o ScriptOptions) (list []Command,
 	var out Command
 	if p.router != "" {
 		out.Router = &Router{Kind: p.router, Flags: fs, At: at(c.Line)}
+		if p.router == "trtllm-disaggregated" {
+			if err := out.Router.withServers(o); err != nil {
+				return nil, nil, err
+			}
+		}
 		for _, v := range c.Env {
 			if strings.HasPrefix(v.Name, "DYN_") { // Dynamo's front end reads each option from a variable too
 				out.Router.Flags = append(out.Router.Flags, Flag{Name: v.Name, Value: v.Value, Env: true, At: at(c.Line)})

@@ -3,6 +3,7 @@ package launch
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -71,7 +72,11 @@ func errNoFileRead(o ScriptOptions, name string) ([]byte, error) {
 	if o.Read == nil {
 		return nil, errNoFile
 	}
-	return o.Read(name)
+	data, err := o.Read(name)
+	if err != nil && path.IsAbs(name) { // a path of the machine or the container: the file may lie beside the script
+		return o.Read(path.Base(name))
+	}
+	return data, err
 }
 
 // keysOf are the scalars and lists of a configuration file as flags, with dots between the levels.

@@ -15,7 +15,7 @@ func init() {
 	rules["drafts"] = (*builder).drafts
 	rules["chunks"] = chunks
 	rules["capacity"] = capacity
-	rules["old engine"] = (*builder).oldEngine
+	rules[oldEngineRule] = (*builder).oldEngine
 	rules["requests of all ranks"] = seatsOfRanks
 }
 
@@ -119,8 +119,9 @@ func (b *builder) compilation(f Flag) {
 
 // drafters are methods of speculative decoding in the engines with those of a scenario.
 var drafters = map[string]string{"ngram": "ngram", "ngram_gpu": "ngram_gpu", "suffix": "ngram", "eagle": "eagle",
-	"eagle3": "eagle", "mtp": "mtp", "deepseek_mtp": "mtp", "qwen3_next_mtp": "mtp", "qwen3_5_mtp": "mtp", "glm4_moe_mtp": "mtp",
-	"ernie_mtp": "mtp", "mimo_mtp": "mtp", "longcat_flash_mtp": "mtp", "draft_model": "draft", "nextn": "mtp",
+	"eagle3": "eagle", "mtp": "mtp", "deepseek_mtp": "mtp", "qwen3_next_mtp": "mtp", "qwen3_5_mtp": "mtp",
+	"glm4_moe_mtp": "mtp",
+	"ernie_mtp":    "mtp", "mimo_mtp": "mtp", "longcat_flash_mtp": "mtp", "draft_model": "draft", "nextn": "mtp",
 	"standalone": "draft", "draft_target": "draft", "medusa": "eagle", "mlp_speculator": "eagle"}
 
 // assumedAcceptance is the probability that a draft is accepted, where only a measurement would say it.
@@ -190,7 +191,8 @@ func (b *builder) draftOptions(f Flag) (method string, tokens int, draft string,
 	draft = pick("speculative-draft-model-path", "speculative-config.model", "speculative-config.speculative-model-dir",
 		"spec-model", "speculative-model")
 	count := pick("speculative-num-steps", "speculative-config.num-nextn-predict-layers",
-		"speculative-config.max-draft-len", "speculative-config.num-speculative-tokens", "spec-tokens", "num-speculative-tokens",
+		"speculative-config.max-draft-len", "speculative-config.num-speculative-tokens", "spec-tokens",
+		"num-speculative-tokens",
 		"speculative-num-draft-tokens")
 	if tokens, ok = humanInt(count); !ok && count != "" {
 		b.noValue(f, "a whole number of draft tokens")
@@ -286,6 +288,9 @@ func capacity(b *builder, f Flag) {
 	b.put("engine.policy", text(policy), f)
 	b.account(f, flags.Rule, "engine.policy: %s", policy)
 }
+
+// oldEngineRule is the rule of VLLM_USE_V1. What follows from the flags depends on it.
+const oldEngineRule = "old engine"
 
 // oldEngine translates VLLM_USE_V1=0.
 func (b *builder) oldEngine(f Flag) {

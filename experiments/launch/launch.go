@@ -1,6 +1,6 @@
 // Package launch describes how a deployment of serving engines is launched: which engine, with which flags, on how many
-// GPUs of which kind, in which groups of replicas. Package manifest reads launch lines and manifests into a [System], and
-// [System.Scenario] translates a System into a scenario.
+// GPUs of which kind, in which groups of replicas. Package manifest reads launch lines and manifests into a [System],
+// and [System.Scenario] translates a System into a scenario.
 //
 //	shell script, Dockerfile, compose, Kubernetes, Helm values → manifest.Read → System → scenario
 //

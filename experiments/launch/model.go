@@ -25,7 +25,14 @@ var modelFlags = []string{"model", "model-path", "served-model-name"}
 func (b *builder) model(o ImportOptions) {
 	name, from := b.line.Model, Flag{Name: "model", Value: b.line.Model, At: b.line.ModelAt}
 	for _, flag := range modelFlags[:2] {
-		if f, ok := b.given[flag]; ok {
+		f, ok := b.given[flag]
+		switch {
+		case !ok || f.File && name != "" && b.line.Engine != "trtllm":
+		case name != "" && name != f.Value && !f.File && from.Name == "model" && from.Value == b.line.Model:
+			b.fault(f, "", "%s is another model than %s, the argument (want one of them)", yamldoc.Short(f.Value),
+				yamldoc.Short(name))
+			return
+		default:
 			name, from = f.Value, f
 		}
 	}
@@ -38,7 +45,9 @@ func (b *builder) model(o ImportOptions) {
 	case o.Model != "":
 		b.put("model", text(o.Model), Flag{Name: "model", Value: o.Model})
 		name = o.Model
-	case name == "" && slices.ContainsFunc(b.faults, func(f *yamldoc.Fault) bool { return strings.Contains(f.Key, "model") }):
+	case name == "" && slices.ContainsFunc(b.faults, func(f *yamldoc.Fault) bool {
+		return strings.Contains(f.Key, "model")
+	}):
 		return // its variable has no value
 	case name == "":
 		b.fault(Flag{Name: "model", At: b.line.At}, "--model NAME sets it", "the command names no model")
@@ -107,7 +116,8 @@ func checkpoint(name string) (short, dtype string) {
 	return name, ""
 }
 
-// checkpointFormat sets the format of the weights that the checkpoint's name says, where the model's record has another.
+// checkpointFormat sets the format of the weights that the checkpoint's name says, where the model's record has
+// another.
 func (b *builder) checkpointFormat(name string, from Flag) {
 	short, dtype := checkpoint(name)
 	if dtype == "" {
@@ -126,11 +136,14 @@ func (b *builder) checkpointFormat(name string, from Flag) {
 }
 
 // methods are the values of --quantization with the format of the weights.
-var methods = map[string]string{"fp8": "fp8", "ptpc_fp8": "fp8", "fbgemm_fp8": "fp8", "modelopt": "fp8", "modelopt_fp8": "fp8",
-	"w8a8_fp8": "fp8", "w8a8_int8": "fp8", "fp8_e4m3": "fp8", "blockwise_int8": "fp8", "awq": "int4", "awq_marlin": "int4",
-	"gptq": "int4", "gptq_marlin": "int4", "moe_wna16": "int4", "w4afp8": "int4", "modelopt_fp4": "nvfp4", "nvfp4": "nvfp4",
-	"petit_nvfp4": "nvfp4", "mxfp4": "mxfp4", "quark": "", "compressed-tensors": "", "none": "", "auto": "", "bitsandbytes": "int4",
-	"auto-round": "int4", "inc": "", "torchao": "", "gguf": "int4", "experts_int8": "fp8", "ipex": "", "rtn": "int4"}
+var methods = map[string]string{
+	"fp8": "fp8", "ptpc_fp8": "fp8", "fbgemm_fp8": "fp8", "modelopt": "fp8", "modelopt_fp8": "fp8",
+	"w8a8_fp8": "fp8", "w8a8_int8": "fp8", "fp8_e4m3": "fp8", "blockwise_int8": "fp8", "awq": "int4",
+	"awq_marlin": "int4", "gptq": "int4", "gptq_marlin": "int4", "moe_wna16": "int4", "w4afp8": "int4",
+	"modelopt_fp4": "nvfp4", "nvfp4": "nvfp4", "petit_nvfp4": "nvfp4", "mxfp4": "mxfp4", "quark": "",
+	"compressed-tensors": "", "none": "", "auto": "", "bitsandbytes": "int4", "auto-round": "int4", "inc": "",
+	"torchao": "", "gguf": "int4", "experts_int8": "fp8", "ipex": "", "rtn": "int4",
+}
 
 // weights translates the format of weights: dtype and quantization.
 func (b *builder) weights(f Flag) {

@@ -54,7 +54,8 @@ func (b *builder) parallelism() {
 			from = f
 		}
 		if k, _ := b.table.Find(name); f.File || k != nil && k.Rule == "parallelism" {
-			b.account(f, flags.Rule, "the groups of GPUs: tensor %d, pipeline %d, data %d, expert %d", l.tensor, l.pipeline, l.data,
+			b.account(f, flags.Rule, "the groups of GPUs: tensor %d, pipeline %d, data %d, expert %d", l.tensor,
+				l.pipeline, l.data,
 				l.expert)
 		}
 	}
@@ -125,7 +126,8 @@ func (b *builder) sglangLayout(moe bool) layout {
 		return l
 	}
 	if dp > 1 {
-		b.fault(b.given["dp-size"], "", "%d does not divide tp-size %d (want a divisor, with enable-dp-attention)", dp, l.tensor)
+		b.fault(b.given["dp-size"], "", "%d does not divide tp-size %d (want a divisor, with enable-dp-attention)", dp,
+			l.tensor)
 	}
 	return l
 }

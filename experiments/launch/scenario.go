@@ -40,8 +40,9 @@ type Imported struct {
 // other, or if the model or the GPU is missing.
 func (s *System) Scenario(o ImportOptions) (*Imported, error) {
 	if len(s.Groups) == 0 {
-		return nil, yamldoc.Faults{{Where: o.Source, Hint: s.unset(), Problem: "no engine is launched here (want a command such as vllm " +
-			"serve MODEL, python -m sglang.launch_server, trtllm-serve or python -m dynamo.vllm)"}}
+		return nil, yamldoc.Faults{{Where: o.Source, Hint: s.unset(),
+			Problem: "no engine is launched here (want a command such as vllm " +
+				"serve MODEL, python -m sglang.launch_server, trtllm-serve or python -m dynamo.vllm)"}}
 	}
 	out := &Imported{Root: &yamldoc.Node{Kind: yamldoc.Map}, Notes: s.Notes}
 	var faults yamldoc.Faults
@@ -177,7 +178,8 @@ func written(v *yamldoc.Node) string {
 // sending KV to other pools, or drafts.
 func (m *Imported) otherScheduler(b *builder, apart bool) {
 	e := b.root.Get("engine")
-	if chunks := b.root.Lookup("engine", "enable_chunked_prefill"); chunks != nil && chunks.Truth && e.Get("policy") != nil &&
+	if chunks := b.root.Lookup("engine", "enable_chunked_prefill"); chunks != nil && chunks.Truth &&
+		e.Get("policy") != nil &&
 		e.Get("policy").Text == "vllm-v0" {
 		e.Put("policy", yamldoc.Place{}, nil) // the V0 scheduler of a scenario takes whole prompts
 		m.Assumed = append(m.Assumed, "engine.policy is vllm: the V0 engine with chunked prefill is not modelled")
@@ -217,7 +219,8 @@ func (m *Imported) withoutOptions(b *builder) {
 		}
 	}
 	if len(names) > 0 {
-		m.Assumed = append(m.Assumed, fmt.Sprintf("vLLM's scheduler has no %s of %s", strings.Join(names, ", "), b.line.Engine))
+		m.Assumed = append(m.Assumed, fmt.Sprintf("vLLM's scheduler has no %s of %s", strings.Join(names, ", "),
+			b.line.Engine))
 	}
 }
 
@@ -277,7 +280,9 @@ func (b *builder) build(o ImportOptions) {
 		known[i] = b.look(f)
 	}
 	for _, f := range b.line.Env {
-		b.variable(f)
+		if k := b.table.Variable(f.Name); k == nil || k.Rule == "" || k.Rule == oldEngineRule {
+			b.variable(f)
+		}
 	}
 	b.model(o)
 	b.gpu(o)
@@ -290,6 +295,11 @@ func (b *builder) build(o ImportOptions) {
 	for i, f := range b.line.Flags {
 		if k := known[i]; k != nil && k.Effect() == flags.Rule {
 			b.rule(f, k)
+		}
+	}
+	for _, f := range b.line.Env { // their rules need the model and the groups of GPUs
+		if k := b.table.Variable(f.Name); k != nil && k.Rule != "" && k.Rule != oldEngineRule {
+			b.variable(f)
 		}
 	}
 	b.role()
@@ -357,10 +367,16 @@ func wanted(kind string) string {
 	return "a value"
 }
 
-// variable translates an environment variable. Variables that are not in the table have no influence on an engine.
+// ownVariables are the prefixes of the environment variables that an engine reads.
+var ownVariables = map[string][]string{"vllm": {"VLLM_"}, "sglang": {"SGLANG_", "SGL_"}, "trtllm": {"TRTLLM_"}}
+
+// variable translates an environment variable. Variables of other programs have no influence on an engine.
 func (b *builder) variable(f Flag) {
 	k := b.table.Variable(f.Name)
 	if k == nil {
+		if slices.ContainsFunc(ownVariables[b.line.Engine], func(p string) bool { return strings.HasPrefix(f.Name, p) }) {
+			b.account(f, flags.Unmodelled, "no table has this variable of the engine")
+		}
 		return
 	}
 	b.given[k.Name] = f

@@ -16,7 +16,8 @@ func TestRun(t *testing.T) {
 		env          map[string]string
 		want         []string
 	}{
-		{"continued lines and comments", "# serve\nvllm serve m \\\n  --tp 2 # two\n", nil, []string{"2: vllm serve m --tp:3 2:3"}},
+		{"continued lines and comments", "# serve\nvllm serve m \\\n  --tp 2 # two\n", nil,
+			[]string{"2: vllm serve m --tp:3 2:3"}},
 		{"conditions and defaults", "TP=${TP:-8}\nif [[ $TP -eq 8 ]]; then N=30; else N=10; fi\nserve --tp $TP --n $N",
 			nil, []string{"3: serve --tp 8 --n 30"}},
 		{"given variables", "serve --tp $TP", map[string]string{"TP": "4"}, []string{"1: serve --tp 4 TP=4"}},
