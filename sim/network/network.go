@@ -124,8 +124,7 @@ func (n *Network) Next() clock.Time {
 // nextEnd returns the instant of the next event, and drops entries of transfers whose end has changed.
 func (n *Network) nextEnd() clock.Time {
 	for n.ends.Len() > 0 {
-		e := n.ends.Top()
-		if t := &n.transfers[e.Value]; t.serial == e.Tie && int64(t.end) == e.Key {
+		if e := n.ends.Top(); n.live(e) {
 			return clock.Time(e.Key)
 		}
 		n.ends.Pop()
@@ -214,6 +213,19 @@ func (n *Network) plan(i int32, rate int64) {
 		}
 	}
 	n.ends.Push(pq.Item[int32]{Key: int64(t.end), Tie: t.serial, Value: i})
+	// Each change of a rate leaves a stale entry. Without this, many transfers that share a link fill the memory.
+	if n.ends.Len() > staleTimes*len(n.transfers)+staleTimes*staleTimes {
+		n.ends.Retain(func(e *pq.Item[int32]) bool { return n.live(e) })
+	}
+}
+
+// staleTimes bounds the entries of the queue for each transfer.
+const staleTimes = 8
+
+// live reports whether an entry is that of the next event of its transfer.
+func (n *Network) live(e *pq.Item[int32]) bool {
+	t := &n.transfers[e.Value]
+	return t.serial == e.Tie && int64(t.end) == e.Key
 }
 
 // share sets new rates of the transfers that share links with those of the path, directly or through others.
