@@ -29,6 +29,16 @@ func TestSpread(t *testing.T) {
 	if alone, _, _ := rank.Span(&want); first != alone {
 		t.Errorf("an iteration takes %d fs, that of its busiest rank %d", first, alone)
 	}
+	// A rank with a budget of 50 tokens computes 50 of 70; the other ranks have the rest. A chunk is never divided.
+	tight := model.NewSpread(rank, 2, 1, 50).(*model.Spread)
+	for _, c := range []struct{ chunks, want []model.Chunk }{
+		{[]model.Chunk{{New: 30}, {New: 5}, {New: 40}}, []model.Chunk{{New: 30}, {New: 20}}},
+		{[]model.Chunk{{New: 60}, {New: 5}, {New: 40}}, []model.Chunk{{New: 60}}},
+	} {
+		if got := tight.Busiest(&model.Batch{Chunks: c.chunks, Emit: 3}).Chunks; !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%v of %v (want %v)", got, c.chunks, c.want)
+		}
+	}
 	// Of a worker of 12 ranks a third is simulated: the experts have the tokens of all.
 	third := model.NewSpread(rank, 12, 3, 200).(*model.Spread)
 	want.GroupTokens *= 3

@@ -62,7 +62,7 @@ func (u engineResolver) engineDefaults() error {
 	if err != nil {
 		return s.Fault("engine.version", "%v", err)
 	}
-	u.unused(s.Engine.Policy != "vllm" && s.Given("engine.kernels"), "engine.kernels", "it belongs to policy vllm")
+	u.unused(s.Engine.Policy != "vllm" && s.Engine.Kernels != "auto", "engine.kernels", "it belongs to policy vllm")
 	if k := u.Scenario.Engine.host(&u.policy).AllReduce; k != 0 {
 		p.AllReduce = k
 	}

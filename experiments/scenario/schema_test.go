@@ -76,7 +76,7 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"{}", string(Example()), "allow_unknown: true", "allow_unknown: maybe",
 		"workload: {images: {share: 0.5, count: 2}}", "workload: {images: {share: 0}}",
 		"engine: {max_num_seqs: 0}", "engine: {max_num_seqs: x}", "engin: {}", "engine: {async_scheduling: true}",
-		"engine: {async_scheduling: yes please}", "overheads: {frontend: 4}", "overheads: {frontend: 1h30m}",
+		"engine: {async_scheduling: yes please}", "engine: {kernels: tgi}", "engine: {kernels: sglang}", "overheads: {frontend: 4}", "overheads: {frontend: 1h30m}",
 		"overheads: {frontend: 0}",
 		"step_time: {linear: {a_ms: 1, b_us: 3}}", "step_time: {lin: {}}", "step_time: linear", "step_time: table",
 		"step_time: {table: a.csv}", "step_time: {table: {file: a.csv}}", "step_time: {table: 3}",

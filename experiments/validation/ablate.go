@@ -93,6 +93,8 @@ func Parts() []Part {
 			kernels: func(o *model.KernelOptions) { o.PadRanks = false }},
 		{Name: "exchange by kind", Without: "ranks exchange tokens with experts by a gather",
 			settings: []scenario.Setting{set("deployment.all2all_backend", "allgather_reducescatter")}},
+		{Name: "engine of pools", Without: "pools have the kernels, the host and the front end of vLLM",
+			settings: []scenario.Setting{set("engine.kernels", "auto")}},
 		{Name: "cold start", Without: "the experts' kernels are compiled before", warm: true},
 		{Name: "unequal contexts", Without: "attention takes all contexts of a batch as equal (Blackwell)",
 			kernels: func(o *model.KernelOptions) { o.EqualContexts = true }},
@@ -155,7 +157,7 @@ func mixedExperts(g *model.GPU) {
 	}
 }
 
-// without is the case less a part.
+// without is the case less a part. Of runs in pools only the settings are taken away: their workers keep their timers.
 func (c *Case) without(p Part) (*Case, error) {
 	t := *c
 	if c.setup == nil || c.Refused != "" || c.Bad != "" {
@@ -174,6 +176,9 @@ func (c *Case) without(p Part) (*Case, error) {
 	}
 	u := t.setup
 	u.Report.Stages = c.setup.Report.Stages
+	if c.Rows[0].Pools() {
+		return &t, nil
+	}
 	if p.kernels != nil || p.gpu != nil || p.formats != nil {
 		d, o := *u.Deployment, u.KernelOptions()
 		if p.formats != nil {

@@ -26,7 +26,7 @@ var (
 
 // coldStart is that of the row's engine; the zero value is none.
 func (r *Row) coldStart(d *model.Deployment) coldStart {
-	burst := r.Closed() && or(r.Concurrency, 1) > 1
+	burst := r.Closed() && or(r.Concurrency, 1) > 1 && !r.Pools() // which are warm: 15 users of TensorRT-LLM wait 0.4 s
 	switch {
 	case r.perf() && r.Engine == "vllm" && d.LLM.Experts > 0 && (d.MoEDtype == model.BF16 || d.MoEDtype == model.FP16):
 		return tritonStart

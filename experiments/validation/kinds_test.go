@@ -38,10 +38,10 @@ func TestPools(t *testing.T) {
 	for i, want := range [][]string{
 		{"replicas: 2, deployment: {tensor_parallel_size: 1, data_parallel_size: 4, expert_parallel_size: 4, all2all",
 			"replicas: 1, deployment: {tensor_parallel_size: 1, data_parallel_size: 16, expert_parallel_size: 16, all2all",
-			"kv_cache_dtype: \"fp8\"", "flashinfer_all2allv"},
+			"kv_cache_dtype: \"fp8\"", "flashinfer_all2allv", "kernels: trtllm", "enable_chunked_prefill: false"},
 		{"replicas: 1, deployment: {tensor_parallel_size: 8, data_parallel_size: 1, expert_parallel_size: 1}",
 			"replicas: 2, deployment: {tensor_parallel_size: 8, data_parallel_size: 1, expert_parallel_size: 8}",
-			"num_speculative_tokens: 2", "cpu_per_sequence: "},
+			"num_speculative_tokens: 2", "cpu_per_sequence: ", "kernels: sglang"},
 	} {
 		for _, text := range want {
 			if !strings.Contains(string(cases[i].YAML), text) {
@@ -62,6 +62,34 @@ func TestPools(t *testing.T) {
 	for _, row := range r.Rows {
 		if row.Status != Scored || row.Kind != kindPools || row.Error("tpot_p50_ms") == nil || row.Layout == "" {
 			t.Errorf("%+v", row)
+		}
+	}
+}
+
+// TestDecodeSeqs: 16 on each of 32 ranks are 512, and recipes ask for up to 1.3 times as many users. With 700 the size
+// is not known, and neither is that of tensor parallelism.
+func TestDecodeSeqs(t *testing.T) {
+	wide := parallelism{workers: 1, tp: 1, dp: 32, ep: 32}
+	for _, c := range []struct {
+		engine string
+		p      parallelism
+		users  int
+		want   int
+		ruled  bool
+	}{
+		{trtllmEngine, wide, 512, 16, true},
+		{trtllmEngine, wide, 563, 16, true},
+		{trtllmEngine, wide, 666, 16, true},
+		{trtllmEngine, wide, 700, poolSeqs, false},
+		{trtllmEngine, parallelism{workers: 5, tp: 1, dp: 4, ep: 4}, 16130, 768, true},
+		{trtllmEngine, parallelism{workers: 5, tp: 8, dp: 1, ep: 8}, 90, poolSeqs, false},
+		{"sglang", wide, 15000, 256, true},
+		{"sglang", parallelism{workers: 1, tp: 1, dp: 4, ep: 4}, 8192, 2048, false},
+	} {
+		w := &writer{row: &Row{Engine: c.engine, GPU: "GB200", Concurrency: &c.users}}
+		if n, ruled := w.decodeSeqs(c.p); n != c.want || ruled != c.ruled {
+			t.Errorf("%s, %d users on %+v: %d, by recipes %t (want %d, %t)", c.engine, c.users, c.p, n, ruled, c.want,
+				c.ruled)
 		}
 	}
 }
