@@ -41,12 +41,27 @@ type GPU struct {
 	FrontendSeconds float64
 
 	Calibrated Calibration
+	Own        *OwnRuns  // that the constants were fitted to; nil if there are none
 	Releases   []Release // of engines whose kernels are faster or slower; by engine, oldest first
 	Kernels    KernelConstants
 	KernelsOf  string // the GPU on which they were measured, if it is another one
 	// Tables are the constants without corrections from served runs. The zero value means Kernels.
 	Tables KernelConstants
 }
+
+// OwnRuns are the user's measured runs that the constants of a GPU were fitted to.
+type OwnRuns struct {
+	Base     string // the GPU of the catalog that the runs used
+	Clifftop string // version of the program that fitted the constants
+	Runs     int
+	// TTFT and TPOT are the median sizes of the errors, as fractions, of runs that a fit to the others predicts; nil
+	// if they were not measured.
+	TTFT, TPOT *float64
+}
+
+// Validates reports whether the runs are enough to call the GPU calibrated: three. With two, leaving one out leaves a
+// single run to fit.
+func (o *OwnRuns) Validates() bool { return o != nil && o.Runs >= 3 }
 
 // NodeShape says how the GPUs of a machine are joined. The zero value means 8 GPUs per node in one domain.
 type NodeShape struct {

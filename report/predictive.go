@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"clifftop/report/layout"
 )
 
 // ErrorBars are the bounds that hold half and 90 % of measured runs: measured over simulated, less 1.
@@ -28,8 +30,34 @@ type Predictive struct {
 	UnseenCells int    `json:"unseen_cells"`
 	// OwnRuns is the number of the user's own runs of this kind.
 	OwnRuns int `json:"own_runs"`
+	// Fitted are the user's own runs that the GPU's constants were fitted to; nil if there are none.
+	Fitted *FittedRuns `json:"fitted_runs,omitempty"`
 	// Widened names what no measured run has: each makes the bars wider.
 	Widened []string `json:"widened"`
+}
+
+// FittedRuns are the user's own runs that constants were fitted to. TTFT and TPOT are the median sizes of the errors, as
+// fractions, of runs that a fit to the others predicts; nil where unknown.
+type FittedRuns struct {
+	Runs int      `json:"runs"`
+	TTFT *float64 `json:"left_out_ttft"`
+	TPOT *float64 `json:"left_out_tpot"`
+}
+
+// String says it in words: GPU validated by 5 runs of yours, leave-one-out TTFT 3.1 %, TPOT 1.2 %.
+func (f *FittedRuns) String() string {
+	var parts []string
+	if f.TTFT != nil {
+		parts = append(parts, "TTFT "+layout.Percent(*f.TTFT))
+	}
+	if f.TPOT != nil {
+		parts = append(parts, "TPOT "+layout.Percent(*f.TPOT))
+	}
+	text := fmt.Sprintf("GPU validated by %s of yours", runsText(f.Runs))
+	if len(parts) > 0 {
+		text += ", leave-one-out " + strings.Join(parts, ", ")
+	}
+	return text
 }
 
 // String says it in words: TTFT half within −5…+2 %, 90 % within −23…+186 %; … (vllm, open loop, dense: 12 cells).
@@ -53,6 +81,9 @@ func (p *Predictive) String() string {
 	}
 	if p.OwnRuns > 0 {
 		scope += fmt.Sprintf("; validated by %s of yours", runsText(p.OwnRuns))
+	}
+	if p.Fitted != nil {
+		scope += "; " + p.Fitted.String()
 	}
 	if len(parts) == 0 {
 		return "no measured run is like this one"

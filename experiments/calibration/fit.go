@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
@@ -21,7 +22,9 @@ type observation struct {
 type problem struct {
 	parameters   []Parameter
 	observations []observation
-	left         []int // group of each observation that is left out together; nil means its run
+	left         []int       // group of each observation that is left out together; nil means its run
+	unidentified []Parameter // that the observations do not determine: they keep the catalog's value
+	marginal     []float64   // standard deviations of the parameters while the unidentified ones are free
 	residuals    func(ctx context.Context, x []float64) ([]float64, error)
 	progress     func(done, total int)
 }
@@ -40,6 +43,11 @@ const (
 	probe = 0.15
 	// huber is the residual, in standard deviations, above which the loss grows linearly instead of quadratically.
 	huber = 2.0
+	// wide is the share of the prior's standard deviation above which the observations say next to nothing about a
+	// parameter: they then take away less than a third of its variance.
+	wide = 0.8
+	// perParameter is the number of observations that a fitted parameter needs.
+	perParameter = 2
 )
 
 // solve fits the parameters.
@@ -78,6 +86,14 @@ func (p *problem) solve(ctx context.Context) (*fit, error) {
 				j.Set(i, k, (s[i]-r[i])/(probe*q.scale))
 			}
 		}
+		if round == 0 {
+			if j, err = p.identify(j); err != nil {
+				return nil, err
+			}
+			n = len(p.parameters)
+			x = make([]float64, n)
+			total = done + (rounds-1)*(n+1) + 1
+		}
 		if x, err = p.step(x, r, j, -1); err != nil {
 			return nil, err
 		}
@@ -88,7 +104,42 @@ func (p *problem) solve(ctx context.Context) (*fit, error) {
 		return nil, err
 	}
 	f.x, f.sd = last, p.deviations(j)
+	for k := range f.sd {
+		f.sd[k] = max(f.sd[k], p.marginal[k])
+	}
 	return f, p.leaveOut(f, j)
+}
+
+// identify removes, one by one, the parameter whose standard deviation is nearest to that of its prior: as long as it is
+// wide, or there are fewer than two observations for each parameter. It returns the remaining columns of j.
+func (p *problem) identify(j *mat.Dense) (*mat.Dense, error) {
+	p.marginal = p.deviations(j)
+	for len(p.parameters) > 0 {
+		worst, share := 0, 0.0
+		for k, sd := range p.deviations(j) {
+			if s := sd / p.parameters[k].scale; s > share {
+				worst, share = k, s
+			}
+		}
+		n := len(p.parameters)
+		if share <= wide && perParameter*n <= max(len(p.observations), perParameter) {
+			return j, nil
+		}
+		p.unidentified = append(p.unidentified, p.parameters[worst])
+		p.parameters = slices.Delete(slices.Clone(p.parameters), worst, worst+1)
+		p.marginal = slices.Delete(p.marginal, worst, worst+1)
+		if n == 1 {
+			break
+		}
+		rest := mat.NewDense(len(p.observations), n-1, nil)
+		for i := range p.observations {
+			row := slices.Delete(slices.Clone(j.RawRowView(i)), worst, worst+1)
+			rest.SetRow(i, row)
+		}
+		j = rest
+	}
+	return nil, errors.New("the measurements identify none of the constants " +
+		"(want more runs, at other loads or lengths)")
 }
 
 // step minimizes the loss of the model linearized at x, without the observations of one group; -1 leaves none out.
@@ -156,6 +207,9 @@ func (p *problem) deviations(j *mat.Dense) []float64 {
 	var inverse mat.SymDense
 	sd := make([]float64, n)
 	if !c.Factorize(h) || c.InverseTo(&inverse) != nil {
+		for a := range n {
+			sd[a] = p.parameters[a].scale // nothing but the prior is known
+		}
 		return sd
 	}
 	for a := range n {

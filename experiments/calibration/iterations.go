@@ -29,7 +29,7 @@ func FitIterations(
 	}
 	p.residuals = func(_ context.Context, x []float64) ([]float64, error) {
 		own := *d
-		record(d.GPU.Name, parameters, x, 0).Correct(&own.GPU)
+		record(d.GPU.Name, p.parameters, x, 0).Correct(&own.GPU)
 		timer, err := model.NewKernels(&own, u.KernelOptions())
 		if err != nil {
 			return nil, err
@@ -45,5 +45,5 @@ func FitIterations(
 	if err != nil {
 		return nil, err
 	}
-	return p.result(f, d.GPU.Name, 0, names, fmt.Sprintf("%d iterations of %s", len(all), name)), nil
+	return p.result(f, d.GPU.Name, 0, names, fmt.Sprintf("%d iterations of %s", len(all), name), 0), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/validation"
+	"clifftop/model"
 	"clifftop/model/catalog"
 	"clifftop/report/layout"
 )
@@ -38,6 +39,9 @@ type Result struct {
 	Clifftop string `json:"clifftop"`
 	GPU      string `json:"gpu"`
 	Source   string `json:"source"` // the measurements
+	// Runs is the number of measured runs; 0 for iterations. Calibrated reports that they are at least 3.
+	Runs       int  `json:"runs"`
+	Calibrated bool `json:"calibrated"`
 
 	Parameters []Fitted `json:"parameters"`
 	Errors     []Error  `json:"errors"`
@@ -48,14 +52,19 @@ type Result struct {
 }
 
 // Fitted is a parameter's value before and after the fit. Low and High are the ends of its 95 % interval, from the
-// curvature of the loss with the prior.
+// curvature of the loss with the prior, while the constants that are not identified are free.
+//
+// A constant is not identified if the measurements leave its standard deviation above 0.8 of the prior's, or if there
+// are fewer than two measured numbers for each constant. Its value is then the catalog's, and it has no interval.
 type Fitted struct {
-	Name  string  `json:"name"`
-	Unit  string  `json:"unit"`
-	From  float64 `json:"from"`
-	Value float64 `json:"value"`
-	Low   float64 `json:"low"`
-	High  float64 `json:"high"`
+	Name  string   `json:"name"`
+	Unit  string   `json:"unit"`
+	From  float64  `json:"from"`
+	Value float64  `json:"value"`
+	Low   *float64 `json:"low"`
+	High  *float64 `json:"high"`
+	// Identified reports that the measurements determine the constant.
+	Identified bool `json:"identified"`
 }
 
 // Error summarizes the absolute errors of a metric: before the fit, after it, and for runs that were left out of it.
@@ -82,18 +91,25 @@ type Number struct {
 	LeftOut float64 `json:"left_out"`
 }
 
-// result returns the result of a fit for a GPU. Names are the names of the runs.
-func (p *problem) result(f *fit, gpu string, frontend float64, names []string, source string) *Result {
+// result returns the result of a fit for a GPU. Names are the names of the measurements; runs is the number of measured
+// runs among them.
+func (p *problem) result(f *fit, gpu string, frontend float64, names []string, source string, runs int) *Result {
 	r := &Result{
 		Schema: Schema, Clifftop: experiments.Version, GPU: gpu, Source: source,
+		Runs: runs, Calibrated: (&model.OwnRuns{Runs: runs}).Validates(),
 		record: record(gpu, p.parameters, f.x, frontend),
 	}
 	r.record.Calibration.Source = source
 	for k, q := range p.parameters {
+		low, high := q.value(f.x[k]-1.96*f.sd[k], frontend), q.value(f.x[k]+1.96*f.sd[k], frontend)
 		r.Parameters = append(r.Parameters, Fitted{
 			Name: q.Name, Unit: q.Unit, From: q.value(0, frontend), Value: q.value(f.x[k], frontend),
-			Low: q.value(f.x[k]-1.96*f.sd[k], frontend), High: q.value(f.x[k]+1.96*f.sd[k], frontend),
+			Low: &low, High: &high, Identified: true,
 		})
+	}
+	for _, q := range p.unidentified {
+		from := q.value(0, frontend)
+		r.Parameters = append(r.Parameters, Fitted{Name: q.Name, Unit: q.Unit, From: from, Value: from})
 	}
 	for i, o := range p.observations {
 		r.Numbers = append(r.Numbers, Number{
@@ -119,7 +135,26 @@ func (p *problem) result(f *fit, gpu string, frontend float64, names []string, s
 		e.Before, e.After, e.LeftOut = size(m, before), size(m, after), size(m, left)
 		r.Errors = append(r.Errors, e)
 	}
+	r.record.Evidence = r.evidence(names)
 	return r
+}
+
+// evidence returns what the record keeps of the measured runs; nil if there are none.
+func (r *Result) evidence(names []string) *catalog.CalibrationEvidence {
+	if r.Runs == 0 {
+		return nil
+	}
+	e := &catalog.CalibrationEvidence{Clifftop: r.Clifftop, GPU: r.GPU, Runs: r.Runs, Names: names,
+		LeftOut: map[string]float64{}}
+	for _, m := range r.Errors {
+		e.LeftOut[m.Metric] = math.Round(m.LeftOut.Median*1e4) / 1e4
+	}
+	for _, p := range r.Parameters {
+		if !p.Identified {
+			e.NotIdentified = append(e.NotIdentified, p.Name)
+		}
+	}
+	return e
 }
 
 // size returns the size of errors. There must be at least one.
@@ -150,7 +185,11 @@ func (r *Result) WriteTable(w io.Writer) error {
 	fmt.Fprintf(&b, "%s, fitted to %s\n\n", r.GPU, r.Source)
 	fmt.Fprintf(&b, "%-18s %5s %9s %9s   %s\n", "constant", "", "before", "after", "95 % interval")
 	for _, p := range r.Parameters {
-		fmt.Fprintf(&b, "%-18s %5s %9.3f %9.3f   %.3f to %.3f\n", p.Name, p.Unit, p.From, p.Value, p.Low, p.High)
+		interval := "not identified"
+		if p.Identified {
+			interval = fmt.Sprintf("%.3f to %.3f", *p.Low, *p.High)
+		}
+		fmt.Fprintf(&b, "%-18s %5s %9.3f %9.3f   %s\n", p.Name, p.Unit, p.From, p.Value, interval)
 	}
 	fmt.Fprintf(&b, "\nAbsolute errors, median (mean) in %%\n%-18s %5s %14s %14s %14s\n", "", "n", "before", "after",
 		"left out")
@@ -163,6 +202,9 @@ func (r *Result) WriteTable(w io.Writer) error {
 		group = "GPU"
 	}
 	fmt.Fprintf(&b, "left out: each %s predicted by a fit to the others\n", group)
+	if r.Runs > 0 && !r.Calibrated {
+		fmt.Fprintf(&b, "not called calibrated: %d runs are too few (want 3 or more)\n", r.Runs)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -39,7 +39,7 @@ func FitRuns(
 	}
 	p := &problem{parameters: parameters, progress: o.Progress}
 	score := func(ctx context.Context, x []float64) (*validation.Report, error) {
-		rec := record(runs.gpu, parameters, x, runs.frontend)
+		rec := record(runs.gpu, p.parameters, x, runs.frontend)
 		delay := -1.0
 		if f := rec.Calibration.FrontendMilliseconds; f != nil {
 			delay = *f / 1e3
@@ -73,7 +73,7 @@ func FitRuns(
 	if err != nil {
 		return nil, err
 	}
-	return p.result(f, runs.gpu, runs.frontend, names, fmt.Sprintf("%d runs of %s", len(names), ref.Name)), nil
+	return p.result(f, runs.gpu, runs.frontend, names, fmt.Sprintf("%d runs of %s", len(names), ref.Name), len(names)), nil
 }
 
 // groupByGPU groups the observations by GPU.

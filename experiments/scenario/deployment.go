@@ -157,6 +157,10 @@ func (s *Scenario) gpu() (g model.GPU, fromFile bool, err error) {
 	if g, err = catalog.ReadGPU(path, data); err != nil {
 		return g, true, err
 	}
+	if g.Own != nil && g.Own.Clifftop != Release {
+		return g, true, s.Fault("gpu", "%s was fitted with Clifftop %s, but this is %s "+
+			"(write it with clifftop calibrate --record %s)", path, g.Own.Clifftop, Release, path)
+	}
 	for _, p := range []struct {
 		what                  string
 		value, unit, from, to float64

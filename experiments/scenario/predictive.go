@@ -49,6 +49,7 @@ func (u *Setup) Predictive() *report.Predictive {
 	own, _ := u.own.Of(engine, load, moe)
 	p := &report.Predictive{Kind: k.Name(), Cells: k.Cells, UnseenCells: k.Unseen, OwnRuns: own.Runs,
 		Widened: u.unmeasured(k, own, catalog.KindName(engine, load, moe))}
+	p.Fitted = u.fitted()
 	if own.Runs > 0 {
 		p.Kind = catalog.KindName(engine, load, moe)
 	}
@@ -67,6 +68,15 @@ func (u *Setup) Predictive() *report.Predictive {
 	return p
 }
 
+// fitted returns the own runs that the GPU's constants were fitted to; nil if they are too few or there are none.
+func (u *Setup) fitted() *report.FittedRuns {
+	o := u.Deployment.GPU.Own
+	if !o.Validates() {
+		return nil
+	}
+	return &report.FittedRuns{Runs: o.Runs, TTFT: o.TTFT, TPOT: o.TPOT}
+}
+
 // unmeasured lists what the scenario has and no measured run of the kind.
 func (u *Setup) unmeasured(k *catalog.Predictive, own catalog.OwnErrors, kind string) []string {
 	list := []string{}
@@ -77,7 +87,7 @@ func (u *Setup) unmeasured(k *catalog.Predictive, own catalog.OwnErrors, kind st
 	}
 	s, d := u.Scenario, u.Deployment
 	add(k.Load == "" && own.Runs == 0, kind)
-	add(!k.Measured(d.GPU.Name) && !slices.Contains(own.GPUs, d.GPU.Name), d.GPU.Name)
+	add(!k.Measured(d.GPU.Name) && !d.GPU.Own.Validates() && !slices.Contains(own.GPUs, d.GPU.Name), d.GPU.Name)
 	add(s.Engine.Speculative != nil, "drafts")
 	add(d.PipelineParallel > 1, "pipeline stages")
 	add(s.Offload != nil, "offload")

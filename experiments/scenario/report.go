@@ -110,6 +110,9 @@ func (u *Setup) Accuracy() *report.Accuracy {
 		}
 		return r
 	}
+	if f := u.fitted(); f != nil {
+		return &report.Accuracy{SameGPU: true, Scope: f.String()}
+	}
 	return &report.Accuracy{Scope: fmt.Sprintf("not validated: there are no measured runs of %s on %s under policy %s",
 		kind, d.GPU.Name, engine)}
 }

@@ -3,6 +3,8 @@ package catalog
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"clifftop/internal/faults"
 	"clifftop/model"
@@ -30,6 +32,30 @@ type CalibratedRecord struct {
 		// FrontendMilliseconds is the delay of each request in the engine's front end.
 		FrontendMilliseconds *float64 `yaml:"frontend_ms,omitempty"`
 	} `yaml:"calibration"`
+	// Evidence describes the measured runs; nil if the record was written by hand or fitted to iterations.
+	Evidence *CalibrationEvidence `yaml:"evidence,omitempty"`
+}
+
+// CalibrationEvidence describes the measured runs that a record was fitted to.
+type CalibrationEvidence struct {
+	// Clifftop is the version of the program that fitted the constants.
+	Clifftop string `yaml:"clifftop"`
+	// GPU is the one that the runs used: the base.
+	GPU   string   `yaml:"gpu"`
+	Runs  int      `yaml:"runs"`
+	Names []string `yaml:"names"`
+	// LeftOut has the median size of the errors by metric, as fractions, of runs that a fit to the others predicts.
+	LeftOut map[string]float64 `yaml:"left_out"`
+	// NotIdentified names the constants that the runs do not determine. They have the catalog's value.
+	NotIdentified []string `yaml:"not_identified,omitempty"`
+}
+
+// leftOut returns the error of a metric; nil if no run has it.
+func (e *CalibrationEvidence) leftOut(metric string) *float64 {
+	if v, ok := e.LeftOut[metric]; ok {
+		return &v
+	}
+	return nil
 }
 
 // Write writes the record as a file for the scenario key gpu.
@@ -82,6 +108,13 @@ func readCalibrated(file string, data []byte) (model.GPU, error) {
 	if f := r.Calibration.FrontendMilliseconds; f != nil {
 		g.FrontendSeconds = *f / 1e3
 	}
+	if e := r.Evidence; e != nil {
+		g.Own = &model.OwnRuns{Base: g.Name, Clifftop: e.Clifftop, Runs: e.Runs, TTFT: e.leftOut("ttft_mean_ms"),
+			TPOT: e.leftOut("tpot_mean_ms")}
+		if g.Own.Validates() {
+			g.Calibrated = model.Calibrated
+		}
+	}
 	g.Name, g.Aliases = canonical(r.Name), nil
 	if r.Calibration.Source != "" {
 		g.Source += "; calibrated: " + r.Calibration.Source
@@ -106,6 +139,14 @@ func (r *CalibratedRecord) validate() error {
 	} {
 		if v.p != nil {
 			faults.Within(&f, "calibration."+v.key, *v.p, v.low, v.high)
+		}
+	}
+	if e := r.Evidence; e != nil {
+		f.Check(e.GPU == r.Base, "evidence.gpu is %s, but base is %s (want the runs of the base)", e.GPU, r.Base)
+		f.Check(e.Runs >= 1, "evidence.runs is %d (want 1 or more)", e.Runs)
+		f.Check(len(e.Names) == e.Runs, "evidence.names has %d names for %d runs (want one for each)", len(e.Names), e.Runs)
+		for _, m := range slices.Sorted(maps.Keys(e.LeftOut)) {
+			faults.Within(&f, "evidence.left_out."+m, e.LeftOut[m], 0, 1e3)
 		}
 	}
 	return f.Err()
