@@ -5,8 +5,10 @@ package verify
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"slices"
+	"strings"
 
 	"clifftop/experiments"
 	"clifftop/experiments/measured"
@@ -101,6 +103,9 @@ func New(ctx context.Context, s *scenario.Scenario, results []*measured.Result, 
 			if err := sameTraffic(s, run, result.File); err != nil {
 				return nil, err
 			}
+			if err := sameEngine(s, run, result.File); err != nil {
+				return nil, err
+			}
 			c, err := validation.FromRun(result, run, s)
 			if err != nil {
 				return nil, err
@@ -188,6 +193,20 @@ func fixed(d *scenario.Distribution) *float64 {
 	return &x
 }
 
+// sameEngine refuses a run of another engine than the scenario has.
+func sameEngine(s *scenario.Scenario, run *measured.Run, file string) error {
+	if run.Engine == "" || strings.HasPrefix(s.Engine.Policy, run.Engine) || s.Engine.Policy == "preemptive" ||
+		!slices.Contains([]string{"vllm", "sglang", "trtllm"}, run.Engine) {
+		return nil
+	}
+	f := s.Fault("engine.policy", "%s, but %s was measured in %s (want the same engine)", s.Engine.Policy, run.Engine, file)
+	f.Hint = "--set engine.policy=" + map[string]string{"trtllm": "trtllm-guaranteed-no-evict"}[run.Engine]
+	if run.Engine != "trtllm" {
+		f.Hint += run.Engine
+	}
+	return f
+}
+
 // verify judges one run.
 func (r *Result) verify(ctx context.Context, c *validation.Case, run *measured.Run, result *measured.Result,
 	o Options) (*Run, error) {
@@ -241,6 +260,9 @@ const (
 	fewForP99  = 100
 )
 
+// widest is the upper end of a bar, measured over simulated less 1, above which it judges nothing.
+const widest = 4
+
 // judge compares one metric.
 func judge(x validation.Comparison, bars *report.Predictive, row *validation.Row, run *measured.Run) Metric {
 	m := Metric{Name: x.Metric, Measured: x.Measured, Simulated: x.Simulated, Verdict: NotComparable}
@@ -270,6 +292,8 @@ func judge(x validation.Comparison, bars *report.Predictive, row *validation.Row
 		m.Why = fmt.Sprintf("%d requests are too few (want %d)", *n, fewForMean)
 	case n != nil && *n < fewForP99 && isP99(x.Metric):
 		m.Why = fmt.Sprintf("%d requests are too few for a 99th percentile (want %d)", *n, fewForP99)
+	case b.P90[1] > widest:
+		m.Why = "the bar of measured runs is too wide to judge by"
 	default:
 		half, p90 := b.Half, b.P90
 		m.Half, m.P90, m.Verdict = &half, &p90, Within
@@ -306,16 +330,30 @@ func (r *Result) Own(before *catalog.OwnAccuracy) (*catalog.OwnAccuracy, error) 
 	if before != nil {
 		out = before
 	}
-	for _, report := range r.reports {
+	for i, report := range r.reports {
+		id := r.Runs[i].identity()
+		if slices.ContainsFunc(out.Kinds, func(k catalog.OwnErrors) bool { return slices.Contains(k.Names, id) }) {
+			continue // it was verified before
+		}
 		more, err := report.Own()
 		if err != nil {
 			return nil, err
 		}
 		for _, k := range more.Kinds {
+			k.Names = []string{id}
 			out.Kinds = joined(out.Kinds, k)
 		}
 	}
 	return out, nil
+}
+
+// identity tells the run from others: its name, and a hash of what was measured.
+func (r *Run) identity() string {
+	h := fnv.New64a()
+	for _, m := range r.Metrics {
+		fmt.Fprintf(h, "%s %v\n", m.Name, *m.Measured)
+	}
+	return fmt.Sprintf("%s %016x", r.Name, h.Sum64())
 }
 
 // joined adds the errors of a kind to those that are there.
@@ -326,6 +364,7 @@ func joined(kinds []catalog.OwnErrors, k catalog.OwnErrors) []catalog.OwnErrors 
 			continue
 		}
 		own.Runs += k.Runs
+		own.Names = append(own.Names, k.Names...)
 		for _, g := range k.GPUs {
 			if !slices.Contains(own.GPUs, g) {
 				own.GPUs = append(own.GPUs, g)

@@ -17,11 +17,13 @@ type OwnAccuracy struct {
 
 // OwnErrors are the errors of own runs of one kind: by metric, measured over simulated, less 1.
 type OwnErrors struct {
-	Engine string               `yaml:"engine"`
-	Load   string               `yaml:"load"`
-	MoE    bool                 `yaml:"moe"`
-	GPUs   []string             `yaml:"gpus,flow"` // that the runs used
-	Runs   int                  `yaml:"runs"`
+	Engine string   `yaml:"engine"`
+	Load   string   `yaml:"load"`
+	MoE    bool     `yaml:"moe"`
+	GPUs   []string `yaml:"gpus,flow"` // that the runs used
+	Runs   int      `yaml:"runs"`
+	// Names identify runs that clifftop verify added, so that none counts twice.
+	Names  []string             `yaml:"names,omitempty"`
 	Errors map[string][]float64 `yaml:"errors"`
 }
 
