@@ -78,10 +78,10 @@ func (f *calibrateCommand) checkSource() error {
 		f.measured.useEnvironment()
 	}
 	switch {
-	case f.measured.file == "" && f.iterations == "":
+	case len(f.measured.files) == 0 && f.iterations == "":
 		return errors.New("--reference or --iterations is missing (want a file of measured runs or iterations)\n" +
 			"hint: clifftop calibrate --help lists their columns")
-	case f.measured.file != "" && f.iterations != "":
+	case len(f.measured.files) > 0 && f.iterations != "":
 		return errors.New("--reference and --iterations are given together (want one)")
 	case f.iterations != "" && (len(f.measured.only) > 0 || f.options.ByGPU):
 		return errors.New("--only and --by-gpu select measured runs, but --iterations has iterations (want --reference)")

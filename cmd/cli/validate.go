@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -105,7 +106,7 @@ func (v *validateCommand) run(c *cobra.Command, args []string) error {
 		return errors.New("--write needs errors of runs (want no --ablate and no --format scenario)")
 	}
 	v.measured.useEnvironment()
-	if v.measured.file == "" {
+	if len(v.measured.files) == 0 {
 		return fmt.Errorf("--reference is missing (want a CSV file of measured runs; %s can name it, or its folder)\n"+
 			"hint: clifftop validate --help lists its columns", referenceVariable)
 	}
@@ -220,14 +221,14 @@ func writeValidation(c *cobra.Command, dir *console.Directory, r *validation.Rep
 // measuredRuns are the flags that select measured runs, for validate and calibrate.
 type measuredRuns struct {
 	scenario scenarioFlags
-	file     string
+	files    []string
 	only     []string
 }
 
 func (m *measuredRuns) register(c *cobra.Command) {
 	m.scenario.register(c)
 	flags := c.Flags()
-	flags.StringVar(&m.file, "reference", "", "`FILE` of measured runs")
+	flags.StringArrayVar(&m.files, "reference", nil, "`FILE` of measured runs; repeatable")
 	flags.StringArrayVar(&m.only, "only", nil, "use only rows with `KEY=VALUE`, or whose run_id contains or matches "+
 		"the text; repeatable")
 }
@@ -235,13 +236,14 @@ func (m *measuredRuns) register(c *cobra.Command) {
 // useEnvironment takes the default of --reference from the environment: a file of measured runs, or the folder of
 // measured.csv.
 func (m *measuredRuns) useEnvironment() {
-	if m.file != "" {
+	file := os.Getenv(referenceVariable)
+	if len(m.files) > 0 || file == "" {
 		return
 	}
-	m.file = os.Getenv(referenceVariable)
-	if info, err := os.Stat(m.file); err == nil && info.IsDir() {
-		m.file = filepath.Join(m.file, "measured.csv")
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		file = filepath.Join(file, "measured.csv")
 	}
+	m.files = []string{file}
 }
 
 // reference is a set of measured runs and the scenarios that simulate them.
@@ -252,14 +254,50 @@ type reference struct {
 	selected bool // not all rows of a table
 }
 
-// read reads the file: a table of measured runs, or a result of a load generator.
+// read reads the files and joins their runs. A run must be in one of them only.
 func (m *measuredRuns) read(args []string) (*reference, error) {
-	data, err := console.ReadFile("--reference", m.file)
+	var all *reference
+	files := map[string]string{} // by run
+	for i, file := range m.files {
+		if slices.Contains(m.files[:i], file) {
+			return nil, fmt.Errorf("--reference: %s is named twice (want each file once)", file)
+		}
+		r, err := m.readOne(file, args)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range r.Rows {
+			if first, twice := files[row.ID]; twice && first != file {
+				return nil, fmt.Errorf("--reference: the run %s is in %s and in %s (want each run once)", row.ID, first, file)
+			}
+			files[row.ID] = file
+		}
+		if all == nil {
+			all = r
+			continue
+		}
+		keep, further := all.keep, r.keep
+		all.keep = func(row *validation.Row) bool {
+			return (keep == nil || keep(row)) && (further == nil || further(row))
+		}
+		all.Name += ", " + r.Name
+		all.Rows, all.Notes = append(all.Rows, r.Rows...), append(all.Notes, r.Notes...)
+		all.cases, all.selected = append(all.cases, r.cases...), all.selected || r.selected
+	}
+	if len(all.cases) == 0 {
+		return nil, fmt.Errorf("--only: no row of %s matches", strings.Join(m.files, ", "))
+	}
+	return all, nil
+}
+
+// readOne reads a file: a table of measured runs, or a result of a load generator.
+func (m *measuredRuns) readOne(file string, args []string) (*reference, error) {
+	data, err := console.ReadFile("--reference", file)
 	if err != nil {
 		return nil, err
 	}
-	if validation.IsResult(m.file, data) {
-		return m.readBench(data, args)
+	if validation.IsResult(file, data) {
+		return m.readBench(file, data, args)
 	}
 	if len(args) > 0 || len(m.scenario.settings) > 0 {
 		return nil, errors.New("--reference is a table whose rows define the scenarios " +
@@ -269,19 +307,16 @@ func (m *measuredRuns) read(args []string) (*reference, error) {
 	if err != nil {
 		return nil, err
 	}
-	ref, err := validation.Read(m.file, bytes.NewReader(data))
+	ref, err := validation.Read(file, bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
 	cases := validation.Choose(validation.Plan(ref), filter.Keeps)
-	if len(cases) == 0 {
-		return nil, fmt.Errorf("--only: no row of %s matches", m.file)
-	}
 	return &reference{ref, cases, filter.Keeps, len(m.only) > 0}, nil
 }
 
 // readBench reads a result of a load generator.
-func (m *measuredRuns) readBench(data []byte, args []string) (*reference, error) {
+func (m *measuredRuns) readBench(file string, data []byte, args []string) (*reference, error) {
 	if len(m.only) > 0 {
 		return nil, errors.New("--only selects rows of a table, but the reference is a single result (want no --only)")
 	}
@@ -289,7 +324,7 @@ func (m *measuredRuns) readBench(data []byte, args []string) (*reference, error)
 	if err != nil {
 		return nil, err
 	}
-	ref, cases, err := validation.ReadResult(m.file, data, s)
+	ref, cases, err := validation.ReadResult(file, data, s)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,7 @@ func (v *validateCommand) runCoverage(c *cobra.Command, files []string) error {
 	}
 	var refs []*validation.Reference
 	seen := map[string]bool{}
-	for _, name := range append([]string{v.measured.file}, files...) {
+	for _, name := range slices.Concat(v.measured.files, files) {
 		if seen[filepath.Clean(name)] {
 			return errors.New(name + ": the file is named twice: its runs would count twice (remove one)")
 		}

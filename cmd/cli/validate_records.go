@@ -78,7 +78,7 @@ func onlySchedules(c *cobra.Command) (err error) {
 // Arguments with the extension of a scenario are one, the others are further files.
 func (v *validateCommand) scoreIterations(c *cobra.Command, args []string) error {
 	switch {
-	case v.measured.file != "":
+	case len(v.measured.files) > 0:
 		return errors.New("--iterations and --reference are given together (want one)")
 	case v.ablate || v.coverage || v.write != "" || len(v.measured.only) > 0:
 		return errors.New("--ablate, --coverage, --write and --only are for measured runs (want --reference, or none of " +
