@@ -35,12 +35,17 @@ func newCalibrate() *cobra.Command {
 bandwidth that kernels reach, the overhead per step and per sequence, and the time of the API server. The
 output has the errors before the fit, after the fit, and for runs that were left out of the fit.
 
+A constant that the measurements do not determine is not identified: it keeps the catalog's value. At most one
+constant is fitted for each two measured numbers. A record of three or more runs counts as calibrated, and run,
+sweep and plan say so.
+
 Measurements are runs, in the columns of clifftop validate, or iterations. Iterations are a CSV file with
 the columns decode_seqs, sum_context, prefill_tokens and seconds, and optionally prefill_cached (KV tokens of
 the prompts that earlier iterations computed), prefill_requests, context_sd (standard deviation of the KV
 lengths of the decoding sequences), kind and segment. It may be compressed with gzip. The scenario sets the model
 and the GPU.`,
 		Example: `  clifftop calibrate --reference measured.csv --only gpu=L40S --record my-l40s.yaml
+  clifftop calibrate --gpu l40s --reference load1.json --reference load2.json --record my-l40s.yaml
   clifftop calibrate --model llama-3.1-8b --gpu a40 --iterations steps.csv --record my-a40.yaml
   clifftop run --gpu my-a40.yaml`,
 		Args: console.AtMostOne("scenario"),

@@ -3,6 +3,7 @@ package scenario
 import (
 	"slices"
 
+	"clifftop/model"
 	"clifftop/model/catalog"
 	"clifftop/report"
 )
@@ -49,7 +50,7 @@ func (u *Setup) Predictive() *report.Predictive {
 	own, _ := u.own.Of(engine, load, moe)
 	p := &report.Predictive{Kind: k.Name(), Cells: k.Cells, UnseenCells: k.Unseen, OwnRuns: own.Runs,
 		Widened: u.unmeasured(k, own, catalog.KindName(engine, load, moe))}
-	p.Fitted = u.fitted()
+	p.Fitted = fitted(u.Deployment.GPU.Own)
 	if own.Runs > 0 {
 		p.Kind = catalog.KindName(engine, load, moe)
 	}
@@ -69,8 +70,7 @@ func (u *Setup) Predictive() *report.Predictive {
 }
 
 // fitted returns the own runs that the GPU's constants were fitted to; nil if they are too few or there are none.
-func (u *Setup) fitted() *report.FittedRuns {
-	o := u.Deployment.GPU.Own
+func fitted(o *model.OwnRuns) *report.FittedRuns {
 	if !o.Validates() {
 		return nil
 	}
