@@ -18,6 +18,10 @@ func (e *Simulation) arrive(r *workload.Request) error {
 		return fmt.Errorf("sim: request %d: arrival %v at %v with %d input and %d output tokens is not valid",
 			r.ID, r.Arrival, e.now, r.InputTokens, r.OutputTokens)
 	}
+	if n := len(e.replicas); r.Replica < 0 || int(r.Replica) > n || r.Replica > 0 && e.disaggregated != nil {
+		return fmt.Errorf("sim: request %d: it addresses replica %d of %d (want one that computes prompts and outputs)",
+			r.ID, r.Replica-1, n)
+	}
 	e.obs.Arrived(e.now, r)
 	fits := e.fits(r)
 	if !fits && e.networkIn == 0 {

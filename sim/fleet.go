@@ -67,7 +67,7 @@ func (f *Fleet) Validate() error {
 // fleet is the replicas at the current instant, the sum of their levels, and a tournament that finds the next boundary.
 type fleet struct {
 	obs      *event.Fanout
-	detailed bool // some observer wants every iteration in detail
+	singly   bool // some observer wants every iteration, or every chunk
 	replicas []*Replica
 	now      clock.Time
 	levels   event.Levels
@@ -82,7 +82,8 @@ type fleet struct {
 
 func newFleet(f *Fleet, obs *event.Fanout) fleet {
 	n := len(f.Replicas)
-	all := fleet{obs: obs, detailed: obs.WantsSteps(), next: newTournament(n), caches: newCacheIndex(n, f.watchesCaches())}
+	all := fleet{obs: obs, singly: obs.WantsSteps() || obs.WantsChunks(), next: newTournament(n),
+		caches: newCacheIndex(n, f.watchesCaches())}
 	all.blocked[sched.NotBlocked] = n
 	return all
 }

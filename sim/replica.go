@@ -25,7 +25,7 @@ type Replica struct {
 
 // newReplica makes replica i. own is its own observer, or nil; before is the engine that it replaces, or nil.
 func (e *Simulation) newReplica(cfg engine.Config, i int, own *event.Fanout, before *engine.Engine) *Replica {
-	if e.detailed || e.caches.watched {
+	if e.singly || e.caches.watched {
 		cfg.MaxSpan = 1
 	}
 	obs := e.obs

@@ -55,8 +55,12 @@ func (t *routing) bind(rules []route.Router) (all []*router) {
 	return all
 }
 
-// fits reports whether some replica can serve r or, with disaggregation, one its prompt and one its output.
+// fits reports whether the replica that r addresses can serve it, or else some replica or, with disaggregation, one its
+// prompt and one its output.
 func (t *routing) fits(r *workload.Request) bool {
+	if r.Replica > 0 {
+		return !t.fleet.replicas[r.Replica-1].Config().NeverFits(r)
+	}
 	if s := t.disaggregated; s != nil && !s.direct(r) {
 		return someFits(t.fleet.replicas[:s.Prefills], promptOnly(r)) && someFits(t.fleet.replicas[s.Prefills:], r)
 	} else if s != nil {
@@ -75,8 +79,11 @@ func someFits(among []*Replica, r *workload.Request) bool {
 	return false
 }
 
-// route chooses the replica that serves r. It returns noReplica if no listed replica can serve it.
+// route chooses the replica that serves r: the one that it addresses, if any. It returns noReplica if no listed replica can serve it.
 func (t *routing) route(r *workload.Request) int32 {
+	if r.Replica > 0 {
+		return r.Replica - 1
+	}
 	if len(t.ready) == 0 {
 		return noReplica
 	}

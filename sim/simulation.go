@@ -169,12 +169,17 @@ func (e *Simulation) event() (done bool, err error) {
 		e.stop(e.Horizon)
 		return true, nil
 	}
+	return false, e.handle(at, kind, r)
+}
+
+// handle handles the next event, of a kind, at the instant at, with the replica r if it is a boundary.
+func (e *Simulation) handle(at clock.Time, kind int, r *Replica) (err error) {
 	if at > clock.Time(clock.MaxRun) {
-		return false, fmt.Errorf("sim: the run goes past %.0f days; slice or speed up the workload",
+		return fmt.Errorf("sim: the run goes past %.0f days; slice or speed up the workload",
 			clock.MaxRun.Seconds()/86400)
 	}
 	if at < e.now {
-		return false, r.Broken("time goes back to %v", at)
+		return r.Broken("time goes back to %v", at)
 	}
 	if at > e.scrape {
 		e.scrapeUpTo(at)
@@ -207,7 +212,7 @@ func (e *Simulation) event() (done bool, err error) {
 		e.reported = e.levels
 		e.obs.Levels(at, &e.reported)
 	}
-	return false, err
+	return err
 }
 
 // syncTouched updates the fleet after the replica changed that the current event concerns, if any.

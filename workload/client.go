@@ -11,6 +11,8 @@ type Client struct {
 	// Cancel is how long after Arrival the user cancels an incomplete request; 0 means never. A cancelled request
 	// is not retried.
 	Cancel clock.Duration
+	// Leaves means that the client may leave at any time: see [clifftop/sim.Simulation.Leave].
+	Leaves bool
 	// Silent means that the server does not learn that the client gave up, and continues to generate.
 	Silent bool
 	// MayRetry means that further attempts with the same text may follow.

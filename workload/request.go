@@ -22,6 +22,8 @@ type Request struct {
 	Priority int16
 	// Class is an index into the source's list of class names.
 	Class uint16
+	// Replica numbers the replica, from 1, that the client addresses itself; 0 leaves the choice to the routers.
+	Replica int32
 	// Adapter numbers the LoRA adapter that the request uses, from 1; 0 means the base model. Requests with different
 	// adapters share no tokens in prefix caches.
 	Adapter int32

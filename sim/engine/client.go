@@ -35,10 +35,10 @@ func (d *Departure) Note(rec *event.Record) {
 	}
 }
 
-// MayLeave reports whether the client of r has a timeout or may cancel.
+// MayLeave reports whether the client of r has a timeout, or may cancel or leave.
 func MayLeave(r *workload.Request) bool {
 	c := r.Client
-	return c != nil && c.FirstTimeout|c.Timeout|c.Cancel > 0
+	return c != nil && (c.FirstTimeout|c.Timeout|c.Cancel > 0 || c.Leaves)
 }
 
 // Deadline returns after which time since the request client c leaves if nothing more happens, and how. started

@@ -76,7 +76,8 @@ func New(cfg Config, in Setup) *Engine {
 	}
 	r.connector = newConnector(r, in.Before)
 	r.clientSide.e = r
-	r.outbox = frontEnd{e: r, each: cfg.StreamPerSequence, interval: int32(max(1, cfg.StreamInterval))}
+	r.outbox = frontEnd{e: r, each: cfg.StreamPerSequence, interval: int32(max(1, cfg.StreamInterval)),
+		observed: in.Observers.WantsChunks()}
 	r.requests = requests{env: &r.env, seqs: &r.seqs, space: &r.space, queue: newQueue(cfg.Order),
 		inbox: inbox{interval: cfg.RecvInterval}}
 	r.decoders.init(r)

@@ -56,7 +56,8 @@ func (it *batchBuilder) finish() {
 // visitsSenders reports whether the front end must know each sequence that has output: they do not follow from the
 // running order.
 func (it *batchBuilder) visitsSenders() bool {
-	return !it.r.outbox.free() && (it.slow || it.preempted > 0 || it.r.pipe != nil || len(it.current.verified) > 0 ||
+	q := &it.r.outbox
+	return (!q.free() || q.observed) && (it.slow || it.preempted > 0 || it.r.pipe != nil || len(it.current.verified) > 0 ||
 		it.mixed && len(it.current.firsts) > 0 || it.r.cfg.Speculative.On())
 }
 

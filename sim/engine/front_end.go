@@ -32,6 +32,7 @@ type frontEnd struct {
 	e        *Engine
 	each     clock.Duration
 	interval int32
+	observed bool       // an observer wants every chunk
 	until    clock.Time // when everything in the queue has been sent
 
 	level bool
@@ -84,8 +85,11 @@ func (q *frontEnd) send(p *clock.Progression, n int, s *event.Span, opening bool
 			q.sendAtOnce(end, s)
 		}
 		q.base, q.last = p.End(n), number+int64(n-1)
+		if q.observed {
+			q.reportAtOnce(end)
+		}
 		return n
-	case q.interval > 1:
+	case q.interval > 1 || q.observed:
 		q.sendEach(end, s, number, opening)
 		return 1
 	case q.level && q.until <= end && (!opening || it.inOrder()):

@@ -57,8 +57,37 @@ func (q *frontEnd) sendEach(end clock.Time, s *event.Span, number int64, opening
 		x.sentIn = number
 	}
 	q.chunkGap(s, gap, same)
+	if q.observed {
+		q.reportChunks()
+	}
 	q.base, q.last, q.gone = end, number, q.gone[:0]
 	q.resume(end, idle)
+}
+
+// reportChunks reports the chunks of the senders to the observers.
+func (q *frontEnd) reportChunks() {
+	for _, i := range q.senders {
+		q.reportChunk(q.e.seqs.at(i), q.e.seqs.at(i).sent)
+	}
+}
+
+// reportAtOnce reports the chunks of an iteration that ends at the instant end, where sending takes no time.
+func (q *frontEnd) reportAtOnce(end clock.Time) {
+	if it := &q.e.it; !it.walked {
+		it.listSenders()
+	}
+	for _, i := range q.senders {
+		q.reportChunk(q.e.seqs.at(i), end)
+	}
+}
+
+// reportChunk reports a chunk of s that leaves the front end at an instant, unless it is not for the client.
+func (q *frontEnd) reportChunk(s *sequence, sent clock.Time) {
+	if q.e.it.inVain(s) || s.rec.Left != clock.Never || q.e.connector.handsOff(s) {
+		return
+	}
+	q.e.obs.Chunk(event.Chunk{Request: s.rec.Request.ID, Replica: q.e.index, At: q.e.seen(sent),
+		Tokens: q.e.it.issued(s)})
 }
 
 // resume lets the following iterations be sent without visits to all sequences, if they can be.

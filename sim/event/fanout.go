@@ -14,6 +14,7 @@ type Fanout struct {
 	edges     []EdgeObserver
 	tokens    []TokenObserver
 	steps     []StepObserver
+	chunks    []ChunkObserver
 	fleets    []FleetObserver
 	moves     []MoveObserver
 	lifecycle []LifecycleObserver
@@ -25,6 +26,7 @@ var (
 	_ EdgeObserver      = (*Fanout)(nil)
 	_ TokenObserver     = (*Fanout)(nil)
 	_ StepObserver      = (*Fanout)(nil)
+	_ ChunkObserver     = (*Fanout)(nil)
 	_ FleetObserver     = (*Fanout)(nil)
 	_ MoveObserver      = (*Fanout)(nil)
 	_ LifecycleObserver = (*Fanout)(nil)
@@ -55,6 +57,7 @@ func (f *Fanout) add(o Observer) {
 	f.edges = implementing(f.edges, o)
 	f.tokens = implementing(f.tokens, o)
 	f.steps = implementing(f.steps, o)
+	f.chunks = implementing(f.chunks, o)
 	f.fleets = implementing(f.fleets, o)
 	f.moves = implementing(f.moves, o)
 	f.lifecycle = implementing(f.lifecycle, o)
@@ -140,6 +143,16 @@ func (f *Fanout) WantsSteps() bool { return len(f.steps) > 0 }
 func (f *Fanout) Step(s *Step) {
 	for _, o := range f.steps {
 		o.Step(s)
+	}
+}
+
+// WantsChunks reports whether some observer is a [ChunkObserver].
+func (f *Fanout) WantsChunks() bool { return len(f.chunks) > 0 }
+
+// Chunk implements [ChunkObserver].
+func (f *Fanout) Chunk(c Chunk) {
+	for _, o := range f.chunks {
+		o.Chunk(c)
 	}
 }
 

@@ -77,6 +77,15 @@ type StepObserver interface {
 	Step(s *Step)
 }
 
+// ChunkObserver gets every chunk of output of every request. The engine then simulates iterations one at a time. This
+// changes no result, but takes longer; it is meant for servers that send the output on.
+type ChunkObserver interface {
+	Observer
+	// Chunk is called when an iteration has been scheduled that gives a chunk its last token. The chunk is reported
+	// again if a later iteration adds a token to it.
+	Chunk(c Chunk)
+}
+
 // FleetObserver has an observer for each replica of a fleet.
 type FleetObserver interface {
 	Observer

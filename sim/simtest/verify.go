@@ -51,6 +51,11 @@ func verify(t testing.TB, draw func(t *rapid.T) Case) {
 		}
 		detail := new(StepRecorder)
 		c.compare(t, "detailed steps", &reference.Recorder, told, detail, &detail.Recorder, 0)
+		chunks := new(ChunkRecorder)
+		c.compare(t, "chunks", &reference.Recorder, told, chunks, &chunks.Recorder, 0)
+		if err := chunks.Check(); err != nil {
+			t.Fatalf("%v\n%v", err, c)
+		}
 	})
 	t.Log(seen)
 }
