@@ -1,0 +1,201 @@
+package live_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"clifftop/experiments/live"
+	"clifftop/experiments/scenario"
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
+	"clifftop/sim/simtest"
+	"clifftop/workload"
+)
+
+func setup(t *testing.T, text string) *scenario.Setup {
+	t.Helper()
+	s, err := scenario.Parse("test.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := s.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// served is what a server did: the requests as they arrived, and the instants at which their clients got chunks.
+type served struct {
+	event.Ignore
+	requests []workload.Request
+	mu       sync.Mutex
+	chunks   map[int64][]clock.Time
+	outcomes map[event.Outcome]int
+}
+
+// Arrived implements [event.Observer].
+func (o *served) Arrived(_ clock.Time, r *workload.Request) { o.requests = append(o.requests, *r) }
+
+// scenarios have what may differ between a live run and a replay.
+var scenarios = map[string]string{
+	"engine":  "model: llama-3.1-8b\ngpu: h100",
+	"network": "model: llama-3.1-8b\ngpu: h100\noverheads: {network_in: 7ms, network_out: 11ms}",
+	"fleet": "model: llama-3.1-8b\ngpu: h100\ndeployment: {replicas: 3, router: kv-aware}\n" +
+		"workload: {prefix: {groups: 3, prompts_per_group: 5, shared_tokens: 512}}",
+	"limit":       "model: llama-3.1-8b\ngpu: h100\nengine: {max_num_seqs: 8, max_num_queued_reqs: 8}",
+	"interval":    "model: llama-3.1-8b\ngpu: h100\nengine: {stream_interval: 4}",
+	"sglang":      "model: llama-3.1-8b\ngpu: h100\nengine: {policy: sglang}",
+	"pipeline":    "model: llama-3.1-8b\ngpu: h100\ndeployment: {pipeline_parallel_size: 2}",
+	"speculative": "model: llama-3.1-8b\ngpu: h100\nengine: {speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7}}",
+	"disaggregated": "model: llama-3.1-8b\ngpu: h100\npools: [{name: p, role: prefill, replicas: 2}, " +
+		"{name: d, role: decode, replicas: 2}]\ndisaggregation: {link_gb_per_s: 5}",
+	"failures": "model: llama-3.1-8b\ngpu: h100\ndeployment: {replicas: 2, router: least-requests}\n" +
+		"lifecycle: {failures: [{replica: 0, at: 8s, kind: crash, for: 20s}]}",
+	"autoscaled": "model: llama-3.1-8b\ngpu: h100\ndeployment: {router: least-requests}\n" +
+		"lifecycle: {cold_start: 2s, autoscale: {policy: keda, min: 1, max: 4, metric: concurrency, target: 3, " +
+		"polling_interval: 1s}}",
+}
+
+// TestReplay serves random requests and clients that leave, and simulates the same requests afterwards: every chunk
+// comes at the same picosecond.
+func TestReplay(t *testing.T) {
+	for name, text := range scenarios {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := setup(t, text)
+			got := serve(t, u)
+			again := setup(t, text)
+			recorder := new(simtest.ChunkRecorder)
+			e, err := sim.NewFleet(again.Fleet(true), replayed(got.requests), recorder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Run(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			for id, at := range got.chunks {
+				if want := recorder.ChunksOf(id); !slices.Equal(at, want) {
+					t.Errorf("request %d: chunks at %v, replayed at %v", id, at, want)
+				}
+			}
+			t.Logf("%d requests, %v", len(got.requests), got.outcomes)
+			if got.outcomes[event.Completed] < 50 || got.outcomes[event.Cancelled] == 0 {
+				t.Errorf("%v: want completed and cancelled requests", got.outcomes)
+			}
+		})
+	}
+}
+
+// serve serves 20 simulated clients for some time.
+func serve(t *testing.T, u *scenario.Setup) *served {
+	o := &served{chunks: make(map[int64][]clock.Time), outcomes: make(map[event.Outcome]int)}
+	s, err := live.New(u, live.Options{Speed: 50, Observers: []event.Observer{o}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	var all sync.WaitGroup
+	for k := range 20 {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(1, uint64(k)))
+			for range 8 {
+				time.Sleep(time.Duration(r.IntN(50)) * time.Millisecond)
+				o.client(s.Submit(request(r)), r)
+			}
+		})
+	}
+	all.Wait()
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// request returns a random request. Some share their prompts' beginnings.
+func request(r *rand.Rand) workload.Request {
+	q := workload.Request{InputTokens: 1 + r.Int32N(3000), OutputTokens: 1 + r.Int32N(300)}
+	if r.IntN(2) == 0 {
+		q.InputTokens += 512
+		q.Content = &workload.Content{Segments: []workload.Segment{{ID: r.Uint64N(3), Tokens: 512}}}
+	}
+	return q
+}
+
+// client reads the stream, and leaves in the middle now and then.
+func (o *served) client(x *live.Stream, r *rand.Rand) {
+	leave := -1
+	if r.IntN(4) == 0 {
+		leave = r.IntN(40)
+	}
+	var at []clock.Time
+	for n := 0; ; n++ {
+		if n == leave {
+			x.Close()
+			o.mu.Lock()
+			o.outcomes[event.Cancelled]++
+			o.mu.Unlock()
+			return
+		}
+		c, err := x.Next(context.Background())
+		if err == nil {
+			at = append(at, c.At)
+			continue
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if rec, ok := live.IsEnded(err); ok {
+			o.outcomes[rec.Outcome]++
+			return
+		}
+		if !errors.Is(err, io.EOF) {
+			panic(err)
+		}
+		o.outcomes[event.Completed]++
+		o.chunks[x.ID()] = at
+		return
+	}
+}
+
+// replayed is a source of requests that were served, with the departures of their clients.
+func replayed(requests []workload.Request) workload.Source {
+	for i := range requests {
+		if c := requests[i].Client; c.Cancel == 0 {
+			requests[i].Client = nil
+		} else {
+			requests[i].Client = &workload.Client{Cancel: c.Cancel}
+		}
+	}
+	return &recorded{requests: requests}
+}
+
+type recorded struct {
+	requests []workload.Request
+	n        int
+}
+
+func (s *recorded) Peek() (clock.Time, bool) {
+	if s.n == len(s.requests) {
+		return 0, false
+	}
+	return s.requests[s.n].Arrival, true
+}
+
+func (s *recorded) Next() workload.Request {
+	s.n++
+	return s.requests[s.n-1]
+}
+
+func (*recorded) Done(*workload.Request, workload.End) bool { return false }
+
+func (*recorded) Err() error { return nil }
