@@ -23,7 +23,7 @@ type Fit struct {
 
 // Fit sizes the memory of the scenario's deployment.
 func (s *Scenario) Fit() (*Fit, error) {
-	u, faults, err := s.resolveAll(false)
+	u, faults, err := s.resolveAll(Setup{})
 	switch {
 	case err != nil:
 		return nil, err

@@ -280,7 +280,8 @@ func (u fleetResolver) resolvePools() error {
 	for i := range s.Pools {
 		p := s.Pools[i]
 		one := *s.ofPool(&p)
-		t := &Setup{Scenario: &one, from: &one, oneRank: u.oneRank, role: p.Role}
+		t := &Setup{Scenario: &one, from: &one, oneRank: u.oneRank, served: u.served,
+			role: p.Role}
 		more, err := engineResolver{t}.replica()
 		if err != nil {
 			return err

@@ -39,6 +39,7 @@ type Setup struct {
 	Traffic     Traffic
 	misfit      *model.FitError // why there is no Memory
 	oneRank     bool            // of several that share the attention's data
+	served      bool            // requests come from outside
 	role        string          // of the pool that the replica belongs to
 	together    bool            // its data-parallel ranks are simulated as one engine
 	MachineJSON []byte          // the deployment in JSON
@@ -61,15 +62,20 @@ func (u *Setup) Warn(code, format string, args ...any) {
 
 // Resolve looks names up, sizes the KV pool and builds the engine's configuration. The error is
 // [yamldoc.Faults].
-func (s *Scenario) Resolve() (*Setup, error) { return s.resolve(false) }
+func (s *Scenario) Resolve() (*Setup, error) { return s.resolve(Setup{}) }
+
+// ResolveServed is [Scenario.Resolve] for requests that come from programs outside, in place of the scenario's traffic.
+// They have sessions.
+func (s *Scenario) ResolveServed() (*Setup, error) { return s.resolve(Setup{served: true}) }
 
 // ResolveRank is [Scenario.Resolve] for one of the data_parallel_size attention ranks, which iterate
 // in lock step and are taken to be loaded alike: the traffic is that of the one rank, and so is what is
 // measured.
-func (s *Scenario) ResolveRank() (*Setup, error) { return s.resolve(true) }
+func (s *Scenario) ResolveRank() (*Setup, error) { return s.resolve(Setup{oneRank: true}) }
 
-func (s *Scenario) resolve(oneRank bool) (*Setup, error) {
-	u, faults, err := s.resolveAll(oneRank)
+// resolve resolves the scenario for a setup that has what does not follow from it.
+func (s *Scenario) resolve(as Setup) (*Setup, error) {
+	u, faults, err := s.resolveAll(as)
 	switch {
 	case err != nil:
 		return nil, err
@@ -84,9 +90,10 @@ func (s *Scenario) resolve(oneRank bool) (*Setup, error) {
 }
 
 // resolveAll goes on after faults, so that all of them show.
-func (s *Scenario) resolveAll(oneRank bool) (*Setup, yamldoc.Faults, error) {
+func (s *Scenario) resolveAll(as Setup) (*Setup, yamldoc.Faults, error) {
 	resolved := *s
-	u := &Setup{Scenario: &resolved, from: s, oneRank: oneRank}
+	as.Scenario, as.from = &resolved, s
+	u := &as
 	if s.origin != nil {
 		for _, r := range s.origin.renamed {
 			u.Warn("renamed", "%v", r)

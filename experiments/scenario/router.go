@@ -173,6 +173,9 @@ func (u fleetResolver) bySession() {
 
 // hasSessions reports whether requests have sessions.
 func (u *Setup) hasSessions() bool {
+	if u.served {
+		return true
+	}
 	if t := u.Scenario.Workload.Trace; t != nil && t.Statistics != nil {
 		return t.Statistics.Sessions > 0
 	}

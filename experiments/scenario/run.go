@@ -92,7 +92,7 @@ func (u *Setup) Lasting(requests int) (*Setup, error) {
 
 // again resolves a scenario that differs in its run.
 func (u *Setup) again(s *Scenario) (*Setup, error) {
-	v, err := s.resolve(u.oneRank)
+	v, err := s.resolve(Setup{oneRank: u.oneRank, served: u.served})
 	if err != nil {
 		return nil, err
 	}
