@@ -11,7 +11,7 @@ import (
 
 // Account says what became of one flag.
 type Account struct {
-	// Flag is the flag, and Group the number of its group in the system.
+	// Flag is the flag, and Group the number of its group in the system; -1 is the router.
 	Flag  Flag
 	Group int
 	// Effect is the kind of effect, and Meaning says what it was in a few words.

@@ -124,18 +124,24 @@ func ReadCommand(file string, c shell.Command, o ScriptOptions) (list []Command,
 		return nil, nil, nil
 	}
 	table, err := flags.Of(p.table)
-	if err != nil && p.engine != "" {
+	if err != nil {
 		return nil, nil, err
-	} else if err != nil {
-		table = &flags.Table{} // of a router, whose flags are read as they are written
 	}
 	at := func(line int) yamldoc.Place {
 		return yamldoc.Place{Origin: file, Line: o.FirstLine + line - 1, Column: 1}
 	}
-	fs, free := splitFlags(c.Args[rest:], table, at)
+	find, isRouters := table.Find, func(f Flag) bool { return p.engine == "" }
+	if p.router != "" && p.engine != "" {
+		if find, isRouters, err = withRouter(table, p.router); err != nil {
+			return nil, nil, err
+		}
+	}
+	fs, free := splitFlags(c.Args[rest:], find, at)
 	var out Command
 	if p.router != "" {
-		out.Router = &Router{Kind: p.router, Flags: fs, At: at(c.Line)}
+		out.Router = &Router{Kind: p.router, At: at(c.Line)}
+		out.Router.Flags = slices.DeleteFunc(slices.Clone(fs), func(f Flag) bool { return !isRouters(f) })
+		fs = slices.DeleteFunc(fs, isRouters)
 		if p.router == "trtllm-disaggregated" {
 			if err := out.Router.withServers(o); err != nil {
 				return nil, nil, err
@@ -164,6 +170,28 @@ func ReadCommand(file string, c shell.Command, o ScriptOptions) (list []Command,
 	return []Command{out}, nil, nil
 }
 
+// withRouter is for commands that launch an engine and its router, whose flags have the prefix router-. It returns how
+// a flag is found, and which flags are the router's.
+func withRouter(table *flags.Table, router string) (find finder, isRouters func(Flag) bool, err error) {
+	own, err := flags.Of(router)
+	if err != nil {
+		return nil, nil, err
+	}
+	prefixed := func(name string) bool {
+		return strings.HasPrefix(plainName(strings.TrimLeft(name, "-")), "router-")
+	}
+	find = func(name string) (*flags.Flag, bool) {
+		if prefixed(name) {
+			return own.Find(name)
+		}
+		return table.Find(name)
+	}
+	return find, func(f Flag) bool { return prefixed(f.Name) }, nil
+}
+
+// finder returns a flag of the command line by its name, as [flags.Table.Find].
+type finder func(name string) (f *flags.Flag, negated bool)
+
 // scriptAt returns the place of the script in bash -c SCRIPT; -1 if there is none.
 func scriptAt(args []shell.Word) int {
 	for i, w := range args {
@@ -183,7 +211,7 @@ func scriptAt(args []shell.Word) int {
 }
 
 // splitFlags divides arguments into flags and other words.
-func splitFlags(args []shell.Word, table *flags.Table, at func(int) yamldoc.Place) (list []Flag, free []shell.Word) {
+func splitFlags(args []shell.Word, find finder, at func(int) yamldoc.Place) (list []Flag, free []shell.Word) {
 	for i := 0; i < len(args); i++ {
 		w := args[i]
 		if !strings.HasPrefix(w.Text, "-") || isNumber(w.Text) || w.Text == "-" {
@@ -192,7 +220,7 @@ func splitFlags(args []shell.Word, table *flags.Table, at func(int) yamldoc.Plac
 		}
 		name, value, joined := strings.Cut(w.Text, "=")
 		f := Flag{Name: strings.TrimLeft(name, "-"), Value: value, At: at(w.Line), Dash: !strings.HasPrefix(name, "--")}
-		known, _ := table.Find(name)
+		known, _ := find(name)
 		if known == nil && !joined && !strings.HasPrefix(name, "--") && strings.HasPrefix(name, "-O") {
 			f.Name, f.Value, joined = "O", strings.TrimPrefix(name, "-O"), true // -O3
 			f.Value = strings.TrimPrefix(f.Value, ".")

@@ -14,9 +14,27 @@ func init() {
 	rules["offload"] = (*builder).offload
 }
 
-// RoleOf returns the role that the flags of a line give it: prefill, decode, or "" for both.
+// roleVariables are variables of Dynamo's workers, and the flags for which they stand.
+var roleVariables = map[string]string{"DYN_VLLM_DISAGGREGATION_MODE": "disaggregation-mode",
+	"DYN_VLLM_IS_PREFILL_WORKER": "is-prefill-worker", "DYN_VLLM_IS_DECODE_WORKER": "is-decode-worker",
+	"DYN_TRTLLM_DISAGGREGATION_MODE": "disaggregation-mode"}
+
+// RoleOf returns the role that the flags of a line give it, or else its variables: prefill, decode, or "" for both.
 func (l *Line) RoleOf() string {
-	for _, f := range l.Flags {
+	if role := roleOf(l.Flags); role != "" || l.Stack != "dynamo" {
+		return role
+	}
+	var list []Flag
+	for _, f := range l.Env {
+		if name := roleVariables[f.Name]; name != "" {
+			list = append(list, Flag{Name: name, Value: f.Value})
+		}
+	}
+	return roleOf(list)
+}
+
+func roleOf(list []Flag) string {
+	for _, f := range list {
 		switch plainName(f.Name) {
 		case "disaggregation-mode", "disaggregation-role", "role", "server-role":
 			switch v := strings.ToLower(f.Value); {

@@ -2,8 +2,10 @@ package launch
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
+	"clifftop/experiments/launch/flags"
 	"clifftop/experiments/scenario/yamldoc"
 )
 
@@ -96,11 +98,13 @@ func cached(builders []*builder) bool {
 	return true
 }
 
-// flag returns the last flag with one of the names, or the environment variable.
+// flag returns the last flag with one of the names, or the environment variable. sglang_router.launch_server has the
+// flags of the router with the prefix router-.
 func (r *Router) flag(names ...string) (f Flag, ok bool) {
 	for _, g := range r.Flags {
 		for _, name := range names {
-			if plainName(g.Name) == plainName(name) && (!g.Env || !ok) {
+			got, want := plainName(g.Name), plainName(name)
+			if (got == want || got == "router-"+want) && (!g.Env || !ok) {
 				f, ok = g, true
 			}
 		}
@@ -170,16 +174,10 @@ func (r *Router) sglang(name string) rule {
 	f, ok := r.flag(name)
 	switch value := plainName(f.Value); {
 	case !ok && name == "policy", value == "cache-aware":
-		x := rule{name: "sglang", from: f, caches: true}
-		for _, k := range []struct{ flag, key string }{{"cache-threshold", "cache_threshold"},
-			{"balance-abs-threshold", "balance_abs_threshold"}, {"balance-rel-threshold", "balance_rel_threshold"}} {
-			if g, ok := r.flag(k.flag, "router-"+k.flag); ok {
-				if v, ok := readNumber(g.Value); ok && v >= 0 {
-					x.keys = append(x.keys, option{k.key, number(v)})
-				}
-			}
-		}
-		return x
+		return rule{name: "sglang", from: f, caches: true, keys: r.options(numberOf("cache_threshold", "cache-threshold"),
+			numberOf("balance_abs_threshold", "balance-abs-threshold"),
+			numberOf("balance_rel_threshold", "balance-rel-threshold"), secondsOf("eviction_interval", "eviction-interval-secs"),
+			tokensOf("max_tree_tokens", "max-tree-size"))}
 	case value == "round-robin", value == "random":
 		return rule{name: value, from: f}
 	case value == "power-of-two":
@@ -188,24 +186,104 @@ func (r *Router) sglang(name string) rule {
 	return rule{name: "least-requests", from: f, remark: "routing by " + yamldoc.Short(f.Value) + " is not modelled"}
 }
 
+// routerOption is an option of a rule: its key, the flags that set it, and how a number becomes its value.
+type routerOption struct {
+	key   string
+	flags []string
+	value func(x float64) *yamldoc.Node
+}
+
+func numberOf(key string, flags ...string) routerOption { return routerOption{key, flags, number} }
+
+func wholeOf(key string, flags ...string) routerOption {
+	return routerOption{key, flags, func(x float64) *yamldoc.Node { return whole(int(x)) }}
+}
+
+func secondsOf(key string, flags ...string) routerOption {
+	return routerOption{key, flags, func(x float64) *yamldoc.Node {
+		return text(strconv.FormatFloat(x, 'f', -1, 64) + "s")
+	}}
+}
+
+// charactersPerToken is about that of English text in the tokenizers of most models.
+const charactersPerToken = 4
+
+func tokensOf(key string, flags ...string) routerOption {
+	return routerOption{key, flags, func(x float64) *yamldoc.Node { return whole(int(x / charactersPerToken)) }}
+}
+
+// options are those that flags set. routerFlags reports values that are no numbers.
+func (r *Router) options(list ...routerOption) (keys []option) {
+	for _, o := range list {
+		f, ok := r.flag(o.flags...)
+		if !ok {
+			continue
+		}
+		if x, ok := optionNumber(f.Value); ok {
+			keys = append(keys, option{o.key, o.value(x)})
+		}
+	}
+	return keys
+}
+
+// optionNumber reads a number that an option of a rule may have.
+func optionNumber(s string) (x float64, ok bool) {
+	const most = 1e12
+	x, ok = readNumber(s)
+	return x, ok && x >= 0 && x <= most
+}
+
+// routerFlags accounts for the flags of the router, which belong to no group. Routers of manifests without a table have
+// no flags of their own.
+func (m *Imported) routerFlags(s *System) yamldoc.Faults {
+	if s.Router == nil {
+		return nil
+	}
+	table, err := flags.Of(s.Router.Kind)
+	if err != nil || s.Router.Kind == "trtllm-disaggregated" { // the keys of its file are those of the servers
+		return nil
+	}
+	b := &builder{system: s, line: &Line{}, table: table, index: -1, given: map[string]Flag{}}
+	for _, f := range s.Router.Flags {
+		var k *flags.Flag
+		if f.Env {
+			if k = table.Variable(f.Name); k == nil {
+				if strings.HasPrefix(f.Name, "DYN_ROUTER_") {
+					b.account(f, flags.Unmodelled, "no table has this variable of the router")
+				}
+				continue
+			}
+			b.variable(f)
+		} else if k = b.look(f); k != nil && k.Effect() == flags.Rule {
+			b.rule(f, k)
+		}
+		if k == nil || k.Effect() != flags.Rule || k.Type != "int" && k.Type != "float" {
+			continue
+		}
+		if _, ok := optionNumber(f.Value); !ok {
+			b.noValue(f, "a number, 0 to 1e12")
+		}
+	}
+	m.Accounts = append(m.Accounts, b.accounts...)
+	return b.faults
+}
+
 // dynamo translates --router-mode of Dynamo's front end (components/src/dynamo/frontend/frontend_args.py).
 func (r *Router) dynamo() rule {
 	f, _ := r.flag("router-mode", "DYN_ROUTER_MODE")
 	switch mode := plainName(f.Value); mode {
 	case "kv":
-		x := rule{name: "dynamo", from: f, caches: true}
-		for _, k := range []struct{ flag, key string }{{"kv-overlap-score-weight", "overlap_weight"},
-			{"router-temperature", "temperature"}} {
-			if g, ok := r.flag(k.flag, "router-"+k.flag, "DYN_"+strings.ToUpper(strings.ReplaceAll(k.flag, "-", "_"))); ok {
-				if v, ok := readNumber(g.Value); ok && v >= 0 {
-					x.keys = append(x.keys, option{k.key, number(v)})
-				}
-			}
-		}
+		x := rule{name: "dynamo", from: f, caches: true, keys: r.options(
+			numberOf("overlap_weight", "kv-overlap-score-weight", "DYN_KV_OVERLAP_SCORE_WEIGHT",
+				"DYN_ROUTER_KV_OVERLAP_SCORE_WEIGHT"),
+			numberOf("temperature", "router-temperature", "DYN_ROUTER_TEMPERATURE"),
+			wholeOf("block_tokens", "kv-cache-block-size", "DYN_KV_CACHE_BLOCK_SIZE"))}
 		events, given := r.flag("router-kv-events", "kv-events", "DYN_ROUTER_USE_KV_EVENTS")
 		_, none := r.flag("no-router-kv-events", "no-kv-events")
 		if on, ok := readTruth(events.Value); none || given && ok && !on {
 			x.keys = append(x.keys, option{"approximate", truth(true)})
+			x.keys = append(x.keys, r.options(secondsOf("ttl", "router-ttl-secs", "router-ttl"),
+				wholeOf("max_blocks", "router-max-tree-size"), numberOf("prune_to", "router-prune-target-ratio"))...)
 		}
 		return x
 	case "", "round-robin":
@@ -284,8 +362,7 @@ func (r *Router) kubeAI() rule {
 			}
 		}
 	}
-	const perToken = 4 // characters
-	x.keys = []option{{"by", text("prefix")}, {"prefix_tokens", whole(max(int(length/perToken), 1))},
+	x.keys = []option{{"by", text("prefix")}, {"prefix_tokens", whole(max(int(length/charactersPerToken), 1))},
 		{"factor", number(max(factor/100, 1))}}
 	return x
 }

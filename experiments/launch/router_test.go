@@ -1,6 +1,7 @@
 package launch_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -74,6 +75,9 @@ func TestRoutersBecomeRules(t *testing.T) {
 		{"sglang-router", nil, "sglang"},
 		{"sglang-router", []string{"policy cache_aware", "cache-threshold 0.5", "balance-abs-threshold 32"},
 			"{policy: sglang, cache_threshold: 0.5, balance_abs_threshold: 32}"},
+		{"sglang-router", []string{"router-policy cache_aware", "router-eviction-interval-secs 60",
+			"router-max-tree-size 4000000"}, "{policy: sglang, eviction_interval: 60s, max_tree_tokens: 1000000}"},
+		{"sglang-router", []string{"router-policy random"}, "random"},
 		{"sglang-router", []string{"policy round_robin"}, "round-robin"},
 		{"sglang-router", []string{"policy power_of_two"}, "power-of-two"},
 		{"sglang-router", []string{"policy random"}, "random"},
@@ -86,7 +90,8 @@ func TestRoutersBecomeRules(t *testing.T) {
 		{"dynamo-frontend", []string{"router-mode kv", "kv-overlap-score-weight 2", "no-kv-events"},
 			"{policy: dynamo, overlap_weight: 2, approximate: true}"},
 		{"dynamo-frontend", []string{"router-mode least-loaded"}, "least-requests"},
-		{"dynamo-frontend", []string{"router-mode kv", "router-temperature hot"}, "dynamo"},
+		{"dynamo-frontend", []string{"router-mode kv", "router-kv-events false", "router-ttl-secs 60",
+			"kv-cache-block-size 32"}, "{policy: dynamo, block_tokens: 32, approximate: true, ttl: 60s}"},
 		{"llm-d-epp", nil, "llm-d"},
 		{"llm-d-epp", []string{"precise-prefix-cache-scorer 3", "queue-scorer 2", "weighted-random-picker 1",
 			"decode.queue-scorer 9"},
@@ -101,6 +106,28 @@ func TestRoutersBecomeRules(t *testing.T) {
 		r := &launch.Router{Kind: c.kind, Flags: flagsOf(c.flags...)}
 		if got := loaded(t, system(r, false), "deployment", "router"); got != c.want {
 			t.Errorf("%s %v: %q, want %q", c.kind, c.flags, got, c.want)
+		}
+	}
+}
+
+// A flag that a router does not have, or a value that it does not take, is a fault and not a default without a word.
+func TestFaultsOfRouters(t *testing.T) {
+	for _, c := range []struct{ kind, flag, want, hint string }{
+		{"sglang-router", "polcy random", "--polcy: unknown flag of python -m sglang_router.launch_router", "policy"},
+		{"vllm-router", "routing-logc session", "--routing-logc: unknown flag of vllm-router", "routing-logic"},
+		{"vllm-router", "cache-threshold much", `--cache-threshold: "much" is not allowed (want a number`, ""},
+		{"dynamo-frontend", "router-mod kv", "--router-mod: unknown flag of python -m dynamo.frontend", "router-mode"},
+		{"dynamo-frontend", "router-temperature hot", `--router-temperature: "hot" is not allowed (want a number`, ""},
+		{"dynamo-frontend", "router-temperature nan", `"nan" is not allowed`, ""},
+		{"dynamo-frontend", "router-mode", "--router-mode: the value is missing", ""},
+		{"dynamo-frontend", "DYN_ROUTER_TEMPERATURE hot", `DYN_ROUTER_TEMPERATURE: "hot" is not allowed`, ""},
+	} {
+		_, err := system(&launch.Router{Kind: c.kind, Flags: flagsOf(c.flag)}, false).Scenario(
+			launch.ImportOptions{GPU: "h100"})
+		var faults yamldoc.Faults
+		if !errors.As(err, &faults) || len(faults) != 1 || !strings.Contains(faults[0].Error(), c.want) ||
+			!strings.Contains(faults[0].Hint, c.hint) {
+			t.Errorf("%s %s: %v, want %q and the hint %q", c.kind, c.flag, err, c.want, c.hint)
 		}
 	}
 }

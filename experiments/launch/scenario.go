@@ -62,6 +62,7 @@ func (s *System) Scenario(o ImportOptions) (*Imported, error) {
 			}
 		}
 	}
+	faults = append(faults, out.routerFlags(s)...)
 	if len(faults) > 0 {
 		return nil, faults
 	}

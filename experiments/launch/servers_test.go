@@ -101,6 +101,7 @@ func FuzzReadScript(f *testing.F) {
 	for _, seed := range []string{"vllm serve Qwen/Qwen3-8B -tp 2", "for i in 1 2; do sglang serve x --tp=$i; done",
 		"cat > a.yml <<E\nkv_cache_config: {dtype: fp8}\nE\ntrtllm-serve Qwen/Qwen3-8B --config a.yml",
 		"vllm serve Qwen/Qwen3-8B --speculative-config.method mtp -O.mode=3 --kv-transfer-config '{\"kv_role\":1}'",
+		"python -m sglang_router.launch_server --model-path Qwen/Qwen3-8B --dp-size 2 --router-cache-threshold 1e9",
 		"trtllm-serve disaggregated -c a.yml", "docker run -e A=$B vllm/vllm-openai:v0.11.0 --model <model>"} {
 		f.Add(seed)
 	}

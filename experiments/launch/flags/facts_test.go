@@ -96,6 +96,50 @@ func TestTablesHaveAllFlagsOfTheParsers(t *testing.T) {
 	}
 }
 
+// Every flag of a table is in the facts of a release, so that a table has no invented names.
+func TestFlagsOfTablesAreFacts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := map[string]map[string]bool{}
+	for _, file := range files {
+		name := release.FindStringSubmatch(filepath.Base(file))
+		if name == nil {
+			t.Fatal(file)
+		}
+		known := read[name[1]+name[2]]
+		if known == nil {
+			known = map[string]bool{}
+			read[name[1]+name[2]] = known
+		}
+		for _, f := range facts(t, file) {
+			known[f.name] = true
+		}
+	}
+	tables, err := flags.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range tables {
+		for _, part := range []struct {
+			suffix string
+			list   []flags.Flag
+		}{{"", table.Flags}, {"-file", table.File}} {
+			known := read[table.Engine+part.suffix]
+			if known == nil {
+				continue // parsers of files that take the names of flags
+			}
+			for _, f := range part.list {
+				object, _, _ := strings.Cut(f.Name, ".") // parsers list objects, of which these are keys
+				if !known[f.Name] && !known[object] && !slices.ContainsFunc(f.Aliases, func(a string) bool { return known[a] }) {
+					t.Errorf("%s: %s is in no file of testdata", table.Engine, f.Name)
+				}
+			}
+		}
+	}
+}
+
 // Every entry has one effect.
 func TestEntriesHaveOneEffect(t *testing.T) {
 	tables, err := flags.All()
@@ -192,7 +236,7 @@ func sources(b *strings.Builder, table *flags.Table) {
 
 // entries writes a table of flags.
 func entries(b *strings.Builder, title string, list []flags.Flag) {
-	fmt.Fprintf(b, "\n| %s | releases | meaning |\n|---|---|---|\n", title)
+	fmt.Fprintf(b, "\n| %s | also | type | releases | meaning |\n|---|---|---|---|---|\n", title)
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(x, y flags.Flag) int { return strings.Compare(x.Name, y.Name) })
 	for _, f := range list {
@@ -203,6 +247,11 @@ func entries(b *strings.Builder, title string, list []flags.Flag) {
 		case flags.Rule:
 			meaning = "rule: " + f.Rule
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", f.Name, cmp.Or(f.Releases, "all"), strings.ReplaceAll(meaning, "|", `\|`))
+		var also []string
+		for _, name := range f.Aliases {
+			also = append(also, "`"+name+"`")
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", f.Name, strings.Join(also, ", "), f.Type,
+			cmp.Or(f.Releases, "all"), strings.ReplaceAll(meaning, "|", `\|`))
 	}
 }
