@@ -1,8 +1,10 @@
 package network
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"clifftop/internal/pq"
 	"clifftop/sim/clock"
@@ -13,16 +15,24 @@ import (
 // others there. The end of a transfer therefore changes when others begin and end.
 //
 // Rates are whole bytes per second, and the rest of a transfer is kept in bytes per second and picoseconds, so that
-// rounding loses less than a byte per second, and the last picosecond. The cost of a change is proportional to the
-// number of transfers that share links, directly or through others.
+// rounding loses less than a byte per second, and the last picosecond.
+//
+// Transfers over the same links always have the same rate. They form a route, which counts what each of its transfers
+// has been sent: a transfer ends when the count reaches its tag. The cost of a change is therefore proportional to the
+// number of routes that share links, directly or through others, and not to that of the transfers.
 type Network struct {
 	links     []link
+	routes    []route
+	byPath    map[string]int32 // routes by the numbers of their links
 	transfers []transfer
 	vacant    []int32
 	serials   int64
-	ends      pq.Queue[int32] // by instant and serial number; entries may be stale
-	stamp     int64
-	affected  []int32 // scratch: links, of which some transfers may change their rates
+	// ends are the next ends of routes, and the arrivals of transfers that have been sent: -1-i for transfer i. Entries
+	// are ordered by instant and serial number of the transfer, and may be stale.
+	ends     pq.Queue[int32]
+	stamp    int64
+	affected []int32 // scratch: links, of which some routes may change their rates
+	key      []byte  // scratch
 }
 
 const noLink = int32(-1)
@@ -31,10 +41,11 @@ const noLink = int32(-1)
 type link struct {
 	bandwidth int64 // bytes per second
 	widest    int64 // the most so far
-	members   []int32
+	routes    []int32
+	members   int64          // transfers that are being sent
 	since     clock.Time     // when it began to have some
 	busy      clock.Duration // how long it had some before
-	most      int            // members at once so far
+	most      int64          // members at once so far
 
 	// What it had to carry, has carried, and did not carry because transfers were stopped: bytes times picoseconds per
 	// second.
@@ -45,17 +56,29 @@ type link struct {
 	open  int64 // members without a rate
 }
 
-// transfer is a transfer in flight over some links at once.
-type transfer struct {
+// route is the transfers over the same links.
+type route struct {
 	path    []int32
-	latency clock.Duration
-	serial  int64 // of its start; 0 if unused
-	left    clock.Uint128
-	rate    int64
-	as      clock.Time // the instant of left
-	end     clock.Time // when the last byte is sent or, if it has been, arrives
-	landing bool       // the last byte has been sent
+	members int64 // that are being sent
+	order   tags  // of the members; entries may be stale
+	rate    int64 // of each member
+	served  clock.Uint128
+	as      clock.Time // the instant of served
+	end     clock.Time // when the first member has been sent
+	planned int64      // its serial number
+	changed bool       // the first member may be another one than the planned one
 	stamp   int64
+}
+
+// transfer is a transfer in flight.
+type transfer struct {
+	route   int32
+	latency clock.Duration
+	serial  int64         // of its start; 0 if unused
+	tag     clock.Uint128 // what its route has served when its last byte is sent
+	left    clock.Uint128 // what had not been sent when it was stopped
+	end     clock.Time    // when it arrives, if its last byte has been sent
+	landing bool          // the last byte has been sent
 }
 
 // AddLink adds a link with a bandwidth in bytes per second, at least 1, and returns its number.
@@ -83,31 +106,61 @@ func (n *Network) Start(at clock.Time, bytes int64, latency clock.Duration, path
 		n.transfers = append(n.transfers, transfer{})
 	}
 	n.serials++
-	t := &n.transfers[i]
-	t.path, t.latency, t.serial = append(t.path[:0], path...), latency, n.serials
-	t.left, t.rate, t.as, t.landing = clock.Mul64(uint64(bytes), uint64(clock.Second)), 0, at, false
+	to := n.routeOf(path)
+	r := &n.routes[to]
+	n.settle(r, at)
+	if r.members == 0 {
+		r.served, r.rate = clock.Uint128{}, 0
+	}
+	size := clock.Mul64(uint64(bytes), uint64(clock.Second))
+	n.transfers[i] = transfer{route: to, latency: latency, serial: n.serials, tag: r.served.Add(size)}
+	r.members++
+	n.enter(r, i)
 	for _, l := range path {
 		k := &n.links[l]
-		if len(k.members) == 0 {
+		if k.members == 0 {
 			k.since = at
 		}
-		k.members = append(k.members, i)
-		k.most = max(k.most, len(k.members))
-		k.begun = k.begun.Add(t.left)
+		k.members++
+		k.most = max(k.most, k.members)
+		k.begun = k.begun.Add(size)
 	}
-	n.share(at, t.path)
+	n.share(at, r.path)
 	return i
+}
+
+// routeOf returns the number of the route over some links.
+func (n *Network) routeOf(path []int32) int32 {
+	n.key = n.key[:0]
+	for _, l := range path {
+		n.key = binary.LittleEndian.AppendUint32(n.key, uint32(l))
+	}
+	if r, ok := n.byPath[string(n.key)]; ok {
+		return r
+	}
+	if n.byPath == nil {
+		n.byPath = make(map[string]int32)
+	}
+	r := int32(len(n.routes))
+	n.byPath[string(n.key)] = r
+	n.routes = append(n.routes, route{path: slices.Clone(path), end: clock.Never})
+	for _, l := range path {
+		n.links[l].routes = append(n.links[l].routes, r)
+	}
+	return r
 }
 
 // Extend adds bytes to a transfer that has not sent its last one.
 func (n *Network) Extend(at clock.Time, i int32, bytes int64) {
 	t, more := &n.transfers[i], clock.Mul64(uint64(bytes), uint64(clock.Second))
-	n.progress(t, at)
-	t.left = t.left.Add(more)
-	for _, l := range t.path {
+	r := &n.routes[t.route]
+	n.settle(r, at)
+	t.tag = t.tag.Add(more)
+	n.enter(r, i)
+	for _, l := range r.path {
 		n.links[l].begun = n.links[l].begun.Add(more)
 	}
-	n.plan(i, t.rate)
+	n.plan(t.route)
 }
 
 // Sending reports whether a transfer has bytes left to send.
@@ -135,100 +188,149 @@ func (n *Network) nextEnd() clock.Time {
 // Advance handles the event at Next. done means that transfer i has arrived; its number is free then.
 func (n *Network) Advance() (i int32, done bool) {
 	at := n.Next()
-	i = n.ends.Pop().Value
-	t := &n.transfers[i]
-	if !t.landing {
-		n.progress(t, at)
-		n.leave(at, i)
-		n.share(at, t.path)
-		if t.latency > 0 {
+	x := n.ends.Pop()
+	if i = -1 - x.Value; x.Value >= 0 {
+		r := &n.routes[x.Value]
+		n.settle(r, at)
+		i, r.planned = r.order.top().transfer, 0
+		n.leave(at, r, i)
+		if t := &n.transfers[i]; t.latency > 0 {
 			t.landing, t.end = true, at.Add(t.latency)
-			n.ends.Push(pq.Item[int32]{Key: int64(t.end), Tie: t.serial, Value: i})
+			n.ends.Push(pq.Item[int32]{Key: int64(t.end), Tie: t.serial, Value: -1 - i})
 			return i, false
 		}
 	}
-	t.serial = 0
-	n.vacant = append(n.vacant, i)
+	n.free(i)
 	return i, true
+}
+
+// free makes the number of a transfer free.
+func (n *Network) free(i int32) {
+	n.transfers[i].serial = 0
+	n.vacant = append(n.vacant, i)
 }
 
 // Stop aborts a transfer.
 func (n *Network) Stop(at clock.Time, i int32) {
-	t := &n.transfers[i]
-	if !t.landing {
-		n.progress(t, at)
-		for _, l := range t.path {
+	if t := &n.transfers[i]; !t.landing {
+		r := &n.routes[t.route]
+		n.settle(r, at)
+		n.leave(at, r, i)
+		for _, l := range r.path {
 			n.links[l].spared = n.links[l].spared.Add(t.left)
 		}
-		n.leave(at, i)
-		n.share(at, t.path)
 	}
-	t.serial = 0
-	n.vacant = append(n.vacant, i)
+	n.free(i)
 }
 
 // Carries reports whether a link has bytes to carry.
-func (n *Network) Carries(l int32) bool { return len(n.links[l].members) > 0 }
+func (n *Network) Carries(l int32) bool { return n.links[l].members > 0 }
 
 // Busy is how long a link has been busy up to an instant that is not before the last event.
 func (n *Network) Busy(at clock.Time, l int32) clock.Duration {
 	k := &n.links[l]
-	if len(k.members) > 0 {
+	if k.members > 0 {
 		return k.busy + at.Sub(k.since)
 	}
 	return k.busy
 }
 
-// leave removes a transfer from its links.
-func (n *Network) leave(at clock.Time, i int32) {
-	for _, l := range n.transfers[i].path {
+// leave removes transfer i from its route, which is up to date, and notes what of it is left.
+func (n *Network) leave(at clock.Time, r *route, i int32) {
+	t := &n.transfers[i]
+	t.landing = true // its entries in the order are stale
+	t.left = t.tag.Sub(r.served)
+	var over clock.Uint128 // what the last picosecond would have sent of more than there was
+	if t.tag.Cmp(r.served) < 0 {
+		t.left, over = clock.Uint128{}, r.served.Sub(t.tag)
+	}
+	r.members--
+	if r.changed = true; r.members == 0 {
+		r.order, r.end, r.planned = r.order[:0], clock.Never, 0
+	}
+	for _, l := range r.path {
 		k := &n.links[l]
-		if k.members = without(k.members, i); len(k.members) == 0 {
+		k.carried = k.carried.Sub(over)
+		if k.members--; k.members == 0 {
 			k.busy += at.Sub(k.since)
 		}
 	}
+	n.share(at, r.path)
 }
 
-// progress advances what is left of t to an instant.
-func (n *Network) progress(t *transfer, at clock.Time) {
-	moved := clock.Mul64(uint64(t.rate), uint64(at.Sub(t.as)))
-	if t.left.Cmp(moved) < 0 {
-		moved = t.left
-	}
-	t.left, t.as = t.left.Sub(moved), at
-	for _, l := range t.path {
-		n.links[l].carried = n.links[l].carried.Add(moved)
-	}
-}
-
-// plan sets the rate of transfer i, which is up to date, and its next event.
-func (n *Network) plan(i int32, rate int64) {
-	t := &n.transfers[i]
-	t.rate = rate
-	t.end = clock.Never
-	up, carry := bits.Add64(t.left.Lo, uint64(max(rate-1, 0)), 0)
-	if hi := t.left.Hi + carry; hi < uint64(rate) {
-		if d, _ := bits.Div64(hi, up, uint64(rate)); d <= uint64(clock.Never) {
-			t.end = t.as.Add(clock.Duration(d))
+// settle advances what a route has served to an instant.
+func (n *Network) settle(r *route, at clock.Time) {
+	if r.members > 0 && r.rate > 0 {
+		moved := clock.Mul64(uint64(r.rate), uint64(at.Sub(r.as)))
+		r.served = r.served.Add(moved)
+		all := moved.Mul(uint64(r.members))
+		for _, l := range r.path {
+			n.links[l].carried = n.links[l].carried.Add(all)
 		}
 	}
-	n.ends.Push(pq.Item[int32]{Key: int64(t.end), Tie: t.serial, Value: i})
-	// Each change of a rate leaves a stale entry. Without this, many transfers that share a link fill the memory.
-	if n.ends.Len() > staleTimes*len(n.transfers)+staleTimes*staleTimes {
+	r.as = at
+}
+
+// enter puts transfer i into the order of its route.
+func (n *Network) enter(r *route, i int32) {
+	t := &n.transfers[i]
+	r.order.push(tagged{tag: t.tag, serial: t.serial, transfer: i})
+	r.changed = true
+}
+
+// plan sets the next event of route x, which is up to date.
+func (n *Network) plan(x int32) {
+	r := &n.routes[x]
+	end, planned := r.end, r.planned
+	r.changed = false
+	for len(r.order) > 0 && !n.current(r.order.top()) {
+		r.order.pop()
+	}
+	if r.end, r.planned = clock.Never, 0; len(r.order) == 0 {
+		return
+	}
+	first := r.order.top()
+	r.planned = first.serial
+	left := clock.Uint128{}
+	if first.tag.Cmp(r.served) > 0 {
+		left = first.tag.Sub(r.served)
+	}
+	up, carry := bits.Add64(left.Lo, uint64(max(r.rate-1, 0)), 0)
+	if hi := left.Hi + carry; hi < uint64(r.rate) {
+		if d, _ := bits.Div64(hi, up, uint64(r.rate)); d <= uint64(clock.Never) {
+			r.end = r.as.Add(clock.Duration(d))
+		}
+	}
+	if r.end == end && r.planned == planned {
+		return // it has its entry
+	}
+	n.ends.Push(pq.Item[int32]{Key: int64(r.end), Tie: r.planned, Value: x})
+	// Each change of a rate leaves a stale entry.
+	if n.ends.Len() > staleTimes*(len(n.routes)+len(n.transfers))+staleTimes*staleTimes {
 		n.ends.Retain(func(e *pq.Item[int32]) bool { return n.live(e) })
 	}
 }
 
-// staleTimes bounds the entries of the queue for each transfer.
-const staleTimes = 8
-
-// live reports whether an entry is that of the next event of its transfer.
-func (n *Network) live(e *pq.Item[int32]) bool {
-	t := &n.transfers[e.Value]
-	return t.serial == e.Tie && int64(t.end) == e.Key
+// current reports whether an entry of the order of a route is that of a transfer that is being sent.
+func (n *Network) current(x *tagged) bool {
+	t := &n.transfers[x.transfer]
+	return t.serial == x.serial && !t.landing && t.tag == x.tag
 }
 
-// share sets new rates of the transfers that share links with those of the path, directly or through others.
+// staleTimes bounds the entries of the queue for each route and transfer.
+const staleTimes = 8
+
+// live reports whether an entry is that of the next event of its route or transfer.
+func (n *Network) live(e *pq.Item[int32]) bool {
+	if e.Value >= 0 {
+		r := &n.routes[e.Value]
+		return r.planned == e.Tie && int64(r.end) == e.Key
+	}
+	t := &n.transfers[-1-e.Value]
+	return t.serial == e.Tie && t.landing
+}
+
+// share sets new rates of the routes that share links with the path, directly or through others.
 func (n *Network) share(at clock.Time, path []int32) {
 	n.reach(path)
 	for {
@@ -249,14 +351,16 @@ func (n *Network) share(at clock.Time, path []int32) {
 	}
 }
 
-// reach finds the links that are reached from the path by way of transfers.
+// reach finds the links that are reached from the path by way of routes with transfers.
 func (n *Network) reach(path []int32) {
 	n.stamp++
 	n.affected = n.affected[:0]
 	n.visit(path)
 	for k := 0; k < len(n.affected); k++ {
-		for _, i := range n.links[n.affected[k]].members {
-			n.visit(n.transfers[i].path)
+		for _, x := range n.links[n.affected[k]].routes {
+			if r := &n.routes[x]; r.members > 0 {
+				n.visit(r.path)
+			}
 		}
 	}
 }
@@ -264,35 +368,39 @@ func (n *Network) reach(path []int32) {
 func (n *Network) visit(path []int32) {
 	for _, l := range path {
 		if k := &n.links[l]; k.stamp != n.stamp {
-			k.stamp, k.left, k.open = n.stamp, k.bandwidth, int64(len(k.members))
+			k.stamp, k.left, k.open = n.stamp, k.bandwidth, k.members
 			n.affected = append(n.affected, l)
 		}
 	}
 }
 
-// freeze sets the rate of the members of a bottleneck that have none yet.
+// freeze sets the rate of the routes over a bottleneck that have none yet.
 func (n *Network) freeze(at clock.Time, bottleneck int32, share int64) {
-	for _, i := range n.links[bottleneck].members {
-		t := &n.transfers[i]
-		if t.stamp == n.stamp {
+	for _, x := range n.links[bottleneck].routes {
+		r := &n.routes[x]
+		if r.members == 0 || r.stamp == n.stamp {
 			continue
 		}
-		t.stamp = n.stamp
-		for _, l := range t.path {
-			n.links[l].left -= share
-			n.links[l].open--
+		r.stamp = n.stamp
+		for _, l := range r.path {
+			n.links[l].left -= share * r.members
+			n.links[l].open -= r.members
 		}
-		if rate := n.rate(t, share); rate != t.rate {
-			n.progress(t, at)
-			n.plan(i, rate)
+		rate := n.rate(r, share)
+		if rate != r.rate {
+			n.settle(r, at)
+			r.rate = rate
+			n.plan(x)
+		} else if r.changed {
+			n.plan(x)
 		}
 	}
 }
 
-// rate is the rate of a transfer with its share of the bottleneck: at least a byte per second, unless a link of its
-// path carries nothing.
-func (n *Network) rate(t *transfer, share int64) int64 {
-	for _, l := range t.path {
+// rate is the rate of the transfers of a route with their share of the bottleneck: at least a byte per second, unless a
+// link of the path carries nothing.
+func (n *Network) rate(r *route, share int64) int64 {
+	for _, l := range r.path {
 		if n.links[l].bandwidth == 0 {
 			return 0
 		}
@@ -316,9 +424,9 @@ func (n *Network) Transfers() int { return len(n.transfers) }
 func (n *Network) Underway(i int32) bool { return n.transfers[i].serial != 0 }
 
 // Path is the links that transfer i goes over.
-func (n *Network) Path(i int32) []int32 { return n.transfers[i].path }
+func (n *Network) Path(i int32) []int32 { return n.routes[n.transfers[i].route].path }
 
-// Left is the number of bytes of transfer i that have not been sent, a part of one as a whole.
+// Left is the number of bytes of transfer i that had not been sent when it was stopped, a part of one as a whole.
 func (n *Network) Left(i int32) int64 {
 	t := &n.transfers[i]
 	bytes, part := bits.Div64(t.left.Hi, t.left.Lo, uint64(clock.Second))
@@ -330,13 +438,13 @@ func (n *Network) Left(i int32) int64 {
 
 // Check asserts that every link has carried, at its rates, what its transfers had to send less what is left of them,
 // and no more than its bandwidth while it was busy, up to a byte per second for each transfer, which is the lowest
-// rate.
+// rate, and up to the last picosecond.
 func (n *Network) Check(at clock.Time) error {
 	left := make([]clock.Uint128, len(n.links))
 	for i := range n.transfers {
 		if t := &n.transfers[i]; t.serial != 0 && !t.landing {
-			for _, l := range t.path {
-				left[l] = left[l].Add(t.left)
+			for _, l := range n.Path(int32(i)) {
+				left[l] = left[l].Add(t.tag.Sub(n.routes[t.route].served)) // modulo 2¹²⁸, as carried
 			}
 		}
 	}
@@ -348,7 +456,7 @@ func (n *Network) Check(at clock.Time) error {
 				k.begun.Float64()*1e-12, l, k.carried.Float64()*1e-12, left[l].Float64()*1e-12,
 				k.spared.Float64()*1e-12)
 		}
-		most := clock.Mul64(uint64(k.widest+int64(k.most)), uint64(n.Busy(at, int32(l))))
+		most := clock.Mul64(uint64(k.widest+k.most), uint64(n.Busy(at, int32(l))+1))
 		if k.carried.Cmp(most) > 0 {
 			return fmt.Errorf("sim: broken invariant at %v: link %d of %d bytes per second has carried %.0f in %v", at,
 				l, k.widest,
@@ -356,14 +464,4 @@ func (n *Network) Check(at clock.Time) error {
 		}
 	}
 	return nil
-}
-
-func without(list []int32, i int32) []int32 {
-	kept := list[:0]
-	for _, x := range list {
-		if x != i {
-			kept = append(kept, x)
-		}
-	}
-	return kept
 }

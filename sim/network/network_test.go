@@ -178,3 +178,24 @@ func TestLinkBusy(t *testing.T) {
 		t.Errorf("the link was busy for %v, want %v", got, want)
 	}
 }
+
+// BenchmarkManyTransfers begins and ends transfers while 10,000 share 16 routes of 8 links.
+func BenchmarkManyTransfers(b *testing.B) {
+	var n network.Network
+	for range 8 {
+		n.AddLink(25_000 * mb)
+	}
+	at := clock.Time(0)
+	start := func(k int) {
+		n.Start(at, int64(100*mb+k%97), 0, int32(k%4), int32(4+k/4%4))
+	}
+	for k := range 10_000 {
+		start(k)
+	}
+	b.ResetTimer()
+	for k := range b.N {
+		at = n.Next()
+		n.Advance()
+		start(k)
+	}
+}
