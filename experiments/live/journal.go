@@ -31,7 +31,7 @@ func newJournal(w io.Writer, u *scenario.Setup, failed func(error)) *journal {
 	for _, c := range u.Traffic.Spec.Classes {
 		classes = append(classes, c.Name)
 	}
-	return &journal{to: trace.NewWriter(w, trace.Columns{Full: true, LoRA: true}, classes),
+	return &journal{to: trace.NewWriter(w, trace.Columns{LoRA: true, Replica: true, Cancel: true}, classes),
 		failed: failed}
 }
 

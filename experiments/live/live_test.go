@@ -5,51 +5,57 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"clifftop/experiments"
 	"clifftop/experiments/live"
 	"clifftop/experiments/scenario"
-	"clifftop/sim"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
 )
 
-func setup(t *testing.T, text string) *scenario.Setup {
+// resolve resolves a scenario with settings.
+func resolve(t *testing.T, text string, settings ...string) *scenario.Setup {
 	t.Helper()
-	s, err := scenario.Parse("test.yaml", []byte(text))
+	var sets []scenario.Setting
+	for _, text := range settings {
+		set, err := scenario.ParseSetting(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sets = append(sets, set)
+	}
+	s, err := scenario.Parse("test.yaml", []byte(text), sets...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := s.Resolve()
+	u, err := s.ResolveServed()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return u
 }
 
-// served is what a server did: the requests as they arrived, and the instants at which their clients got chunks.
+// served is what a server did: its journal, and the instants at which clients got chunks.
 type served struct {
-	event.Ignore
-	requests []workload.Request
+	journal  string
 	mu       sync.Mutex
 	chunks   map[int64][]clock.Time
 	outcomes map[event.Outcome]int
 }
 
-// Arrived implements [event.Observer].
-func (o *served) Arrived(_ clock.Time, r *workload.Request) { o.requests = append(o.requests, *r) }
-
 // scenarios have what may differ between a live run and a replay.
 var scenarios = map[string]string{
-	"engine":  "model: llama-3.1-8b\ngpu: h100",
-	"network": "model: llama-3.1-8b\ngpu: h100\noverheads: {network_in: 7ms, network_out: 11ms}",
-	"fleet": "model: llama-3.1-8b\ngpu: h100\ndeployment: {replicas: 3, router: kv-aware}\n" +
-		"workload: {prefix: {groups: 3, prompts_per_group: 5, shared_tokens: 512}}",
+	"engine":      "model: llama-3.1-8b\ngpu: h100",
+	"network":     "model: llama-3.1-8b\ngpu: h100\noverheads: {network_in: 7ms, network_out: 11ms}",
+	"fleet":       "model: llama-3.1-8b\ngpu: h100\ndeployment: {replicas: 3, router: kv-aware}",
 	"limit":       "model: llama-3.1-8b\ngpu: h100\nengine: {max_num_seqs: 8, max_num_queued_reqs: 8}",
 	"interval":    "model: llama-3.1-8b\ngpu: h100\nengine: {stream_interval: 4}",
 	"sglang":      "model: llama-3.1-8b\ngpu: h100\nengine: {policy: sglang}",
@@ -70,15 +76,11 @@ func TestReplay(t *testing.T) {
 	for name, text := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			u := setup(t, text)
-			got := serve(t, u)
-			again := setup(t, text)
+			got := serve(t, resolve(t, text), name == "fleet")
 			recorder := new(simtest.ChunkRecorder)
-			e, err := sim.NewFleet(again.Fleet(true), replayed(got.requests), recorder)
+			_, err := experiments.RunSetup(context.Background(), resolve(t, text, "workload.trace.file="+got.journal),
+				experiments.RunOptions{Check: true, Observers: []event.Observer{recorder}})
 			if err != nil {
-				t.Fatal(err)
-			}
-			if err := e.Run(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			for id, at := range got.chunks {
@@ -86,7 +88,7 @@ func TestReplay(t *testing.T) {
 					t.Errorf("request %d: chunks at %v, replayed at %v", id, at, want)
 				}
 			}
-			t.Logf("%d requests, %v", len(got.requests), got.outcomes)
+			t.Logf("%v", got.outcomes)
 			if got.outcomes[event.Completed] < 50 || got.outcomes[event.Cancelled] == 0 {
 				t.Errorf("%v: want completed and cancelled requests", got.outcomes)
 			}
@@ -94,10 +96,17 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// serve serves 20 simulated clients for some time.
-func serve(t *testing.T, u *scenario.Setup) *served {
-	o := &served{chunks: make(map[int64][]clock.Time), outcomes: make(map[event.Outcome]int)}
-	s, err := live.New(u, live.Options{Speed: 50, Observers: []event.Observer{o}})
+// serve serves 20 simulated clients for some time, which address replicas themselves or not.
+func serve(t *testing.T, u *scenario.Setup, addressed bool) *served {
+	t.Helper()
+	o := &served{chunks: make(map[int64][]clock.Time), outcomes: make(map[event.Outcome]int),
+		journal: filepath.Join(t.TempDir(), "journal.csv")}
+	f, err := os.Create(o.journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := live.New(u, live.Options{Speed: 50, Journal: f})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +119,11 @@ func serve(t *testing.T, u *scenario.Setup) *served {
 			r := rand.New(rand.NewPCG(1, uint64(k)))
 			for range 8 {
 				time.Sleep(time.Duration(r.IntN(50)) * time.Millisecond)
-				o.client(s.Submit(request(r)), r)
+				q := request(r)
+				if addressed {
+					q.Replica = r.Int32N(4) // 0 is the router
+				}
+				o.client(s.Submit(q), r)
 			}
 		})
 	}
@@ -166,36 +179,3 @@ func (o *served) client(x *live.Stream, r *rand.Rand) {
 		return
 	}
 }
-
-// replayed is a source of requests that were served, with the departures of their clients.
-func replayed(requests []workload.Request) workload.Source {
-	for i := range requests {
-		if c := requests[i].Client; c.Cancel == 0 {
-			requests[i].Client = nil
-		} else {
-			requests[i].Client = &workload.Client{Cancel: c.Cancel}
-		}
-	}
-	return &recorded{requests: requests}
-}
-
-type recorded struct {
-	requests []workload.Request
-	n        int
-}
-
-func (s *recorded) Peek() (clock.Time, bool) {
-	if s.n == len(s.requests) {
-		return 0, false
-	}
-	return s.requests[s.n].Arrival, true
-}
-
-func (s *recorded) Next() workload.Request {
-	s.n++
-	return s.requests[s.n-1]
-}
-
-func (*recorded) Done(*workload.Request, workload.End) bool { return false }
-
-func (*recorded) Err() error { return nil }

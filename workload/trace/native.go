@@ -9,7 +9,7 @@ import (
 )
 
 // native is Clifftop's own layout: CSV with the columns arrival_s, input_tokens and output_tokens, and optionally
-// session, content, class, priority, lora and wait_s. Arrivals are seconds from the start of the run.
+// session, content, class, priority, lora, replica, cancel_s and wait_s. Arrivals are seconds from the start of the run.
 //
 // content lists the leading segments of the prompt as name:tokens, joined by |. Equal names mean equal text. The
 // name @out stands for an output of the same session: the last one in the list is the previous output, the one
@@ -19,13 +19,16 @@ import (
 // class, priority and lora are those of the first row of the conversation.
 //
 // lora names the LoRA adapter of the request; an empty one is the base model.
+//
+// replica numbers the replica that the client addresses itself, from 0; an empty one leaves the choice to the router.
+// The client cancels the request cancel_s seconds after its arrival if it has not ended.
 type native struct {
 	header
 	classTable
 	sessions                          sessionTable
 	time, input, output               int
 	session, content, class, priority int
-	wait, lora                        int
+	wait, lora, replica, cancel       int
 	adapters                          classTable
 	name                              []byte // session of the row
 }
@@ -39,15 +42,22 @@ var (
 // loraColumn is the column of adapters.
 const loraColumn = "lora"
 
+// replicaColumn and cancelColumn are the columns of replicas that clients address, and of cancellations.
+const (
+	replicaColumn = "replica"
+	cancelColumn  = "cancel_s"
+)
+
 // waitColumn is the column of rows that wait for the output of the row above.
 const waitColumn = "wait_s"
 
 func nativeFormat() format {
 	return format{
 		Format: Format{"clifftop", "CSV: arrival_s,input_tokens,output_tokens and optionally " +
-			"session,content,class,priority,lora,wait_s", "Clifftop's own"},
-		need:    [][]string{nativeColumns},
-		may:     append(nativeExtras[:len(nativeExtras):len(nativeExtras)], loraColumn, waitColumn),
+			"session,content,class,priority,lora,replica,cancel_s,wait_s", "Clifftop's own"},
+		need: [][]string{nativeColumns},
+		may: append(nativeExtras[:len(nativeExtras):len(nativeExtras)], loraColumn, replicaColumn, cancelColumn,
+			waitColumn),
 		columns: func(_ *File, h header) layout { return newNative(h) },
 	}
 }
@@ -57,6 +67,7 @@ func newNative(h header) *native {
 		header: h, time: h.index("arrival_s"), input: h.index("input_tokens"), output: h.index("output_tokens"),
 		session: h.index("session"), content: h.index("content"), class: h.index("class"),
 		priority: h.index("priority"), wait: h.index(waitColumn), lora: h.index(loraColumn),
+		replica: h.index(replicaColumn), cancel: h.index(cancelColumn),
 		sessions: newSessionTable(),
 	}
 }
@@ -90,6 +101,9 @@ func (o *native) parse(line []byte, r *Row, t *instant) (f *fault) {
 		return f
 	}
 	r.Adapter = int32(adapter)
+	if f = o.client(r); f != nil {
+		return f
+	}
 	o.name = append(o.name[:0], o.field(o.session)...)
 	if f = o.sessions.of(o.name, r); f != nil {
 		return f
@@ -101,6 +115,34 @@ func (o *native) parse(line []byte, r *Row, t *instant) (f *fault) {
 	}
 	return nil
 }
+
+// client reads what the client does: the replica that it addresses, and when it cancels.
+func (o *native) client(r *Row) (f *fault) {
+	if b := o.field(o.replica); len(b) > 0 {
+		if r.Replica, f = count(b, maxReplica); f != nil {
+			return faulty(Int, b, "is not a replica", "a whole number from 0")
+		}
+		r.Replica++
+	}
+	b := o.field(o.cancel)
+	if len(b) == 0 {
+		return nil
+	}
+	at, f := decimal(b, inSeconds)
+	if f != nil {
+		return f
+	}
+	after, ok := at.sub(instant{})
+	if !ok || after < 0 {
+		return faulty(Time, b, "is out of range", "from 0 s to 100 days")
+	}
+	// A client that cancels at once leaves in the first picosecond: 0 is no cancellation.
+	r.Client = &workload.Client{Cancel: max(1, clock.Duration(after))}
+	return nil
+}
+
+// maxReplica is the highest number of a replica.
+const maxReplica = 1 << 20
 
 func (o *native) accept(r *Row) { o.sessions.accept(o.name, r) }
 
@@ -117,6 +159,9 @@ func (o *native) follow(line []byte, r *Row) *fault {
 	}
 	if b := o.fields[o.time]; len(b) > 0 {
 		return faulty(Time, b, "is set together with wait_s", "arrival_s or wait_s")
+	}
+	if len(o.field(o.replica))+len(o.field(o.cancel)) > 0 {
+		return faulty(Parent, line, "has wait_s together with replica or cancel_s", "wait_s alone")
 	}
 	if b := o.field(o.session); len(b) > 0 && string(b) != string(o.name) || len(o.name) == 0 {
 		return faulty(Parent, line, "has wait_s and another session than the row above", "the same session")

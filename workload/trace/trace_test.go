@@ -600,3 +600,46 @@ func TestQuoted(t *testing.T) {
 		}
 	}
 }
+
+func TestClientColumns(t *testing.T) {
+	requests := []workload.Request{
+		{Arrival: 1, InputTokens: 10, OutputTokens: 2, Replica: 1},
+		{Arrival: clock.Time(clock.Second) + 7, InputTokens: 10, OutputTokens: 2,
+			Client: &workload.Client{Cancel: clock.Second/4 + 1}},
+		{Arrival: clock.Time(2 * clock.Second), InputTokens: 10, OutputTokens: 2, Replica: 12,
+			Client: &workload.Client{Cancel: 1}},
+		{Arrival: clock.Time(3 * clock.Second), InputTokens: 10, OutputTokens: 2},
+	}
+	var b bytes.Buffer
+	w := NewWriter(&b, Columns{Replica: true, Cancel: true}, nil)
+	for i := range requests {
+		if err := w.Write(&requests[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	rows, _, err := read(t, b.String(), Options{})
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, b.String())
+	}
+	for i := range requests {
+		was, got := requests[i], rows[i]
+		if got.Arrival != was.Arrival || got.Replica != was.Replica || (got.Client == nil) != (was.Client == nil) ||
+			got.Client != nil && *got.Client != *was.Client {
+			t.Errorf("row %d: %+v, was %+v\n%s", i, got, was, b.String())
+		}
+	}
+	for text, want := range map[string]string{
+		"0,5,5,x,":  "is not a replica",
+		"0,5,5,-1,": "is not a replica",
+		"0,5,5,,x":  "is not",
+		"0,5,5,,-1": "is negative",
+	} {
+		_, _, err := read(t, "arrival_s,input_tokens,output_tokens,replica,cancel_s\n"+text+"\n", Options{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -12,7 +12,8 @@ import (
 )
 
 // Writer writes requests in Clifftop's own format without loss: a reader gets the same arrivals, lengths, shared
-// prefixes, sessions, classes, priorities and adapters. Call Flush at the end.
+// prefixes, sessions, classes, priorities and adapters; with [Columns], also replicas and cancellations. Call Flush at the
+// end.
 type Writer struct {
 	w       *bufio.Writer
 	classes []string
@@ -26,13 +27,15 @@ type Columns struct {
 	Full bool
 	// LoRA adds the number of the LoRA adapter. It implies Full.
 	LoRA bool
+	// Replica adds the replica that the client addresses, Cancel when it cancels. Each implies Full.
+	Replica, Cancel bool
 	// Waits adds the wait of requests after the output of the previous one. It implies Full.
 	Waits bool
 }
 
 // NewWriter writes the header. classes is the list that [workload.Request.Class] indexes.
 func NewWriter(w io.Writer, c Columns, classes []string) *Writer {
-	c.Full = c.Full || c.Waits || c.LoRA
+	c.Full = c.Full || c.Waits || c.LoRA || c.Replica || c.Cancel
 	t := &Writer{w: bufio.NewWriterSize(w, 64<<10), columns: c, classes: classes}
 	names := nativeColumns[:len(nativeColumns):len(nativeColumns)]
 	if c.Full {
@@ -40,6 +43,12 @@ func NewWriter(w io.Writer, c Columns, classes []string) *Writer {
 	}
 	if c.LoRA {
 		names = append(names, loraColumn)
+	}
+	if c.Replica {
+		names = append(names, replicaColumn)
+	}
+	if c.Cancel {
+		names = append(names, cancelColumn)
 	}
 	if c.Waits {
 		names = append(names, waitColumn)
@@ -104,6 +113,16 @@ func (t *Writer) request(r *workload.Request, wait clock.Duration) error {
 	if t.columns.LoRA {
 		if b = append(b, ','); r.Adapter != 0 {
 			b = strconv.AppendInt(b, int64(r.Adapter), 10)
+		}
+	}
+	if t.columns.Replica {
+		if b = append(b, ','); r.Replica != 0 {
+			b = strconv.AppendInt(b, int64(r.Replica)-1, 10)
+		}
+	}
+	if t.columns.Cancel {
+		if b = append(b, ','); r.Client != nil && r.Client.Cancel > 0 {
+			b = appendSeconds(b, clock.Time(r.Client.Cancel))
 		}
 	}
 	if t.columns.Waits {
