@@ -11,8 +11,8 @@ import (
 //
 // The pieces are:
 //   - a word: letters with at most one character before them that is neither a letter, a digit nor a line break, such
-//     as a space. A capital letter after a small one begins another word. A word after a space, or any other character,
-//     has a first piece of at most 10 bytes, others of at most 6; then follow pieces of at most 4 bytes;
+//     as a space. A capital letter after a small one begins another word. The first piece of a word after a space has
+//     at most 10 bytes, of other words at most 5; then follow pieces of at most 3 bytes;
 //   - Han, Kana and Hangul letters: two, one, one, then two again, and so on;
 //   - up to 3 digits;
 //   - punctuation: up to 3 characters with at most one space before them and the line breaks after them, or up to 16
@@ -26,8 +26,8 @@ type Estimate struct{}
 // Lengths of pieces, in bytes except for digits.
 const (
 	spacedWord = 10 // first piece of a word, with the space before it
-	bareWord   = 6  // first piece of another word, with the symbol before it
-	restOfWord = 4  // further pieces
+	bareWord   = 5  // first piece of another word, with the symbol before it
+	restOfWord = 3  // further pieces
 	digits     = 3
 	symbols    = 3  // punctuation characters of a piece
 	repeated   = 16 // equal punctuation characters of a piece
@@ -54,6 +54,9 @@ func (Estimate) Count(text string) int {
 
 // Special implements [Tokenizer]. Every name has an ID, which no text has by intent.
 func (Estimate) Special(name string) (uint32, bool) { return pieceID("\xff" + name), true }
+
+// Begin implements [Tokenizer].
+func (Estimate) Begin() []uint32 { return nil }
 
 // pieceID is FNV-1a with 64 bits, mixed and folded.
 func pieceID(s string) uint32 {

@@ -23,13 +23,13 @@ func split(s string) (out []string) {
 func TestEstimatePieces(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"Hello, world! It's here.", "Hello|,| world|!| It|'s| here|."},
-		{"internationalization internationalization", "intern|atio|nali|zati|on| internati|onal|izat|ion"},
+		{"internationalization internationalization", "inter|nat|ion|ali|zat|ion| internati|ona|liz|ati|on"},
 		{"fooBarBaz HTTPServer getURL(x)", "foo|Bar|Baz| HTTPServe|r| get|URL|(x|)"},
 		{"a+1==12345 67", "a|+|1|==|123|45| |67"},
-		{"if x:\n\n\treturn  y\n", "if| x|:\n\n|\tretur|n| | y|\n"},
+		{"if x:\n\n\treturn  y\n", "if| x|:\n\n|\tretu|rn| | y|\n"},
 		{"    x\r\n\r\n  ", "   | x|\r\n\r\n|  "},
 		{"你好世界，再见", "你好|世|界|，|再见"},
-		{"Grüße zur Straßenverkehrsordnung", "Grüß|e| zur| Straßenv|erke|hrso|rdnu|ng"},
+		{"Grüße zur Straßenverkehrsordnung", "Grü|ße| zur| Straßenv|erk|ehr|sor|dnu|ng"},
 		{`{"id": [1, "--------------------"]}`, `{"|id|":| [|1|,| "--|----------------|--"|]}`},
 		{"a\xff\xfe b\U0001f600\U0001f600", "a|\xff|\xfe| b|\U0001f600|\U0001f600"},
 		{"", ""},

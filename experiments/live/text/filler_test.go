@@ -17,7 +17,7 @@ func testFiller(t *testing.T, tokens Tokenizer) {
 	again, _ := NewFiller(tokens, 7)
 	other, _ := NewFiller(tokens, 8)
 	differ := 0
-	for request := range int64(200) {
+	for request := range int64(50) {
 		ids, text := f.Output(request, 64)
 		if same, _ := again.Output(request, 64); !slices.Equal(ids, same) {
 			t.Fatalf("request %d has two outputs under one seed", request)
@@ -37,8 +37,8 @@ func testFiller(t *testing.T, tokens Tokenizer) {
 			t.Fatalf("request %d: pieces %q of the text %q", request, whole, text)
 		}
 	}
-	if differ < 190 {
-		t.Errorf("%d of 200 outputs depend on the seed", differ)
+	if differ < 48 {
+		t.Errorf("%d of 50 outputs depend on the seed", differ)
 	}
 }
 

@@ -27,8 +27,8 @@ type Placed struct {
 
 // Index places prompts: it gives equal tokens equal segments, and finds the conversation that a prompt continues. A
 // prompt is cut into segments of [SegmentTokens] tokens that are named by a hash of their tokens. Where a prompt
-// repeats an earlier prompt and its output, or the beginning of its output, those tokens get the name that the simulator
-// gives to the output, so that the prefix cache finds them.
+// repeats an earlier prompt and its output, or the beginning of its output, those tokens get the name that the
+// simulator gives to the output, so that the prefix cache finds them.
 //
 // The index keeps the latest requests up to a limit of bytes. A prompt that continues a request that was dropped is
 // a new conversation, and its tokens differ from the output then. Calls in the same order give the same results.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"clifftop/workload"
 )
@@ -163,11 +164,13 @@ func formOf(t Tokenizer) form {
 	if ids, ok := special("<start_of_turn>", "<end_of_turn>"); ok {
 		return form{optional("<bos>"), ids[:1:1], newline, append(ids[1:2:2], newline...), "model"}
 	}
-	return form{nil, t.Encode("<|im_start|>"), newline, t.Encode("<|im_end|>\n"), "assistant"}
+	return form{t.Begin(), t.Encode("<|im_start|>"), newline, t.Encode("<|im_end|>\n"), "assistant"}
 }
 
 // Text returns the prompt of a completion without a conversation.
-func (t *Template) Text(prompt string) Prompt { return Prompt{Tokens: t.tokens.Encode(prompt)} }
+func (t *Template) Text(prompt string) Prompt {
+	return Prompt{Tokens: slices.Concat(t.tokens.Begin(), t.tokens.Encode(prompt))}
+}
 
 // Chat returns the prompt of a conversation.
 func (t *Template) Chat(c Chat) (Prompt, error) {

@@ -30,6 +30,8 @@ func (plain) Encode(s string) (ids []uint32) {
 
 func (plain) Count(s string) int { return len(s) }
 
+func (plain) Begin() []uint32 { return nil }
+
 func (p plain) Special(name string) (uint32, bool) {
 	i := slices.Index(p.special, name)
 	return uint32(1000 + i), i >= 0

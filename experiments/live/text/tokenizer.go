@@ -8,4 +8,6 @@ type Tokenizer interface {
 	Count(text string) int
 	// Special returns the ID of the special token with the given name, such as <|im_start|>.
 	Special(name string) (id uint32, ok bool)
+	// Begin returns the tokens before the text of a completion, such as <s>; usually none.
+	Begin() []uint32
 }
