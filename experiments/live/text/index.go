@@ -279,7 +279,7 @@ func (x *Index) earlier(tokens []uint32) (*node, int32) {
 				continue
 			}
 			n := x.keys[x.hashes[at]]
-			if n == nil || int(n.tokens) >= at || x.hashes[n.tokens] != n.hash {
+			if n == nil || int(n.tokens) >= at {
 				continue
 			}
 			if common := commonPrefix(n.output, tokens[n.tokens:]); common > 0 {

@@ -127,6 +127,26 @@ func TestIndexFindsOutput(t *testing.T) {
 	}
 }
 
+// TestIndexTellsOutputs: outputs of the same prompt that begin with the same tokens are told apart by all their tokens.
+// Equal outputs have one name.
+func TestIndexTellsOutputs(t *testing.T) {
+	x := NewIndex(0)
+	prompt := numbers(1, 40)
+	output := func(i uint32) []uint32 { return slices.Concat(numbers(100, 20), numbers(1000*(i+1), 13)) }
+	for i := range uint32(10) {
+		p := x.Prompt(prompt, "")
+		x.Output(p.Session, p.Turn, output(i))
+	}
+	again := x.Prompt(prompt, "")
+	x.Output(again.Session, again.Turn, output(7))
+	for i := range uint32(10) {
+		p := x.Prompt(slices.Concat(prompt, output(i), numbers(50, 9)), "")
+		if s := p.Content.Segments[3]; s.ID != workload.OutputID(int32(i)+1, 0) || p.Session != int32(i)+1 || p.Turn != 1 {
+			t.Errorf("output %d continues as turn %d of session %d, with the name %x", i, p.Turn, p.Session, s.ID)
+		}
+	}
+}
+
 func TestIndexKeys(t *testing.T) {
 	x := NewIndex(0)
 	a, b, c := x.Prompt(numbers(1, 20), "ann"), x.Prompt(numbers(50, 20), "bob"), x.Prompt(numbers(90, 5), "ann")

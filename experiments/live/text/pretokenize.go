@@ -151,6 +151,32 @@ func splitBefore(s string) (parts []string) {
 	}
 }
 
+// addWordSplitter cuts texts before spaces where no rule can join the two sides, because no token has the same
+// characters at a border. It changes no token, and words are short.
+func (v *Vocabulary) addWordSplitter() {
+	joined := map[rune]bool{'▁': true} // characters before a space in a token
+	for _, token := range v.texts {
+		last := rune(-1)
+		for _, r := range token {
+			if r == '▁' && last >= 0 {
+				joined[last] = true
+			}
+			last = r
+		}
+	}
+	v.split = append(v.split, funcSplitter(func(s string) (parts []string) {
+		from, last := 0, '▁'
+		for i, r := range s {
+			if r == '▁' && !joined[last] {
+				parts = append(parts, s[from:i])
+				from = i
+			}
+			last = r
+		}
+		return append(parts, s[from:])
+	}))
+}
+
 // readBegin reads the tokens that the post-processor puts before a text.
 func (v *Vocabulary) readBegin(data json.RawMessage) error {
 	return walk(data, func(c component) error {

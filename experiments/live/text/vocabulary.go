@@ -266,7 +266,11 @@ func NewVocabulary(data []byte) (*Vocabulary, error) {
 			return nil, err
 		}
 	}
-	v.unalias()
+	if v.byteLevel {
+		v.unalias()
+	} else {
+		v.addWordSplitter()
+	}
 	return v, nil
 }
 
@@ -366,9 +370,6 @@ func (v *Vocabulary) readAdded(list []addedToken) error {
 
 // unalias replaces the names of tokens of a byte-level vocabulary by their bytes.
 func (v *Vocabulary) unalias() {
-	if !v.byteLevel {
-		return
-	}
 	bytes := map[rune]byte{}
 	for b, r := range byteAlphabet {
 		bytes[r] = byte(b)

@@ -301,3 +301,18 @@ func BenchmarkVocabulary(b *testing.B) {
 		v.Encode(s)
 	}
 }
+
+// TestVocabularyConcurrent: a vocabulary may be used by many goroutines.
+func TestVocabularyConcurrent(t *testing.T) {
+	v := vocabularies()["byte level"]
+	want := v.Encode(words)
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			if !slices.Equal(v.Encode(words), want) {
+				t.Error("concurrent calls change the tokens")
+			}
+		})
+	}
+	wait.Wait()
+}
