@@ -94,8 +94,9 @@ var below = map[string][]string{
 	"experiments/studies": {"experiments", "experiments/steady", "experiments/sweep", "experiments/compare", "experiments/planning",
 		"experiments/merge", "experiments/validation", "report", "sim",
 		"model", "workload"},
-	"experiments/own-policy": {"experiments", "experiments/compare", "sim"},
-	"experiments/scale-out":  {},
+	"experiments/live/monitor": {"experiments", "report", "sim", "workload"},
+	"experiments/own-policy":   {"experiments", "experiments/compare", "sim"},
+	"experiments/scale-out":    {},
 
 	"internal/release": {"experiments", "report", "workload"},
 

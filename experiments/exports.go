@@ -31,7 +31,10 @@ func NewTrace(u *scenario.Setup, w io.Writer) *export.Trace {
 }
 
 // NewMetrics makes the metrics of a run for [RunOptions.Observers], to be written after it.
-func NewMetrics(u *scenario.Setup) *export.Metrics {
+func NewMetrics(u *scenario.Setup) *export.Metrics { return export.NewMetrics(MetricsInfo(u)) }
+
+// MetricsInfo says what the metrics of a scenario are of.
+func MetricsInfo(u *scenario.Setup) export.MetricsInfo {
 	info := export.MetricsInfo{MaxModelLen: int(u.LongestSequence()), NetworkIn: u.Config.NetworkIn,
 		NetworkOut: u.Config.NetworkOut,
 		Lifecycle:  u.Scenario.Lifecycle != nil, End: u.Report.End}
@@ -40,7 +43,7 @@ func NewMetrics(u *scenario.Setup) *export.Metrics {
 		e := export.EngineInfo{Model: p.Setup.Scenario.Model, PrefixCaching: c.PrefixCaching,
 			Deployment: cmp.Or(p.Name, p.Setup.Scenario.Model), GPUs: p.Setup.Deployment.GPUs() / p.Ranks}
 		if c.NumGPUBlocks > 0 {
-			e.UsableBlocks = c.UsableBlocks()
+			e.UsableBlocks, e.BlockSize = c.UsableBlocks(), int(c.BlockSize)
 			e.Config = map[string]string{
 				"block_size": fmt.Sprint(c.BlockSize), "num_gpu_blocks": fmt.Sprint(c.NumGPUBlocks),
 				"gpu_memory_utilization": fmt.Sprint(optional.Value(p.Setup.Scenario.Engine.GPUMemoryUtilization)),
@@ -51,7 +54,7 @@ func NewMetrics(u *scenario.Setup) *export.Metrics {
 		info.Speculative = info.Speculative || c.Speculative.On()
 		info.Engines = append(info.Engines, slices.Repeat([]export.EngineInfo{e}, p.Engines())...)
 	}
-	return export.NewMetrics(info)
+	return info
 }
 
 // DashboardTitle names the dashboard of a run.

@@ -65,13 +65,13 @@ func (m *Metrics) write(w io.Writer, x exposition) error {
 			last = f.name
 		}
 		m.each(func(e *engine, labels string) {
-			if f.label != "" {
-				labels += "," + f.label
+			if f.reason != "" {
+				labels += `,finished_reason="` + f.reason + `"`
 			}
 			x.counter(m, e, c, labels)
 		})
 	}
-	for h := range m.families {
+	for h := range histograms {
 		x.head(&m.families[h])
 		m.each(func(e *engine, labels string) { x.histogram(m, e, h, labels) })
 	}
@@ -222,14 +222,19 @@ func (x *exposition) config(m *Metrics) {
 	if !m.limited() {
 		return
 	}
-	x.head(&family{name: "vllm:cache_config_info", help: "Information of the LLMEngine CacheConfig"})
+	x.head(&configFamily)
 	for i, e := range m.info.Engines {
 		labels := `engine="` + strconv.Itoa(i) + `"`
-		for _, key := range slices.Sorted(maps.Keys(e.Config)) {
+		for _, key := range configKeys(e.Config) {
 			labels += "," + key + "=" + quote(e.Config[key])
 		}
 		if len(e.Config) > 0 {
-			x.samples(m, "vllm:cache_config_info", labels, 1, func(int) float64 { return 1 })
+			x.samples(m, configFamily.name, labels, 1, func(int) float64 { return 1 })
 		}
 	}
 }
+
+var configFamily = family{name: "vllm:cache_config_info", help: "Information of the LLMEngine CacheConfig"}
+
+// configKeys are the labels of a configuration in order.
+func configKeys(config map[string]string) []string { return slices.Sorted(maps.Keys(config)) }

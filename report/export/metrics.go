@@ -5,6 +5,7 @@ import (
 
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
+	"clifftop/workload"
 )
 
 // MetricsInfo says what metrics are of.
@@ -21,6 +22,12 @@ type MetricsInfo struct {
 	Lifecycle bool
 	// End is the instant at which the run is stopped; 0 where it goes on until all requests have ended.
 	End clock.Time
+	// SGLang gives the totals of a server the names and buckets of SGLang. Exports have those of vLLM.
+	SGLang bool
+	// Release is the minor number of a release of vLLM 0.x, whose names the totals have; 0 is the newest.
+	Release int
+	// Speed is how many simulated seconds pass in a second for those who read the totals; 0 is 1.
+	Speed float64
 }
 
 // EngineInfo says what a replica is.
@@ -29,6 +36,8 @@ type EngineInfo struct {
 	Model string
 	// UsableBlocks is the number of KV blocks, 0 for an unlimited pool, of which no usage is told.
 	UsableBlocks int
+	// BlockSize is the number of tokens in a block.
+	BlockSize int
 	// PrefixCaching says that prompts are looked up in a prefix cache; without it none are counted.
 	PrefixCaching bool
 	// Config is written as the labels of vllm:cache_config_info; all engines that have it have the same ones.
@@ -47,12 +56,13 @@ type EngineInfo struct {
 type Metrics struct {
 	event.Ignore
 	info     MetricsInfo
-	families [histograms]family
+	families [allHistograms]family
 	step     clock.Duration
 	most     int // slots
 	slots    int
 	engines  []engine
 	last     clock.Time // of what happened
+	totals   bool       // there is one slot for all time, and counters never fall
 }
 
 var (
@@ -86,13 +96,15 @@ type engine struct {
 	number, gpus int
 	slots        []slot
 	life         life
+	owed         int64 // tokens that were dropped and are not yet taken off, in totals
+	recent       recentBatches
 }
 
 // slot is what came in an interval of time, its end included.
 type slot struct {
-	gauges     [gauges]reading
-	counters   [counters]int64
-	buckets    [histograms]tally
+	gauges     [allGauges]reading
+	counters   [allCounters]int64
+	buckets    [allHistograms]tally
 	stateTimes stateTimes
 }
 
@@ -212,6 +224,7 @@ func (o engineMetrics) Levels(at clock.Time, l *event.Levels) {
 	s.gauges[runningRequests].read(at, float64(l.Running))
 	s.gauges[waitingRequests].read(at, float64(l.Waiting))
 	if l.Running == 0 { // no blocks are held
+		o.export.engines[o.replica].recent.idle(int64(at))
 		// An iteration without effect may end later: it was composed before the last end was known.
 		at = max(at, o.export.engines[o.replica].end)
 		o.at(at).gauges[kvUsage].read(at, 0)
@@ -226,7 +239,7 @@ func (m *Metrics) Step(step *event.Step) {
 	m.works(s.Replica, s.Start, end)
 	m.engines[s.Replica].end = end
 	slot := m.at(s.Replica, end)
-	slot.counters[generationTokens] += int64(s.Output())
+	slot.counters[generationTokens] += m.engines[s.Replica].less(int64(s.Output()))
 	if s.Drafts > 0 {
 		slot.counters[draftsMade] += int64(s.Decodes)
 		slot.counters[draftTokens] += int64(s.Drafts)
@@ -257,39 +270,57 @@ func (o engineMetrics) Preempted(at clock.Time) {
 
 // Dropped takes tokens back that were not delivered.
 func (o engineMetrics) Dropped(at clock.Time, tokens int) {
+	if o.export.totals {
+		o.export.engines[o.replica].owed += int64(tokens)
+		return
+	}
 	o.at(at).counters[generationTokens] -= int64(tokens)
 }
 
 // Finished counts a request.
 func (m *Metrics) Finished(rec *event.Record) {
-	replica := rec.Replica
-	if replica < 0 || rec.Refusal != event.NotRefused {
+	if rec.Replica < 0 || rec.Refusal != event.NotRefused {
 		return
 	}
-	r := &rec.Request
-	arrived := r.Arrival.Add(m.info.NetworkIn)
-	if at := rec.Scheduled; at != clock.Never && m.info.Engines[replica].PrefixCaching {
-		s := m.at(replica, at)
-		s.counters[prefixQueries] += int64(r.InputTokens)
-		s.counters[prefixHits] += int64(rec.CachedTokens)
+	if at := rec.Scheduled; at != clock.Never {
+		m.Admitted(rec.Replica, at, rec.Request.InputTokens, rec.CachedTokens)
 	}
 	if at := rec.FirstToken; at != clock.Never {
 		seen := at
 		if rec.ClientFirst != clock.Never {
 			seen = rec.ClientFirst.Add(-m.info.NetworkOut)
 		}
-		s := m.at(replica, seen)
-		s.counters[promptTokens] += int64(r.InputTokens)
-		m.between(s, timeToFirstToken, arrived, seen)
+		m.Answered(rec.Replica, seen, m.arrival(&rec.Request), rec.Request.InputTokens)
 	}
-	m.ended(replica, rec, arrived)
+	m.ended(rec, successStop)
 }
 
-// ended counts what is known when a request has ended for the server.
-func (m *Metrics) ended(replica int, rec *event.Record, arrived clock.Time) {
+// arrival is when a request arrives at the server.
+func (m *Metrics) arrival(r *workload.Request) clock.Time { return r.Arrival.Add(m.info.NetworkIn) }
+
+// Admitted counts the first admission of a request with a prompt of input tokens, of which the prefix cache has some.
+// [Metrics.Finished] calls it; a server calls it, [Metrics.Answered] and [Metrics.Ended] as they happen.
+func (m *Metrics) Admitted(replica int, at clock.Time, input, cached int32) {
+	if m.info.Engines[replica].PrefixCaching {
+		s := m.at(replica, at)
+		s.counters[prefixQueries] += int64(input)
+		s.counters[prefixHits] += int64(cached)
+	}
+}
+
+// Answered counts the first token of a request that arrived at the server at an instant.
+func (m *Metrics) Answered(replica int, at, arrived clock.Time, input int32) {
+	s := m.at(replica, at)
+	s.counters[promptTokens] += int64(input)
+	m.between(s, timeToFirstToken, arrived, at)
+}
+
+// ended counts what is known when a request has ended for the server. A complete output counts under the reason whole.
+func (m *Metrics) ended(rec *event.Record, whole int) {
+	replica, arrived := rec.Replica, m.arrival(&rec.Request)
 	end, reason := rec.Released, successAbort
 	if rec.LastToken != clock.Never && rec.Tokens >= rec.Request.OutputTokens {
-		end, reason = rec.LastToken, successStop
+		end, reason = rec.LastToken, whole
 		if rec.ClientLast != clock.Never {
 			end = rec.ClientLast.Add(-m.info.NetworkOut)
 		}
@@ -309,16 +340,22 @@ func (m *Metrics) ended(replica int, rec *event.Record, arrived clock.Time) {
 		if rec.Tokens > 1 {
 			each = int64(rec.LastToken-rec.FirstToken) / int64(rec.Tokens-1)
 		}
-		s.buckets[requestTimePerOutputToken].observe(&m.families[requestTimePerOutputToken], each, 1)
+		m.observe(s, requestTimePerOutputToken, each)
 	}
-	s.buckets[requestPromptTokens].observe(&m.families[requestPromptTokens], int64(rec.Request.InputTokens), 1)
-	s.buckets[requestGenerationTokens].observe(&m.families[requestGenerationTokens], int64(rec.Tokens), 1)
+	m.observe(s, requestPromptTokens, int64(rec.Request.InputTokens))
+	m.observe(s, requestGenerationTokens, int64(rec.Tokens))
+	if m.totals {
+		m.endedTotals(s, rec, reason)
+	}
 }
+
+// observe counts one value of a histogram.
+func (m *Metrics) observe(s *slot, h int, v int64) { s.buckets[h].observe(&m.families[h], v, 1) }
 
 // between counts a time between two instants that were reached.
 func (m *Metrics) between(s *slot, h int, from, to clock.Time) {
 	if from != clock.Never && to != clock.Never {
-		s.buckets[h].observe(&m.families[h], max(0, int64(to-from)), 1)
+		m.observe(s, h, max(0, int64(to-from)))
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 )
 
 // The names, labels and buckets are those of vLLM 0.11 to 0.13 (vllm/v1/metrics/loggers.py, and its design document
-// docs/design/metrics.md). vLLM 0.11 renamed time_per_output_token_seconds to inter_token_latency_seconds; both are
-// written, so that dashboards for either work.
+// docs/design/metrics.md). vLLM 0.11 renamed time_per_output_token_seconds to inter_token_latency_seconds, and hides
+// the older name from 0.12 on. Exports have both, so that dashboards for either work.
 
 // kind is the type of a metric.
 type kind int
@@ -34,7 +34,12 @@ const (
 	runningRequests = iota
 	waitingRequests
 	kvUsage
-	gauges
+	gauges     // of exports; the others are those of SGLang's servers
+	usedTokens = iota - 1
+	poolTokens
+	throughput
+	hitRate
+	allGauges
 )
 
 const (
@@ -50,7 +55,13 @@ const (
 	draftsMade
 	draftTokens
 	draftsAccepted
-	counters
+	counters     // of exports; the others are those of SGLang's servers, at the ends of requests
+	endedPrompts = iota - 1
+	endedGeneration
+	endedCached
+	endedRequests
+	abortedRequests
+	allCounters
 )
 
 const (
@@ -65,7 +76,14 @@ const (
 	decodeTime
 	requestPromptTokens
 	requestGenerationTokens
-	histograms
+	histograms      // of exports; the others are those of servers
+	iterationTokens = iota - 1
+	prefillComputed
+	mostTokens
+	paramsN
+	paramsMaxTokens
+	retractions
+	allHistograms
 )
 
 var gaugeFamilies = [gauges]family{
@@ -74,11 +92,14 @@ var gaugeFamilies = [gauges]family{
 	kvUsage:         {name: "vllm:kv_cache_usage_perc", help: "KV-cache usage. 1 means 100 percent usage."},
 }
 
-// counterFamilies are the counters; those of a name differ in one more label.
-var counterFamilies = [counters]struct {
+// labelled is a counter. Those of a name differ in the label finished_reason.
+type labelled struct {
 	family
-	label string
-}{
+	reason string
+}
+
+// counterFamilies are the counters.
+var counterFamilies = [counters]labelled{
 	prefixQueries: {family: family{kind: counter, name: "vllm:prefix_cache_queries",
 		help: "Prefix cache queries, in terms of number of queried tokens."}},
 	prefixHits: {family: family{kind: counter, name: "vllm:prefix_cache_hits",
@@ -89,10 +110,10 @@ var counterFamilies = [counters]struct {
 		help: "Number of prefill tokens processed."}},
 	generationTokens: {family: family{kind: counter, name: "vllm:generation_tokens",
 		help: "Number of generation tokens processed."}},
-	successStop:   {family: success, label: `finished_reason="stop"`},
-	successLength: {family: success, label: `finished_reason="length"`},
-	successAbort:  {family: success, label: `finished_reason="abort"`},
-	successError:  {family: success, label: `finished_reason="error"`},
+	successStop:   {family: success, reason: "stop"},
+	successLength: {family: success, reason: "length"},
+	successAbort:  {family: success, reason: "abort"},
+	successError:  {family: success, reason: "error"},
 	draftsMade: {family: family{kind: counter, name: "vllm:spec_decode_num_drafts",
 		help: "Number of spec decoding drafts."}},
 	draftTokens: {family: family{kind: counter, name: "vllm:spec_decode_num_draft_tokens",
@@ -104,22 +125,13 @@ var counterFamilies = [counters]struct {
 var success = family{kind: counter, name: "vllm:request_success", help: "Count of successfully processed requests."}
 
 // histogramFamilies are the histograms, for a model with a context of so many tokens.
-func histogramFamilies(maxModelLen int) [histograms]family {
+func histogramFamilies(maxModelLen int) [allHistograms]family {
 	first := []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80,
 		160, 640, 2560}
 	token := []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
 	request := []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
-	times := func(name, help string, bounds []float64, unit float64) family {
-		f := family{histogram, name, help, nil, unit}
-		for _, b := range bounds {
-			f.bounds = append(f.bounds, int64(clock.FromSeconds(b))*int64(unit/picos))
-		}
-		return f
-	}
-	lengths := func(name, help string) family {
-		return family{histogram, name, help, oneTwoFive(int64(maxModelLen)), 1}
-	}
-	return [histograms]family{
+	lengths := func(name, help string) family { return counts(name, help, oneTwoFive(int64(maxModelLen))...) }
+	return [allHistograms]family{
 		timeToFirstToken: times("vllm:time_to_first_token_seconds",
 			"Histogram of time to first token in seconds.", first, picos),
 		interTokenLatency: times("vllm:inter_token_latency_seconds",
@@ -140,7 +152,30 @@ func histogramFamilies(maxModelLen int) [histograms]family {
 			"Histogram of time spent in DECODE phase for request.", request, picos),
 		requestPromptTokens:     lengths("vllm:request_prompt_tokens", "Number of prefill tokens processed."),
 		requestGenerationTokens: lengths("vllm:request_generation_tokens", "Number of generation tokens processed."),
+		iterationTokens: counts("vllm:iteration_tokens_total", "Histogram of number of tokens per engine_step.",
+			1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),
+		prefillComputed: lengths("vllm:request_prefill_kv_computed_tokens",
+			"Histogram of new KV tokens computed during prefill (excluding cached tokens)."),
+		mostTokens: lengths("vllm:request_max_num_generation_tokens",
+			"Histogram of maximum number of requested generation tokens."),
+		paramsN: counts("vllm:request_params_n", "Histogram of the n request parameter.", 1, 2, 5, 10, 20),
+		paramsMaxTokens: lengths("vllm:request_params_max_tokens",
+			"Histogram of the max_tokens request parameter."),
 	}
+}
+
+// times is a histogram of times with bounds in seconds.
+func times(name, help string, bounds []float64, unit float64) family {
+	f := family{histogram, name, help, nil, unit}
+	for _, b := range bounds {
+		f.bounds = append(f.bounds, int64(clock.FromSeconds(b))*int64(unit/picos))
+	}
+	return f
+}
+
+// counts is a histogram of whole numbers.
+func counts(name, help string, bounds ...int64) family {
+	return family{histogram, name, help, bounds, 1}
 }
 
 // Units to a second.
