@@ -83,14 +83,14 @@ type fleet struct {
 func newFleet(f *Fleet, obs *event.Fanout) fleet {
 	n := len(f.Replicas)
 	all := fleet{obs: obs, singly: obs.WantsSteps() || obs.WantsChunks(), next: newTournament(n),
-		caches: newCacheIndex(n, f.watchesCaches())}
+		caches: newCacheIndex(n, f.watchesCaches(), obs.WantsCaches())}
 	all.blocked[sched.NotBlocked] = n
 	return all
 }
 
 // sync updates the fleet's levels after a change of replica r.
 func (f *fleet) sync(r *Replica) {
-	if f.caches.watched {
+	if f.caches.followed() {
 		f.caches.fallsBehind(r)
 	}
 	now, was := r.Levels(), &r.told

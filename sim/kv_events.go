@@ -3,39 +3,90 @@ package sim
 import (
 	"slices"
 
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/kv"
 	"clifftop/sim/route"
 	"clifftop/workload"
 )
 
-// cacheIndex is what routers may know of the current content of prefix caches, as KV events report it.
+// cacheIndex is what routers and observers may know of the current content of prefix caches, as KV events report it.
 type cacheIndex struct {
 	watched   bool           // some router looks into caches
+	observed  bool           // some observer gets their changes
 	holders   kv.PrefixIndex // replicas by hash of a block that their caches hold
 	blockSize []int32        // by replica; 0 if its blocks are not found by hashes
 	behind    []int32        // replicas whose cohorts may owe blocks
 	isBehind  []bool         // by replica
+
+	changes []event.CacheChange // by replica: those that were not reported yet
+	changed []int32             // the replicas that have some
 }
 
-func newCacheIndex(n int, watched bool) cacheIndex {
-	return cacheIndex{watched: watched, blockSize: make([]int32, n), isBehind: make([]bool, n)}
+func newCacheIndex(n int, watched, observed bool) cacheIndex {
+	c := cacheIndex{watched: watched, observed: observed, blockSize: make([]int32, n), isBehind: make([]bool, n)}
+	if observed {
+		c.changes = make([]event.CacheChange, n)
+	}
+	return c
 }
 
-// watch subscribes to the cache of a new replica, which is empty.
-func (c *cacheIndex) watch(r *Replica) {
+// followed reports whether the caches must be up to date after every event.
+func (c *cacheIndex) followed() bool { return c.watched || c.observed }
+
+// watch subscribes to the cache of a new replica, which is empty. restarted means that it replaces another one.
+func (c *cacheIndex) watch(r *Replica, restarted bool) {
 	i := r.Index()
 	c.blockSize[i] = r.HashedBlocks()
-	if !c.watched || c.blockSize[i] == 0 {
+	watched := c.watched && c.blockSize[i] > 0
+	if watched {
+		c.holders.Clear(i)
+	}
+	if !watched && !c.observed {
 		return
 	}
-	c.holders.Clear(i)
-	r.TellBlocks(func(key uint64, held bool) {
-		if held {
-			c.holders.Add(key, i)
-		} else {
-			c.holders.RemoveKey(key, i)
+	size := r.TellBlocks(func(b kv.Change) {
+		switch {
+		case !watched:
+		case b.Stored:
+			c.holders.Add(b.Key, i)
+		default:
+			c.holders.RemoveKey(b.Key, i)
+		}
+		if c.observed {
+			x := c.change(i)
+			x.Blocks = append(x.Blocks, event.CacheBlock{Key: b.Key, Parent: b.Parent, Place: b.Place, Stored: b.Stored})
 		}
 	})
+	if c.observed && size > 0 {
+		c.changes[i].BlockSize = size
+		if restarted {
+			x := c.change(i)
+			x.Reset, x.Blocks = true, x.Blocks[:0]
+		}
+	}
+}
+
+// change returns the change of the cache of replica i that the current event makes.
+func (c *cacheIndex) change(i int) *event.CacheChange {
+	x := &c.changes[i]
+	if !x.Reset && len(x.Blocks) == 0 {
+		c.changed = append(c.changed, int32(i))
+	}
+	return x
+}
+
+// reportCaches reports the changes of caches by the event at the instant at to observers.
+func (f *fleet) reportCaches(at clock.Time) {
+	f.settleCaches()
+	c := &f.caches
+	for _, i := range c.changed {
+		x := &c.changes[i]
+		x.At, x.Replica = at, int(i)
+		f.obs.CacheChanged(x)
+		x.Reset, x.Blocks = false, x.Blocks[:0]
+	}
+	c.changed = c.changed[:0]
 }
 
 // fallsBehind notes that the cohort of a replica has not yet taken all its blocks.

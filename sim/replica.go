@@ -25,7 +25,7 @@ type Replica struct {
 
 // newReplica makes replica i. own is its own observer, or nil; before is the engine that it replaces, or nil.
 func (e *Simulation) newReplica(cfg engine.Config, i int, own *event.Fanout, before *engine.Engine) *Replica {
-	if e.singly || e.caches.watched {
+	if e.singly || e.caches.followed() {
 		cfg.MaxSpan = 1
 	}
 	obs := e.obs
@@ -35,7 +35,7 @@ func (e *Simulation) newReplica(cfg engine.Config, i int, own *event.Fanout, bef
 	r := &Replica{own: own, Engine: engine.New(cfg,
 		engine.Setup{Index: i, Host: host{e}, Observers: obs, Transfers: &e.transfers, Before: before})}
 	e.cacheReset(i)
-	e.caches.watch(r)
+	e.caches.watch(r, before != nil)
 	return r
 }
 

@@ -212,6 +212,9 @@ func (e *Simulation) handle(at clock.Time, kind int, r *Replica) (err error) {
 		e.reported = e.levels
 		e.obs.Levels(at, &e.reported)
 	}
+	if e.caches.observed {
+		e.reportCaches(at)
+	}
 	return err
 }
 
@@ -275,5 +278,8 @@ func (e *Simulation) stop(at clock.Time) {
 	e.now = at
 	for _, r := range e.replicas {
 		r.Stop(at)
+	}
+	if e.caches.observed {
+		e.reportCaches(at)
 	}
 }

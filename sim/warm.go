@@ -19,4 +19,7 @@ func (e *Simulation) Warm(q *workload.Request) {
 		t.rule.Ended(t, int(to), q) // a router that counts requests itself must not count it as outstanding
 	}
 	e.replicas[to].Warm(q)
+	if e.caches.observed {
+		e.reportCaches(e.now)
+	}
 }

@@ -297,6 +297,20 @@ func (c *prefixCache) HashedBlocks() int32 {
 	return 0
 }
 
-// TellBlocks makes the prefix cache call tell, from now on, for each block hash that can be found or can no longer be
-// found.
-func (c *prefixCache) TellBlocks(tell func(key uint64, held bool)) { c.pool.Tell(tell) }
+// TellBlocks makes the prefix cache call tell, from now on, for each block that can be found or can no longer be found,
+// and returns their size in tokens. With KV cache groups these are the blocks of the first group of full attention, and
+// with a radix cache the pages of its tree. It returns 0 if there are no such blocks.
+func (c *prefixCache) TellBlocks(tell func(kv.Change)) (blockSize int32) {
+	switch size := c.HashedBlocks(); {
+	case c.radix != nil:
+		c.radix.Tell(tell)
+		return c.cfg.BlockSize
+	case size > 0 && c.groups != nil:
+		c.groups.Tell(tell)
+		return size
+	case size > 0:
+		c.pool.Tell(tell)
+		return size
+	}
+	return 0
+}

@@ -15,6 +15,7 @@ type Fanout struct {
 	tokens    []TokenObserver
 	steps     []StepObserver
 	chunks    []ChunkObserver
+	caches    []CacheObserver
 	fleets    []FleetObserver
 	moves     []MoveObserver
 	lifecycle []LifecycleObserver
@@ -27,6 +28,7 @@ var (
 	_ TokenObserver     = (*Fanout)(nil)
 	_ StepObserver      = (*Fanout)(nil)
 	_ ChunkObserver     = (*Fanout)(nil)
+	_ CacheObserver     = (*Fanout)(nil)
 	_ FleetObserver     = (*Fanout)(nil)
 	_ MoveObserver      = (*Fanout)(nil)
 	_ LifecycleObserver = (*Fanout)(nil)
@@ -58,6 +60,7 @@ func (f *Fanout) add(o Observer) {
 	f.tokens = implementing(f.tokens, o)
 	f.steps = implementing(f.steps, o)
 	f.chunks = implementing(f.chunks, o)
+	f.caches = implementing(f.caches, o)
 	f.fleets = implementing(f.fleets, o)
 	f.moves = implementing(f.moves, o)
 	f.lifecycle = implementing(f.lifecycle, o)
@@ -153,6 +156,16 @@ func (f *Fanout) WantsChunks() bool { return len(f.chunks) > 0 }
 func (f *Fanout) Chunk(c Chunk) {
 	for _, o := range f.chunks {
 		o.Chunk(c)
+	}
+}
+
+// WantsCaches reports whether some observer is a [CacheObserver].
+func (f *Fanout) WantsCaches() bool { return len(f.caches) > 0 }
+
+// CacheChanged implements [CacheObserver].
+func (f *Fanout) CacheChanged(c *CacheChange) {
+	for _, o := range f.caches {
+		o.CacheChanged(c)
 	}
 }
 

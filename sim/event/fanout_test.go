@@ -30,6 +30,7 @@ func (f full) Gap(clock.Time, clock.Duration, int)       { f.note("gap") }
 func (f full) Preempted(clock.Time)                      { f.note("preempted") }
 func (f full) Dropped(clock.Time, int)                   { f.note("dropped") }
 func (f full) Step(*event.Step)                          { f.note("step") }
+func (f full) CacheChanged(*event.CacheChange)           { f.note("cache") }
 func (f full) OfReplica(i int) event.Observer            { return plain{f.log} }
 func (f full) Moved(clock.Time, event.Move)              { f.note("moved") }
 func (f full) LinkBusy(clock.Time, int, int, bool)       { f.note("busy") }
@@ -45,6 +46,7 @@ func tell(f *event.Fanout) {
 	f.Preempted(0)
 	f.Dropped(0, 1)
 	f.Step(nil)
+	f.CacheChanged(nil)
 	f.Moved(0, event.Move{})
 	f.LinkBusy(0, 0, 0, true)
 	f.ReplicaState(0, 0, event.Ready)
@@ -56,8 +58,8 @@ func TestFanout(t *testing.T) {
 	inner := event.Join(full{plain{&log}})
 	f := event.Join(nil, plain{&plainLog}, inner)
 	tell(f)
-	want := []string{"arrived", "finished", "levels", "span", "gap", "preempted", "dropped", "step", "moved", "busy",
-		"state"}
+	want := []string{"arrived", "finished", "levels", "span", "gap", "preempted", "dropped", "step", "cache", "moved",
+		"busy", "state"}
 	if !slices.Equal(log, want) {
 		t.Errorf("a full observer gets %v, want %v", log, want)
 	}
@@ -67,7 +69,7 @@ func TestFanout(t *testing.T) {
 	if got := f.Edge(10); got != 15 {
 		t.Errorf("edge at %d, want 15", got)
 	}
-	if !f.WantsSteps() || f.Replica(3) == nil || f.OfReplica(3) == nil {
+	if !f.WantsSteps() || !f.WantsCaches() || f.Replica(3) == nil || f.OfReplica(3) == nil {
 		t.Error("steps or replicas get lost")
 	}
 }
@@ -75,7 +77,7 @@ func TestFanout(t *testing.T) {
 // A plain observer asks for nothing that costs time.
 func TestPlainObserver(t *testing.T) {
 	f := event.Join(plain{new([]string)})
-	if f.WantsSteps() || f.Replica(0) != nil || f.OfReplica(0) != nil || f.Edge(7) != clock.Never {
+	if f.WantsSteps() || f.WantsCaches() || f.Replica(0) != nil || f.OfReplica(0) != nil || f.Edge(7) != clock.Never {
 		t.Error("a plain observer asks for steps, replicas or edges")
 	}
 }

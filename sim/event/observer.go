@@ -86,6 +86,18 @@ type ChunkObserver interface {
 	Chunk(c Chunk)
 }
 
+// CacheObserver gets the blocks that enter and leave the prefix caches of replicas. The engine then simulates iterations
+// one at a time. This changes no result, but takes longer; it is meant for servers that publish the events.
+//
+// With KV cache groups it gets the blocks of the first group of full attention. Blocks in the tiers of a connector are
+// left out.
+type CacheObserver interface {
+	Observer
+	// CacheChanged is called after each event that changed the cache of a replica, which at that time has exactly the
+	// blocks that were reported.
+	CacheChanged(c *CacheChange)
+}
+
 // FleetObserver has an observer for each replica of a fleet.
 type FleetObserver interface {
 	Observer

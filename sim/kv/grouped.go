@@ -21,6 +21,9 @@ type Grouped struct {
 	fresh  []uint64   // keys of recurrent states that were registered since the last call of [Grouped.Begin]
 	found  groupedHit // result of the last lookup
 	hits   []int32    // scratch
+
+	tell func(Change)        // see Tell
+	told map[uint64]struct{} // keys that it was called for and that can be found; nil without it
 }
 
 // GroupedConfig describes a [Grouped] pool.

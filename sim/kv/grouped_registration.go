@@ -24,12 +24,38 @@ func (g *Grouped) Register(t *GroupTables, tokens int32) {
 				continue
 			}
 			key := g.key(t, i, at)
-			t.tables[i][at] = g.pool.register(key)
+			name, fresh := g.pool.register(key)
+			t.tables[i][at] = name
+			if fresh && i == g.full && g.told != nil {
+				g.tellStored(t, key, at)
+			}
 			if spec.Kind == model.RecurrentState {
 				g.fresh = append(g.fresh, key)
 			}
 		}
 	}
+}
+
+// Tell registers a function that is called, from now on, for each block of the first group of full attention that can
+// be found, or cannot be found any more.
+func (g *Grouped) Tell(events func(Change)) {
+	g.told, g.tell = make(map[uint64]struct{}), events
+	g.pool.Tell(func(c Change) {
+		if _, ok := g.told[c.Key]; ok { // else it is a block of another group
+			delete(g.told, c.Key)
+			events(c)
+		}
+	})
+}
+
+// tellStored reports that block at of t can be found.
+func (g *Grouped) tellStored(t *GroupTables, key uint64, at int32) {
+	c := Change{Key: key, Place: at, Stored: true}
+	if at > 0 {
+		c.Parent = g.key(t, g.full, at-1)
+	}
+	g.told[key] = struct{}{}
+	g.tell(c)
 }
 
 // retains reports whether the cache keeps block i of t in a group.

@@ -24,7 +24,7 @@ type Pool struct {
 	taken         []int32 // scratch of Pop
 	logs          bool
 	evicted       []uint64
-	tell          func(key uint64, held bool)
+	tell          func(Change)
 }
 
 // nameless is the name of blocks that cannot be found. They have at most one reference.
@@ -130,7 +130,7 @@ func (p *Pool) evictOne(name int32) {
 		g.copied &^= bit
 	}
 	if (g.held|g.copied)&bit == 0 && p.tell != nil {
-		p.tell(key, false)
+		p.tell(Change{Key: key})
 	}
 	p.index.leave(n)
 	p.epoch++
@@ -246,7 +246,11 @@ func (p *Pool) Index(names []int32, keys *Keys, from, to int32) {
 			g.values[place%groupSize] = 1
 			names[i] = place
 			if p.tell != nil {
-				p.tell(keys.At(i), true)
+				c := Change{Key: keys.At(i), Place: i, Stored: true}
+				if i > 0 {
+					c.Parent = keys.At(i - 1)
+				}
+				p.tell(c)
 			}
 		}
 	}
@@ -254,7 +258,7 @@ func (p *Pool) Index(names []int32, keys *Keys, from, to int32) {
 }
 
 // Tell registers a function that is called, from now on, for each key that can be found, or cannot be found any more.
-func (p *Pool) Tell(events func(key uint64, held bool)) { p.tell = events }
+func (p *Pool) Tell(events func(Change)) { p.tell = events }
 
 // Release drops one reference to each block of a sequence, from its last block to its first, so that the
 // end of a sequence is evicted before its start. The first full ones hold a full block's content: whether it can be
@@ -294,22 +298,20 @@ func (p *Pool) Release(names []int32, full int32) {
 	}
 }
 
-// register registers a full block, which has no name yet, under a key, and returns its name.
-func (p *Pool) register(key uint64) (name int32) {
+// register registers a full block, which has no name yet, under a key, and returns its name. It does not report the
+// change.
+func (p *Pool) register(key uint64) (name int32, fresh bool) {
 	n := p.index.obtain(key >> groupBits)
 	g := &p.index.groups[n]
 	place, bit := n<<groupBits|int32(key%groupSize), uint8(1)<<(key%groupSize)
 	p.epoch++
 	if (g.held|g.copied)&bit != 0 {
 		g.copied |= bit
-		return p.copies.add(place)
+		return p.copies.add(place), false
 	}
 	g.held |= bit
 	g.values[place%groupSize] = 1
-	if p.tell != nil {
-		p.tell(key, true)
-	}
-	return place
+	return place, true
 }
 
 // drop drops one reference to each block of a list, from the last to the first, and returns the number of blocks. 0 is

@@ -154,11 +154,11 @@ func TestPool(t *testing.T) {
 		told, lost, evicted := map[uint64]bool{}, map[uint64]bool{}, 0
 		if listens {
 			p.LogEvictions()
-			p.Tell(func(key uint64, held bool) {
-				if told[key] == held {
-					t.Fatalf("two calls for key %d: %v", key, held)
+			p.Tell(func(c Change) {
+				if told[c.Key] == c.Stored {
+					t.Fatalf("two calls for key %d: %v", c.Key, c.Stored)
 				}
-				told[key] = held
+				told[c.Key] = c.Stored
 			})
 		}
 		for range usable {

@@ -34,6 +34,7 @@ type Radix struct {
 	leaves                       []int32        // evictable leaves: a heap in Order
 	text                         []tokenRun     // scratch
 	memory                       memory         // of evicted leaves
+	tell                         func(Change)
 }
 
 // root is the empty prefix. It is never evicted.
@@ -238,6 +239,9 @@ func (t *Radix) Insert(p Prefix, text []workload.Segment, e Entry) Prefix {
 		}
 		t.evictable += int(left / t.page)
 		t.offerLeaf(long.node)
+		if t.tell != nil {
+			t.tellNode(long.node, true)
+		}
 	}
 	if long.node != p.node {
 		t.Lock(long)
@@ -352,6 +356,9 @@ func (t *Radix) evict() {
 	n := &t.nodes[i]
 	if n.common > 0 && n.remembered != t.memory.number {
 		t.remember(i)
+	}
+	if t.tell != nil {
+		t.tellNode(i, false)
 	}
 	t.available += int(n.blocks)
 	t.evictable -= int(n.blocks)

@@ -114,6 +114,7 @@ func (n *Engine) run() error {
 			}
 		}
 		n.reportLevels(at)
+		n.memory.reportCache(n.obs, at)
 	}
 }
 

@@ -41,11 +41,14 @@ func newGroupedState(cfg *engine.Config, r *workload.Request, answer int32) (k g
 		walk := workload.NewBlockKeys(r, size)
 		for range (r.InputTokens + answer - 1) / size {
 			key, _ := walk.Next()
-			k.keys[g] = append(k.keys[g], key^uint64(g+1)*0x9e3779b97f4a7c15)
+			k.keys[g] = append(k.keys[g], keyInGroup(key, g))
 		}
 	}
 	return k
 }
+
+// keyInGroup returns the key in a group for the key of a block's content, and the other way round.
+func keyInGroup(key uint64, group int) uint64 { return key ^ uint64(group+1)*0x9e3779b97f4a7c15 }
 
 // reset makes the block tables of n groups empty.
 func (k *groupedState) reset(n int) {

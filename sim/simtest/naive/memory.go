@@ -6,8 +6,9 @@ import "clifftop/sim/engine"
 type memory struct {
 	cfg      *engine.Config
 	kv       store
-	windowed int // blocks charged for windowed layers
-	hosted   int // blocks in host memory
+	windowed int             // blocks charged for windowed layers
+	hosted   int             // blocks in host memory
+	cached   map[uint64]bool // keys in the prefix cache when it was last reported
 }
 
 // blocksFor is the number of blocks that hold this many tokens.
