@@ -86,8 +86,8 @@ type ChunkObserver interface {
 	Chunk(c Chunk)
 }
 
-// CacheObserver gets the blocks that enter and leave the prefix caches of replicas. The engine then simulates iterations
-// one at a time. This changes no result, but takes longer; it is meant for servers that publish the events.
+// CacheObserver gets the blocks that enter and leave the prefix caches of replicas. The engine then simulates
+// iterations one at a time. This changes no result, but takes longer; it is meant for servers that publish the events.
 //
 // With KV cache groups it gets the blocks of the first group of full attention. Blocks in the tiers of a connector are
 // left out.

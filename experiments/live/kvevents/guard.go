@@ -130,7 +130,8 @@ type peer struct {
 	begin   []byte // was read before
 	in, out frames
 	total   int64
-	shaken  atomic.Bool // the handshake is complete
+	shaken  bool        // the handshake is complete
+	taken   atomic.Bool // and the library reads on
 	message []byte      // that is being written
 	waiting *queue[[]byte]
 	once    sync.Once
@@ -140,6 +141,12 @@ func newPeer(c net.Conn, p *peers, begin []byte) *peer {
 	x := &peer{Conn: c, peers: p, begin: begin}
 	x.in.left, x.out.left = greetingBytes, greetingBytes
 	_ = c.SetDeadline(time.Now().Add(handshakeTime))
+	// The library does not close connections whose handshake it refuses.
+	time.AfterFunc(handshakeTime, func() {
+		if !x.taken.Load() {
+			x.Close()
+		}
+	})
 	if p.hwm > 0 {
 		x.waiting = newQueue[[]byte](p.hwm, mostWaiting)
 		go x.send()
@@ -151,6 +158,9 @@ var errTooMuch = errors.New("the peer sends too much")
 
 // Read implements [net.Conn].
 func (x *peer) Read(b []byte) (n int, err error) {
+	if x.shaken {
+		x.taken.Store(true)
+	}
 	if len(x.begin) > 0 {
 		n = copy(b, x.begin)
 		x.begin = x.begin[n:]
@@ -164,8 +174,8 @@ func (x *peer) Read(b []byte) (n int, err error) {
 			x.Close()
 			return 0, errTooMuch
 		}
-		if x.in.ended > 1 && !x.shaken.Load() { // the greeting and the command READY
-			x.shaken.Store(true)
+		if x.in.ended > 1 && !x.shaken { // the greeting and the command READY
+			x.shaken = true
 			_ = x.SetDeadline(time.Time{})
 		}
 	}

@@ -29,8 +29,8 @@ type Options struct {
 	Output func(request int64, k int) uint32
 	// Adapter returns the name of a LoRA adapter; nil is "adapter-1" and so on. It must be safe for concurrent use.
 	Adapter func(number int32) string
-	// Wall returns the instant of the wall clock that corresponds to a simulated one; nil sends all at once. It must be
-	// safe for concurrent use.
+	// Wall returns the instant of the wall clock that corresponds to a simulated one; nil sends all at once. It is first
+	// called when the simulation runs, so that it may use a server that is made with the publisher.
 	Wall func(clock.Time) time.Time
 }
 
@@ -159,8 +159,14 @@ func (p *Publisher) Finished(rec *event.Record) { p.book.finished(rec.Request.ID
 // Span implements [event.SpanObserver].
 func (p *Publisher) Span(s *event.Span) {
 	x := &p.states[s.Replica]
-	x.ends = append(x.past(s.Start), s.End(s.N))
+	if len(x.ends) == mostInFlight {
+		x.ends = append(x.ends[:0], x.ends[1:]...)
+	}
+	x.ends = append(x.ends, s.End(s.N))
 }
+
+// mostInFlight is more than the number of iterations that an engine has in flight.
+const mostInFlight = 128
 
 // past drops the ends of iterations up to an instant, and returns the others.
 func (x *state) past(at clock.Time) []clock.Time {
@@ -258,9 +264,19 @@ func (p *Publisher) Stats() (s Stats) {
 // closeTime is how long Close waits for batches to be sent.
 const closeTime = time.Second
 
-// Close sends the batches that wait, for a second at most, and closes the sockets. No event may follow. It may be called
-// once.
+// Close sends the batches that wait, for a second at most, and closes the sockets. Like vLLM, it does not wait until
+// subscribers have received them. No event may follow. It may be called once.
 func (p *Publisher) Close() {
+	p.flush()
+	for _, r := range p.replicas {
+		if r != nil {
+			r.close()
+		}
+	}
+}
+
+// flush sends the batches that wait.
+func (p *Publisher) flush() {
 	close(p.closing)
 	for _, r := range p.replicas {
 		if r != nil {
@@ -277,6 +293,5 @@ func (p *Publisher) Close() {
 		case <-r.ended:
 		case <-late.Done():
 		}
-		r.close()
 	}
 }

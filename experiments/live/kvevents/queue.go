@@ -36,8 +36,8 @@ func (q *queue[T]) push(x T, bytes int) bool {
 	return true
 }
 
-// pop waits for an element and removes it. size returns its size in bytes. It reports false when the queue is closed and
-// empty.
+// pop waits for an element and removes it. size returns its size in bytes. It reports false when the queue is closed
+// and empty.
 func (q *queue[T]) pop(size func(T) int) (x T, ok bool) {
 	for {
 		q.mu.Lock()

@@ -52,14 +52,14 @@ func (r *replica) open(c *Config, number int, host string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.peers, r.cancel, r.ended = &peers{hwm: c.HWM}, cancel, make(chan struct{})
 	r.steps = c.BufferSteps
-	quiet := zmq4.WithLogger(log.New(io.Discard, "", 0))
-	r.pub = zmq4.NewPub(context.WithValue(ctx, peersKey{}, r.peers), quiet, zmq4.WithDialerMaxRetries(-1),
-		zmq4.WithDialerRetry(time.Second), zmq4.WithAutomaticReconnect(true))
-	if err := r.pub.SetOption(zmq4.OptionHWM, c.HWM); err != nil {
-		return err
-	}
 	e, err := parseEndpoint("endpoint", c.Endpoint)
 	if err != nil {
+		return err
+	}
+	quiet := zmq4.WithLogger(log.New(io.Discard, "", 0))
+	r.pub = zmq4.NewPub(context.WithValue(ctx, peersKey{}, r.peers), quiet, zmq4.WithDialerMaxRetries(-1),
+		zmq4.WithDialerRetry(redial), zmq4.WithAutomaticReconnect(!e.listens()))
+	if err := r.pub.SetOption(zmq4.OptionHWM, c.HWM); err != nil {
 		return err
 	}
 	address, err := e.of(number, host)
@@ -92,6 +92,9 @@ func (r *replica) open(c *Config, number int, host string) error {
 	go r.answer()
 	return nil
 }
+
+// redial is the time between attempts to connect to a subscriber.
+const redial = time.Second
 
 // run sends batches until the queue is closed and empty.
 func (r *replica) run(closing <-chan struct{}) {
@@ -171,7 +174,9 @@ func (r *replica) since(number uint64) (list []message) {
 // close closes the sockets.
 func (r *replica) close() {
 	r.cancel()
-	_ = r.pub.Close()
+	if r.pub != nil {
+		_ = r.pub.Close()
+	}
 	if r.replay != nil {
 		_ = r.replay.Close()
 	}
