@@ -54,6 +54,7 @@ type OwnRuns struct {
 	Base     string // the GPU of the catalog that the runs used
 	Clifftop string // version of the program that fitted the constants
 	Runs     int
+	Models   []string // of the runs, by the names of the catalog
 	// TTFT and TPOT are the median sizes of the errors, as fractions, of runs that a fit to the others predicts; nil
 	// if they were not measured.
 	TTFT, TPOT *float64

@@ -39,13 +39,21 @@ type Predictive struct {
 // FittedRuns are the user's own runs that constants were fitted to. TTFT and TPOT are the median sizes of the errors, as
 // fractions, of runs that a fit to the others predicts; nil where unknown.
 type FittedRuns struct {
-	Runs int      `json:"runs"`
-	TTFT *float64 `json:"left_out_ttft"`
-	TPOT *float64 `json:"left_out_tpot"`
+	Runs int `json:"runs"`
+	// Models are those of the runs. OtherModels says that the simulated model is none of them: the runs then say
+	// nothing about its errors.
+	Models      []string `json:"models"`
+	OtherModels bool     `json:"other_models"`
+	TTFT        *float64 `json:"left_out_ttft"`
+	TPOT        *float64 `json:"left_out_tpot"`
 }
 
 // String says it in words: GPU validated by 5 runs of yours, leave-one-out TTFT 3.1 %, TPOT 1.2 %.
 func (f *FittedRuns) String() string {
+	if f.OtherModels {
+		return fmt.Sprintf("GPU fitted to %s of yours, all of other models (%s)", runsText(f.Runs),
+			strings.Join(f.Models, ", "))
+	}
 	var parts []string
 	if f.TTFT != nil {
 		parts = append(parts, "TTFT "+layout.Percent(*f.TTFT))

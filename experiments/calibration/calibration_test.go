@@ -3,6 +3,7 @@ package calibration
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -158,6 +159,86 @@ func TestRuns(t *testing.T) {
 	if g.Name != "mine" || g.Kernels.GEMM[model.BF16].Memory >= base.Kernels.GEMM[model.BF16].Memory ||
 		!g.Own.Validates() || g.Own.TPOT == nil || g.Calibrated != model.Calibrated {
 		t.Errorf("%s: memory %v, frontend %v", g.Name, g.Kernels.GEMM[model.BF16].Memory, g.FrontendSeconds)
+	}
+}
+
+// benchFile simulates the slower machine at a rate, and returns its result as vllm bench serve writes it.
+func benchFile(t *testing.T, rate float64) []byte {
+	t.Helper()
+	u := resolve(t, fmt.Sprintf(`
+model: llama-3.1-8b
+gpu: a100-80gb-sxm
+workload: {arrivals: {process: poisson, rate: %v}, input: 600, output: 100}
+run: {requests: 300, warmup: none}
+`, rate))
+	own := *u.Deployment
+	slower().Correct(&own.GPU)
+	timer, err := model.NewKernels(&own, u.KernelOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Config.Timer = timer
+	res, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(res.VLLMBench())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestBenchFiles fits results of vllm bench of the slower machine. The interval of each identified constant holds the
+// truth. The overloaded run is not used, and the record names the model.
+func TestBenchFiles(t *testing.T) {
+	s, err := scenario.Parse("s.yaml", []byte("gpu: a100-80gb-sxm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := &validation.Reference{Name: "results"}
+	var cases []*validation.Case
+	for _, rate := range []float64{0.5, 2, 4, 6, 8, 500} {
+		ref, more, err := validation.ReadResult(fmt.Sprintf("rate-%v.json", rate), benchFile(t, rate), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Rows, cases = append(all.Rows, ref.Rows...), append(cases, more...)
+	}
+	r, err := FitRuns(context.Background(), all, cases, nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Source != "5 of 6 runs of results" || len(r.Skipped) != 1 ||
+		r.Skipped[0] != (Skipped{Run: "rate-500", Reason: overloaded}) {
+		t.Errorf("source %q, not used %+v", r.Source, r.Skipped)
+	}
+	truth := map[string]float64{"gemm_compute": 0.9, "gemm_memory": 0.85, "attention_compute": 1, "attention_memory": 1,
+		"step_ms": 0.6, "per_sequence_us": 0}
+	identified := 0
+	for _, p := range r.Parameters {
+		if want, known := truth[p.Name]; known && p.Identified {
+			identified++
+			if !(*p.Low < want && want < *p.High) {
+				t.Errorf("%s is %.3f (%.3f to %.3f), want %v within", p.Name, p.Value, *p.Low, *p.High, want)
+			}
+		}
+	}
+	if e := r.Errors[1]; identified == 0 || e.Metric != "tpot_mean_ms" || e.Before.Median < 0.08 || e.After.Median > 0.01 {
+		t.Errorf("%d constants identified, errors %+v", identified, r.Errors)
+	}
+	if e := r.record.Evidence; len(e.Models) != 1 || e.Models[0] != "llama-3.1-8b" || e.Runs != 5 {
+		t.Errorf("evidence %+v", e)
+	}
+	var b strings.Builder
+	if err := r.WriteCSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\nconstant,gemm_memory,,×,1.000000,0.8", ",not identified\n", "\nerror,rate-2,ttft_mean_ms,",
+		"\nnot used,rate-500,,,,,,,," + overloaded + "\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
 	}
 }
 

@@ -42,6 +42,8 @@ type Result struct {
 	// Runs is the number of measured runs; 0 for iterations. Calibrated reports that they are at least 3.
 	Runs       int  `json:"runs"`
 	Calibrated bool `json:"calibrated"`
+	// Skipped are the measured runs that were not used.
+	Skipped []Skipped `json:"skipped"`
 
 	Parameters []Fitted `json:"parameters"`
 	Errors     []Error  `json:"errors"`
@@ -49,6 +51,12 @@ type Result struct {
 	Numbers []Number `json:"numbers"`
 
 	record *catalog.CalibratedRecord
+}
+
+// Skipped is a measured run that was not used, and why.
+type Skipped struct {
+	Run    string `json:"run"`
+	Reason string `json:"reason"`
 }
 
 // Fitted is a parameter's value before and after the fit. Low and High are the ends of its 95 % interval, from the
@@ -97,7 +105,8 @@ func (p *problem) result(f *fit, gpu string, frontend float64, names []string, s
 	r := &Result{
 		Schema: Schema, Clifftop: experiments.Version, GPU: gpu, Source: source,
 		Runs: runs, Calibrated: (&model.OwnRuns{Runs: runs}).Validates(),
-		record: record(gpu, p.parameters, f.x, frontend),
+		Skipped: []Skipped{},
+		record:  record(gpu, p.parameters, f.x, frontend),
 	}
 	r.record.Calibration.Source = source
 	for k, q := range p.parameters {
@@ -205,20 +214,61 @@ func (r *Result) WriteTable(w io.Writer) error {
 	if r.Runs > 0 && !r.Calibrated {
 		fmt.Fprintf(&b, "not called calibrated: %d runs are too few (want 3 or more)\n", r.Runs)
 	}
+	for _, line := range r.notUsed() {
+		fmt.Fprintf(&b, "not used: %s\n", line)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// WriteCSV writes the error of each measured number.
-func (r *Result) WriteCSV(w io.Writer) error {
-	c := layout.NewCSVWriter(w)
-	rows := [][]string{{"run", "metric", "before", "after", "left_out"}}
-	for _, n := range r.Numbers {
-		row := []string{n.Run, n.Metric}
-		for _, v := range []float64{n.Before, n.After, n.LeftOut} {
-			row = append(row, fmt.Sprintf("%.6f", v))
+// notUsed lists the runs that were not used, by reason, with the names of the first ones.
+func (r *Result) notUsed() []string {
+	const most = 8 // names
+	var reasons, lines []string
+	names := map[string][]string{}
+	for _, s := range r.Skipped {
+		if names[s.Reason] == nil {
+			reasons = append(reasons, s.Reason)
 		}
-		rows = append(rows, row)
+		names[s.Reason] = append(names[s.Reason], s.Run)
 	}
-	return c.WriteAll(rows)
+	for _, reason := range reasons {
+		list := names[reason]
+		more := ""
+		if n := len(list) - most; n > 0 {
+			list, more = list[:most], fmt.Sprintf(" and %d more", n)
+		}
+		lines = append(lines, strings.Join(list, ", ")+more+": "+reason)
+	}
+	return lines
+}
+
+// WriteCSV writes three kinds of rows: the constants with their 95 % intervals, the error of each measured number, and
+// the runs that were not used.
+func (r *Result) WriteCSV(w io.Writer) error {
+	digits := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return fmt.Sprintf("%.6f", *v)
+	}
+	rows := [][]string{{"kind", "name", "metric", "unit", "before", "after", "low", "high", "left_out", "note"}}
+	for i := range r.Parameters {
+		p := &r.Parameters[i]
+		note := "not identified"
+		if p.Identified {
+			note = "identified"
+		}
+		rows = append(rows, []string{"constant", p.Name, "", p.Unit, digits(&p.From), digits(&p.Value), digits(p.Low),
+			digits(p.High), "", note})
+	}
+	for i := range r.Numbers {
+		n := &r.Numbers[i]
+		rows = append(rows, []string{"error", n.Run, n.Metric, "", digits(&n.Before), digits(&n.After), "", "",
+			digits(&n.LeftOut), ""})
+	}
+	for _, s := range r.Skipped {
+		rows = append(rows, []string{"not used", s.Run, "", "", "", "", "", "", "", s.Reason})
+	}
+	return layout.NewCSVWriter(w).WriteAll(rows)
 }

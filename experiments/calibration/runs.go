@@ -1,6 +1,7 @@
 package calibration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +26,7 @@ func FitRuns(
 	ctx context.Context, ref *validation.Reference, cases []*validation.Case, keep func(*validation.Row) bool,
 	o Options,
 ) (*Result, error) {
-	steady := func(r *validation.Row) bool { return !r.Overloaded() && (keep == nil || keep(r)) }
-	runs, err := selectRuns(cases, steady, o.ByGPU)
+	runs, err := selectRuns(cases, keep, o.ByGPU)
 	if err != nil {
 		return nil, err
 	}
@@ -48,13 +48,13 @@ func FitRuns(
 		if err != nil {
 			return nil, err
 		}
-		return validation.Run(ctx, ref, list, steady, validation.Options{Jobs: o.Jobs, Check: o.Check})
+		return validation.Run(ctx, ref, list, runs.keeps, validation.Options{Jobs: o.Jobs, Check: o.Check})
 	}
 	first, err := score(ctx, make([]float64, len(parameters)))
 	if err != nil {
 		return nil, err
 	}
-	names := p.observe(first)
+	names := p.observe(first, runs)
 	if o.ByGPU {
 		p.groupByGPU(first, names)
 	}
@@ -73,7 +73,14 @@ func FitRuns(
 	if err != nil {
 		return nil, err
 	}
-	return p.result(f, runs.gpu, runs.frontend, names, fmt.Sprintf("%d runs of %s", len(names), ref.Name), len(names)), nil
+	source := fmt.Sprintf("%d runs of %s", len(names), ref.Name)
+	if n := len(runs.skipped); n > 0 {
+		source = fmt.Sprintf("%d of %d runs of %s", len(names), len(names)+n, ref.Name)
+	}
+	r := p.result(f, runs.gpu, runs.frontend, names, source, len(names))
+	r.Skipped = append(r.Skipped, runs.skipped...)
+	r.record.Evidence.Models = runs.models
+	return r, nil
 }
 
 // groupByGPU groups the observations by GPU.
@@ -99,16 +106,42 @@ type selection struct {
 	gpu      string  // the GPU, or several separated by commas
 	moe      bool    // some model is a mixture of experts
 	frontend float64 // time of the API server in ms
+	skipped  []Skipped
+	models   []string // of the runs with a metric to fit, sorted
+
+	keep func(*validation.Row) bool // nil keeps all
+}
+
+// overloaded is the reason for leaving out runs whose queue grows for as long as they last.
+const overloaded = "overloaded: the system did not keep up with the rate"
+
+// keeps reports whether a row is selected and was measured in a steady state.
+func (s *selection) keeps(r *validation.Row) bool {
+	return !r.Overloaded() && (s.keep == nil || s.keep(r))
+}
+
+// skip adds the selected rows of a case that cannot be fitted, with the reason.
+func (s *selection) skip(c *validation.Case) {
+	for _, row := range c.Rows {
+		reason := cmp.Or(c.Bad, c.Refused)
+		if reason == "" && row.Overloaded() {
+			reason = overloaded
+		}
+		if reason != "" && (s.keep == nil || s.keep(row)) {
+			s.skipped = append(s.skipped, Skipped{Run: row.ID, Reason: reason})
+		}
+	}
 }
 
 // selectRuns returns the cases with a scenario and a row to keep. It is an error if they are of several GPUs, unless
 // several is set.
 func selectRuns(cases []*validation.Case, keep func(*validation.Row) bool, several bool) (*selection, error) {
-	s := &selection{}
+	s := &selection{keep: keep}
 	var gpus []string
 	for _, c := range cases {
+		s.skip(c)
 		u := c.Setup()
-		if u == nil || !slices.ContainsFunc(c.Rows, keep) {
+		if u == nil || !slices.ContainsFunc(c.Rows, s.keeps) {
 			continue
 		}
 		s.cases = append(s.cases, c)
@@ -123,7 +156,7 @@ func selectRuns(cases []*validation.Case, keep func(*validation.Row) bool, sever
 	switch {
 	case len(gpus) == 0:
 		return nil, errors.New("there is no run to fit " +
-			"(want measured runs that a scenario can express and that are not overloaded)")
+			"(want measured runs that a scenario can express and that are not overloaded)" + s.hint())
 	case len(gpus) > 1 && !several:
 		return nil, fmt.Errorf("the runs are of %d GPUs, %s (want one: select it with --only gpu=%s)",
 			len(gpus), strings.Join(gpus, ", "), gpus[0])
@@ -133,12 +166,24 @@ func selectRuns(cases []*validation.Case, keep func(*validation.Row) bool, sever
 	return s, nil
 }
 
-// observe adds an observation for each metric of the scored rows, and returns the names of the rows.
-func (p *problem) observe(r *validation.Report) []string {
+// hint is a line with the first run that was left out; empty if there is none.
+func (s *selection) hint() string {
+	if len(s.skipped) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\nhint: %s is left out: %s", s.skipped[0].Run, s.skipped[0].Reason)
+}
+
+// observe adds an observation for each metric of the scored rows, and returns the names of the rows. Rows without one
+// are skipped in the selection, which gets the models of the others.
+func (p *problem) observe(r *validation.Report, s *selection) []string {
 	var names []string
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		if row.Status != validation.Scored {
+			if !slices.ContainsFunc(s.skipped, func(k Skipped) bool { return k.Run == row.RunID }) {
+				s.skipped = append(s.skipped, Skipped{Run: row.RunID, Reason: row.Reason})
+			}
 			continue
 		}
 		run := len(names)
@@ -149,8 +194,14 @@ func (p *problem) observe(r *validation.Report) []string {
 		}
 		if n := len(p.observations); n > 0 && p.observations[n-1].run == run {
 			names = append(names, row.RunID)
+			if !slices.Contains(s.models, row.Model) {
+				s.models = append(s.models, row.Model)
+			}
+			continue
 		}
+		s.skipped = append(s.skipped, Skipped{Run: row.RunID, Reason: "neither ttft_mean_ms nor tpot_mean_ms is there"})
 	}
+	slices.Sort(s.models)
 	return names
 }
 

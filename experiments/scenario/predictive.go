@@ -50,7 +50,7 @@ func (u *Setup) Predictive() *report.Predictive {
 	own, _ := u.own.Of(engine, load, moe)
 	p := &report.Predictive{Kind: k.Name(), Cells: k.Cells, UnseenCells: k.Unseen, OwnRuns: own.Runs,
 		Widened: u.unmeasured(k, own, catalog.KindName(engine, load, moe))}
-	p.Fitted = fitted(u.Deployment.GPU.Own)
+	p.Fitted = fitted(u.Deployment)
 	if own.Runs > 0 {
 		p.Kind = catalog.KindName(engine, load, moe)
 	}
@@ -70,11 +70,13 @@ func (u *Setup) Predictive() *report.Predictive {
 }
 
 // fitted returns the own runs that the GPU's constants were fitted to; nil if they are too few or there are none.
-func fitted(o *model.OwnRuns) *report.FittedRuns {
+func fitted(d *model.Deployment) *report.FittedRuns {
+	o := d.GPU.Own
 	if !o.Validates() {
 		return nil
 	}
-	return &report.FittedRuns{Runs: o.Runs, TTFT: o.TTFT, TPOT: o.TPOT}
+	return &report.FittedRuns{Runs: o.Runs, Models: o.Models, OtherModels: !slices.Contains(o.Models, d.LLM.Name),
+		TTFT: o.TTFT, TPOT: o.TPOT}
 }
 
 // unmeasured lists what the scenario has and no measured run of the kind.

@@ -110,7 +110,9 @@ func (u *Setup) Accuracy() *report.Accuracy {
 		}
 		return r
 	}
-	if f := fitted(d.GPU.Own); f != nil {
+	if f := fitted(d); f != nil && f.OtherModels {
+		return &report.Accuracy{SameGPU: true, Scope: "not validated: " + f.String()}
+	} else if f != nil {
 		return &report.Accuracy{SameGPU: true, Scope: f.String()}
 	}
 	return &report.Accuracy{Scope: fmt.Sprintf("not validated: there are no measured runs of %s on %s under policy %s",

@@ -3,6 +3,7 @@ package validation
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -46,6 +47,33 @@ func TestBenchAgreesWithItself(t *testing.T) {
 				t.Errorf("%s: %s: %v measured, %v simulated", name, m.Metric, *m.Measured, *m.Simulated)
 			}
 		}
+	}
+}
+
+// Runs at several loads are simulated one by one.
+func TestBenchOfSeveralLoads(t *testing.T) {
+	s, err := scenario.Parse("here", []byte("gpu: l40s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = `{"model_id": "llama-3.1-8b", "request_rate": %d, "num_prompts": 100, "completed": 100, "total_input_tokens": 50000,
+		"total_output_tokens": 5000, "mean_ttft_ms": 60, "mean_tpot_ms": 20}`
+	var cases []*Case
+	all := &Reference{}
+	for _, rate := range []int{1, 6} {
+		ref, more, err := ReadResult(fmt.Sprintf("%d.json", rate), fmt.Appendf(nil, text, rate), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Rows, cases = append(all.Rows, ref.Rows...), append(cases, more...)
+	}
+	r, err := Run(context.Background(), all, cases, nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow, fast := r.Rows[0].comparison("tpot_mean_ms"), r.Rows[1].comparison("tpot_mean_ms")
+	if *fast.Simulated < 1.1**slow.Simulated {
+		t.Errorf("TPOT is %v ms at 1 request per second and %v ms at 6", *slow.Simulated, *fast.Simulated)
 	}
 }
 

@@ -55,11 +55,11 @@ func simulate(ctx context.Context, cases []*Case, o Options) ([][]*outcome, erro
 
 // repeats finds the cases that a simulation serves which another one has already: runs of one configuration on
 // different days differ in the name of the scenario only. It returns the others in order, and of each repeat the one
-// that it repeats.
+// that it repeats. Cases of results of load tools have no text to compare: each is simulated.
 func repeats(cases []*Case) (first []int, same map[int]int) {
 	same, seen := map[int]int{}, map[string]int{}
 	for i, c := range cases {
-		if c.setup == nil || c.steady || len(c.Rows) != 1 || c.list != nil || c.sessions != nil {
+		if c.setup == nil || c.steady || len(c.Rows) != 1 || c.list != nil || c.sessions != nil || len(c.YAML) == 0 {
 			first = append(first, i)
 			continue
 		}

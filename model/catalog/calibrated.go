@@ -44,6 +44,8 @@ type CalibrationEvidence struct {
 	GPU   string   `yaml:"gpu"`
 	Runs  int      `yaml:"runs"`
 	Names []string `yaml:"names"`
+	// Models are those of the runs, by the catalog's names.
+	Models []string `yaml:"models"`
 	// LeftOut has the median size of the errors by metric, as fractions, of runs that a fit to the others predicts.
 	LeftOut map[string]float64 `yaml:"left_out"`
 	// NotIdentified names the constants that the runs do not determine. They have the catalog's value.
@@ -109,8 +111,8 @@ func readCalibrated(file string, data []byte) (model.GPU, error) {
 		g.FrontendSeconds = *f / 1e3
 	}
 	if e := r.Evidence; e != nil {
-		g.Own = &model.OwnRuns{Base: g.Name, Clifftop: e.Clifftop, Runs: e.Runs, TTFT: e.leftOut("ttft_mean_ms"),
-			TPOT: e.leftOut("tpot_mean_ms")}
+		g.Own = &model.OwnRuns{Base: g.Name, Clifftop: e.Clifftop, Runs: e.Runs, Models: e.Models,
+			TTFT: e.leftOut("ttft_mean_ms"), TPOT: e.leftOut("tpot_mean_ms")}
 		if g.Own.Validates() {
 			g.Calibrated = model.Calibrated
 		}
@@ -145,6 +147,7 @@ func (r *CalibratedRecord) validate() error {
 		f.Check(e.GPU == r.Base, "evidence.gpu is %s, but base is %s (want the runs of the base)", e.GPU, r.Base)
 		f.Check(e.Runs >= 1, "evidence.runs is %d (want 1 or more)", e.Runs)
 		f.Check(len(e.Names) == e.Runs, "evidence.names has %d names for %d runs (want one for each)", len(e.Names), e.Runs)
+		f.Check(len(e.Models) > 0, "evidence.models is missing (want the models of the runs, such as [llama-3.1-8b])")
 		for _, m := range slices.Sorted(maps.Keys(e.LeftOut)) {
 			faults.Within(&f, "evidence.left_out."+m, e.LeftOut[m], 0, 1e3)
 		}
