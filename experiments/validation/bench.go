@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"clifftop/experiments/measured"
 	"clifftop/experiments/scenario"
@@ -101,7 +102,7 @@ func rowOf(result *measured.Result, run *measured.Run) *Row {
 		row.LoadMode, row.Concurrency = "closed", run.Load.Concurrency
 	}
 	row.Requests, row.Failed = run.Sent, run.Failed
-	row.State, row.Offload.GPUHitRate = stateOf(run.Series)
+	row.State, row.Offload.GPUHitRate = stateOf(measured.Busy(run.Series))
 	row.Power.Avg = run.GPUWatts
 	for _, k := range []struct {
 		from *measured.Statistics
@@ -162,8 +163,23 @@ func settingsOf(c *Case, run *measured.Run, s *scenario.Scenario) ([]scenario.Se
 			return nil, err
 		}
 	}
+	if seconds := busySeconds(run.Series); seconds > 0 && run.Sent == nil && !s.Given("run.requests") &&
+		!s.Given("workload.trace") {
+		fill("run.duration", "%gs", seconds)
+	}
 	fill("run.warmup", "none")
 	return list, nil
+}
+
+// busySeconds returns how long requests were in the engine: from the sample before the first one with a request.
+func busySeconds(series []measured.Sample) float64 {
+	busy := measured.Busy(series)
+	if len(busy) < 2 {
+		return 0
+	}
+	span := busy[len(busy)-1].At - busy[0].At
+	step := span / time.Duration(len(busy)-1)
+	return (span + step).Round(time.Millisecond).Seconds()
 }
 
 // trafficOf fills in arrivals and lengths.

@@ -93,6 +93,8 @@ type Result struct {
 	Rules   []string     `json:"rules"`
 	Notes   []string     `json:"notes"`
 	Metrics []Comparison `json:"metrics"`
+	// States are nil unless [Options] ask for them.
+	States *States `json:"-"`
 }
 
 // Error is the row's error of a metric; nil where it has none.
@@ -187,7 +189,7 @@ func (c *Case) result(row *Row, o *outcome) Result {
 	case o == nil:
 		r.Status, r.Reason = Refused, "the simulation ended before the row's stage began"
 	default:
-		r.Metrics = compare(row, o, c)
+		r.Metrics, r.States = compare(row, o, c), o.states
 	}
 	return r
 }

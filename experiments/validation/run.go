@@ -18,6 +18,8 @@ type Options struct {
 	Check bool
 	// Progress is told how many simulations are done.
 	Progress func(done, total int)
+	// States makes results have the state of the system over time.
+	States bool
 }
 
 // outcome is what a simulation gives for one row; nil where there is none.
@@ -25,6 +27,7 @@ type outcome struct {
 	throughput report.Throughput
 	latency    report.Latency
 	summary    *report.Summary
+	states     *States // nil unless asked for
 }
 
 // simulate runs the cases side by side. The outcomes are in the order of the cases and their rows. A
@@ -90,6 +93,11 @@ func (c *Case) run(ctx context.Context, o Options) ([]*outcome, error) {
 		setup.Config.Timer = newColdTimer(setup.Config.Timer, c.cold)
 	}
 	ro := experiments.RunOptions{Check: o.Check}
+	var states *States
+	if o.States {
+		states = &States{}
+		states.watch(&ro)
+	}
 	switch {
 	case c.sessions != nil:
 		src, err := newTalks(c.sessions, c.output, or(c.Rows[0].DurationS, longestRun))
@@ -104,10 +112,14 @@ func (c *Case) run(ctx context.Context, o Options) ([]*outcome, error) {
 	if err != nil {
 		return list, err
 	}
+	if states != nil {
+		states.complete(res)
+	}
 	stages := res.Summary.Stages
 	for i := range list {
 		if i < len(stages) {
-			list[i] = &outcome{throughput: stages[i].Throughput, latency: stages[i].Latency, summary: res.Summary}
+			list[i] = &outcome{throughput: stages[i].Throughput, latency: stages[i].Latency, summary: res.Summary,
+				states: states}
 		}
 	}
 	return list, nil

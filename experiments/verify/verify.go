@@ -53,7 +53,9 @@ type Run struct {
 	// Requests is the number of measured requests; nil if it is not known.
 	Requests *int     `json:"requests"`
 	Metrics  []Metric `json:"metrics"`
-	Verdict  Verdict  `json:"verdict"`
+	// OverTime is the state of the engine over time; nil without samples of a log or of Prometheus.
+	OverTime *OverTime `json:"over_time,omitempty"`
+	Verdict  Verdict   `json:"verdict"`
 	// Bars says from which measured runs the error bars are.
 	Bars string `json:"bars,omitempty"`
 	// Causes are changes that would explain what is outside, the most likely one first. Searched says that they were
@@ -88,6 +90,8 @@ type Options struct {
 	NoCauses bool
 	// Progress is told how many simulations are done; it may be nil.
 	Progress func(done, total int)
+
+	states bool // the state over time is wanted
 }
 
 // New verifies a scenario by measured results. The scenario says what was deployed; its traffic is that of each run,
@@ -211,6 +215,7 @@ func sameEngine(s *scenario.Scenario, run *measured.Run, file string) error {
 func (r *Result) verify(ctx context.Context, c *validation.Case, run *measured.Run, result *measured.Result,
 	o Options) (*Run, error) {
 	row := c.Rows[0]
+	o.states = len(run.Series) > 0
 	report, err := simulated(ctx, c, o)
 	if err != nil {
 		return nil, err
@@ -232,6 +237,9 @@ func (r *Result) verify(ctx context.Context, c *validation.Case, run *measured.R
 			out.Metrics = append(out.Metrics, judge(m, bars, row, run))
 		}
 	}
+	if out.OverTime, err = overTime(ctx, c, run, result.Tool, scored.States, o); err != nil {
+		return nil, err
+	}
 	out.Verdict = NotComparable
 	for _, m := range out.Metrics {
 		if m.Verdict == Outside || m.Verdict == Within && out.Verdict == NotComparable {
@@ -251,7 +259,7 @@ func (r *Result) verify(ctx context.Context, c *validation.Case, run *measured.R
 func simulated(ctx context.Context, c *validation.Case, o Options) (*validation.Report, error) {
 	ref := &validation.Reference{Name: c.Rows[0].ID, Rows: c.Rows}
 	return validation.Run(ctx, ref, []*validation.Case{c}, nil, validation.Options{Jobs: o.Jobs, Check: o.Check,
-		Progress: o.Progress})
+		Progress: o.Progress, States: o.states})
 }
 
 // Samples that a mean and a 99th percentile need.

@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"clifftop/report/layout"
@@ -153,6 +154,10 @@ func (r *Result) write(t *layout.Text, w io.Writer) error {
 		t.Paragraph(run.headline())
 		t.Blank()
 		t.Table(run.rows(), 1, 2)
+		if run.OverTime != nil {
+			t.Blank()
+			t.Paragraph(run.OverTime.sentence())
+		}
 		switch {
 		case len(run.Causes) > 0:
 			t.Blank()
@@ -179,7 +184,8 @@ func (r *Result) write(t *layout.Text, w io.Writer) error {
 	return err
 }
 
-// Picture shows the measured against the promised values of all runs: TTFT, TPOT, E2E latency and throughput.
+// Picture shows the measured against the promised values of all runs: TTFT, TPOT, E2E latency and throughput. Below is
+// the state over time of runs that have it.
 func (r *Result) Picture() *plot.Figure {
 	panels := []plot.ParityPanel{{Title: "TTFT, mean", Unit: "ms"}, {Title: "TPOT, mean", Unit: "ms"},
 		{Title: "E2E latency, mean", Unit: "ms"}, {Title: "Throughput", Unit: "tokens/s"}}
@@ -195,5 +201,22 @@ func (r *Result) Picture() *plot.Figure {
 			}
 		}
 	}
-	return plot.Parity("Measured and promised: "+string(r.Verdict), panels)
+	title := "Measured and promised: " + string(r.Verdict)
+	var figures []*plot.Figure
+	if slices.ContainsFunc(panels, func(p plot.ParityPanel) bool { return len(p.Points) > 0 }) {
+		figures = append(figures, plot.Parity(title, panels))
+	}
+	for i := range r.Runs {
+		o := r.Runs[i].OverTime
+		if o == nil {
+			continue
+		}
+		if p := o.picture(r.Runs[i].Name); len(p.Panels) > 0 {
+			figures = append(figures, plot.Draw(p))
+		}
+	}
+	if len(figures) == 0 {
+		return plot.Parity(title, panels)
+	}
+	return plot.Stack(title, figures...)
 }
