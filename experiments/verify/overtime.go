@@ -20,9 +20,12 @@ import (
 type OverTime struct {
 	PeriodS float64 `json:"period_s"`
 	// StartS is when the simulated traffic starts, from the first sample. The samples do not tell the instant: it is the
-	// one in the period up to the first sample with a request at which the running requests agree best.
+	// one around the first sample with a request, from a period before it to half of one after it, at which the running
+	// requests agree best.
 	StartS float64 `json:"start_s"`
 	Series []Curve `json:"series"`
+
+	begun bool // before the first sample
 }
 
 // Curve is one number of the state over time.
@@ -59,7 +62,7 @@ var quantities = []struct {
 const (
 	fewestPeriods = 3   // of a comparison over time
 	mostPeriods   = 200 // that a picture shows
-	startSteps    = 20  // in a period, to find the start of the traffic
+	startSteps    = 30  // in one and a half periods, to find the start of the traffic
 	// recentRequests is the number of requests that the hit rate in vLLM's log is of.
 	recentRequests = 1000
 )
@@ -104,12 +107,12 @@ func otherSeed(ctx context.Context, c *validation.Case, o Options) (*validation.
 func compareOverTime(m *periods, sim, another *simulation) *OverTime {
 	start, least := 0.0, math.Inf(1)
 	for i := range startSteps + 1 {
-		at := (float64(m.first) - float64(i)/startSteps) * m.length
+		at := (float64(m.first) + 0.5 - 1.5*float64(i)/startSteps) * m.length
 		if d := m.distance(sim, at); d < least {
 			start, least = at, d
 		}
 	}
-	out := &OverTime{PeriodS: m.length, StartS: start, Series: []Curve{}}
+	out := &OverTime{PeriodS: m.length, StartS: start, Series: []Curve{}, begun: m.first == 0}
 	for q := range quantities {
 		if c := m.curve(q, sim, another, start); c != nil {
 			out.Series = append(out.Series, *c)

@@ -240,6 +240,10 @@ func (r *Result) verify(ctx context.Context, c *validation.Case, run *measured.R
 	if out.OverTime, err = overTime(ctx, c, run, result.Tool, scored.States, o); err != nil {
 		return nil, err
 	}
+	if out.OverTime != nil && out.OverTime.begun {
+		out.Notes = append(out.Notes, "the first sample has requests already: the simulated traffic starts at most a "+
+			"period before it")
+	}
 	out.Verdict = NotComparable
 	for _, m := range out.Metrics {
 		if m.Verdict == Outside || m.Verdict == Within && out.Verdict == NotComparable {
