@@ -114,6 +114,9 @@ func New(ctx context.Context, s *scenario.Scenario, results []*measured.Result, 
 			if err != nil {
 				return nil, err
 			}
+			if err := sameLaws(s, c, run, result.File); err != nil {
+				return nil, err
+			}
 			one, err := out.verify(ctx, c, run, result, o)
 			if err != nil {
 				return nil, err
@@ -153,48 +156,6 @@ func sameModel(s *scenario.Scenario, run *measured.Run, file string) error {
 		return nil
 	}
 	return s.Fault("model", "%s, but %s was measured in %s (want the same model)", is.Name, was.Name, file)
-}
-
-// sameTraffic refuses a run whose rate or mean lengths are not those that the scenario gives as fixed numbers: the two
-// would not be comparable. Rates that were reached and lengths that ended early differ by less than a quarter.
-func sameTraffic(s *scenario.Scenario, run *measured.Run, file string) error {
-	const most = 1.25
-	w := &s.Workload
-	for _, x := range []struct {
-		key        string
-		given, ran *float64
-	}{
-		{"workload.arrivals", givenRate(w.Arrivals), run.Load.Rate},
-		{"workload.input", fixed(w.Input), run.Input.Mean},
-		{"workload.output", fixed(w.Output), run.Output.Mean},
-	} {
-		shared := x.key == "workload.input" && (w.Prefix != nil || w.Sessions != nil) // the input is more than the key
-		if !s.Given(x.key) || x.given == nil || x.ran == nil || shared {
-			continue
-		}
-		if ratio := *x.given / *x.ran; ratio > most || ratio < 1/most {
-			return s.Fault(x.key, "%g, but %s measured %.4g (leave the key out, so that the measured traffic is simulated)",
-				*x.given, file, *x.ran)
-		}
-	}
-	return nil
-}
-
-// givenRate is the rate of arrivals with one stage; nil if there is none.
-func givenRate(a *scenario.Arrivals) *float64 {
-	if a == nil || len(a.Stages) != 1 {
-		return nil
-	}
-	return a.Stages[0].Rate
-}
-
-// fixed is the one length of a fixed law; nil for others.
-func fixed(d *scenario.Distribution) *float64 {
-	if d == nil || d.Value == nil {
-		return nil
-	}
-	x := float64(*d.Value)
-	return &x
 }
 
 // sameEngine refuses a run of another engine than the scenario has.
