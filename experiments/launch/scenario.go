@@ -369,13 +369,17 @@ func wanted(kind string) string {
 }
 
 // ownVariables are the prefixes of the environment variables that an engine reads.
-var ownVariables = map[string][]string{"vllm": {"VLLM_"}, "sglang": {"SGLANG_", "SGL_"}, "trtllm": {"TRTLLM_"}}
+var ownVariables = map[string][]string{"vllm": {"VLLM_"}, "sglang": {"SGLANG_", "SGL_"}, "trtllm": {"TRTLLM_", "TLLM_"}}
 
 // variable translates an environment variable. Variables of other programs have no influence on an engine.
 func (b *builder) variable(f Flag) {
 	k := b.table.Variable(f.Name)
 	if k == nil {
-		if slices.ContainsFunc(ownVariables[b.line.Engine], func(p string) bool { return strings.HasPrefix(f.Name, p) }) {
+		prefixes := ownVariables[b.line.Engine]
+		if strings.HasPrefix(b.table.Engine, "dynamo-") {
+			prefixes = append([]string{"DYN_"}, prefixes...)
+		}
+		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(f.Name, p) }) {
 			b.account(f, flags.Unmodelled, "no table has this variable of the engine")
 		}
 		return

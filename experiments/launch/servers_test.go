@@ -114,3 +114,38 @@ func FuzzReadScript(f *testing.F) {
 		}
 	})
 }
+
+// Variables of each engine are in its table. One with the engine's prefix that no table has is reported by its name, and
+// one of another program is not.
+func TestVariablesOfEngines(t *testing.T) {
+	for _, c := range []struct {
+		script string
+		want   map[string]flags.Effect
+	}{
+		{"NCCL_DEBUG=INFO SGLANG_USE_AITER=1 SGLANG_TORCH_PROFILER_DIR=/x SGL_FOO=1 SGLANG_FOO=1 " +
+			"python -m sglang.launch_server --model-path Qwen/Qwen3-8B", map[string]flags.Effect{"SGLANG_USE_AITER": flags.Unmodelled,
+			"SGLANG_TORCH_PROFILER_DIR": flags.None, "SGL_FOO": flags.Unmodelled, "SGLANG_FOO": flags.Unmodelled, "NCCL_DEBUG": ""}},
+		{"TLLM_LOG_LEVEL=INFO TRTLLM_ENABLE_PDL=1 TLLM_FOO=1 SGLANG_FOO=1 trtllm-serve Qwen/Qwen3-8B",
+			map[string]flags.Effect{"TLLM_LOG_LEVEL": flags.None, "TRTLLM_ENABLE_PDL": flags.Unmodelled,
+				"TLLM_FOO": flags.Unmodelled, "SGLANG_FOO": ""}},
+		{"DYN_FOO=1 DYN_NAMESPACE=x SGLANG_FOO=1 python -m dynamo.sglang --model-path Qwen/Qwen3-8B",
+			map[string]flags.Effect{"DYN_FOO": flags.Unmodelled, "DYN_NAMESPACE": flags.None, "SGLANG_FOO": flags.Unmodelled}},
+		{"DYN_FOO=1 VLLM_FOO=1 python -m dynamo.vllm --model Qwen/Qwen3-8B",
+			map[string]flags.Effect{"DYN_FOO": flags.Unmodelled, "VLLM_FOO": flags.Unmodelled}},
+		{"DYN_FOO=1 vllm serve Qwen/Qwen3-8B", map[string]flags.Effect{"DYN_FOO": ""}},
+	} {
+		m, err := scenarioOf(c.script, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		effects := map[string]flags.Effect{}
+		for _, a := range m.Accounts {
+			effects[a.Flag.Name] = a.Effect
+		}
+		for name, want := range c.want {
+			if effects[name] != want {
+				t.Errorf("%s: %s is %q, want %q", c.script, name, effects[name], want)
+			}
+		}
+	}
+}
