@@ -36,10 +36,11 @@ is outside.
 
 RESULT is a result of vllm bench, GuideLLM, AIPerf, SGLang's benchmark or another tool, a snapshot or a range
 of Prometheus, or a log of an engine (clifftop catalog formats). The scenario says what was deployed, such as
-the GPU; model, arrivals and lengths come from the result unless the scenario has them. A log without traffic
-needs a scenario with a workload.`,
+the GPU; model, arrivals and lengths come from the result unless the scenario has them. A log has no traffic:
+it takes that of the other result, or of the scenario. Its states over time stand beside the simulated ones.`,
 		Example: `  clifftop verify scenario.yaml --measured result.json
   clifftop verify --from serve.sh --gpu h100 --measured result.json --out verified
+  clifftop verify scenario.yaml --measured result.json engine.log --out verified
   clifftop verify scenario.yaml --measured users-8.json users-64.json --accuracy my-accuracy.yaml
   clifftop run scenario.yaml --accuracy my-accuracy.yaml`,
 		RunE: v.run,

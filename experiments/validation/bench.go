@@ -189,7 +189,7 @@ func trafficOf(c *Case, run *measured.Run, s *scenario.Scenario, fill func(strin
 		if s.Given("workload.arrivals") || s.Given("workload.preset") || s.Given("workload.classes") {
 			return nil // the scenario has the traffic that the engine's metrics do not tell
 		}
-		return fmt.Errorf("the file does not tell the traffic (want workload in the scenario)")
+		return fmt.Errorf("the file does not tell the traffic (want the load generator's result beside it, or workload in the scenario)")
 	}
 	switch {
 	case load.Rate == nil && load.Concurrency != nil:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -157,6 +158,39 @@ func TestOverTime(t *testing.T) {
 		if err := same.Picture().WriteSVG(&svg); err != nil || !strings.Contains(svg.String(), "waiting requests") {
 			t.Errorf("%v: the picture lacks the waiting requests", err)
 		}
+	}
+}
+
+// TestLogBesideResult takes the traffic of a log from the result of the load generator of the same run.
+func TestLogBesideResult(t *testing.T) {
+	machine := "model: llama-3.1-8b\ngpu: h100\nworkload: {arrivals: {process: poisson, rate: 9}, input: 1800, output: 300}\n" +
+		"run: {duration: 240s, warmup: none}\n"
+	truth := simulatedSeries(t, machine)
+	bench, err := json.Marshal(truth.VLLMBench())
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := measured.ReadAll([]measured.Named{{Name: "vllm.log", Data: []byte(vllmLog(truth, 23.5))},
+		{Name: "bench.json", Data: bench}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := verify.New(context.Background(), promise(t, "model: llama-3.1-8b\ngpu: h100\n"), results, verify.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := curves(t, r)["running_requests"]; c.Difference > 0.6 || c.Mean < 10 {
+		t.Errorf("%v of %v", c.Difference, c.Mean)
+	}
+	if len(r.Runs) != 2 || !slices.Contains(r.Runs[0].Notes, "the traffic is that of bench.json") {
+		t.Errorf("%d runs, notes %q", len(r.Runs), r.Runs[0].Notes)
+	}
+	if results[0].Runs[0].Load.Rate != nil {
+		t.Error("the result itself was changed")
+	}
+	_, err = verify.New(context.Background(), promise(t, "model: llama-3.1-8b"), results[:1], verify.Options{})
+	if err == nil || !strings.Contains(err.Error(), "the file does not tell the traffic") {
+		t.Errorf("a log alone: %v", err)
 	}
 }
 

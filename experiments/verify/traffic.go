@@ -1,8 +1,10 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"clifftop/experiments/measured"
 	"clifftop/experiments/scenario"
@@ -94,6 +96,55 @@ func measuredLoad(l *measured.Load) (string, loadKind) {
 		return "all requests at once", atOnce
 	}
 	return "", 0
+}
+
+// withTraffic gives logs and metrics without traffic that of the one run that has it, unless the scenario gives it.
+func withTraffic(s *scenario.Scenario, results []*measured.Result) []*measured.Result {
+	for _, key := range []string{"arrivals", "preset", "classes", "headcount", "trace"} {
+		if s.Given("workload." + key) {
+			return results
+		}
+	}
+	var source *measured.Run
+	file, without := "", false
+	for _, r := range results {
+		for i := range r.Runs {
+			switch {
+			case silent(&r.Runs[i]):
+				without = true
+			case source != nil:
+				return results
+			default:
+				source, file = &r.Runs[i], r.File
+			}
+		}
+	}
+	if source == nil || !without {
+		return results
+	}
+	out := slices.Clone(results)
+	for k, r := range out {
+		if !slices.ContainsFunc(r.Runs, func(run measured.Run) bool { return silent(&run) }) {
+			continue
+		}
+		own := *r
+		own.Runs = slices.Clone(r.Runs)
+		own.Notes = append(slices.Clone(r.Notes), "the traffic is that of "+file)
+		for i := range own.Runs {
+			if run := &own.Runs[i]; silent(run) {
+				run.Model = cmp.Or(run.Model, source.Model)
+				run.Load, run.Input, run.Output = source.Load, source.Input, source.Output
+				run.RequestsPerS, run.Requests, run.Sent = source.RequestsPerS, source.Requests, source.Sent
+			}
+		}
+		out[k] = &own
+	}
+	return out
+}
+
+// silent reports whether a run has samples of the engine's state, but no traffic.
+func silent(run *measured.Run) bool {
+	return len(run.Series) > 0 && run.Load == (measured.Load{}) && run.RequestsPerS == nil && len(run.Requests) == 0
 }
 
 // givenRate is the rate of arrivals with one stage; nil if there is none.

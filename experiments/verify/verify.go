@@ -95,10 +95,10 @@ type Options struct {
 }
 
 // New verifies a scenario by measured results. The scenario says what was deployed; its traffic is that of each run,
-// unless it gives it.
+// unless it gives it. A log without traffic has that of the one run that has it.
 func New(ctx context.Context, s *scenario.Scenario, results []*measured.Result, o Options) (*Result, error) {
 	out := &Result{Schema: Schema, Clifftop: experiments.Version, Runs: []Run{}}
-	for _, result := range results {
+	for _, result := range withTraffic(s, results) {
 		for i := range result.Runs {
 			run := &result.Runs[i]
 			if err := sameModel(s, run, result.File); err != nil {
