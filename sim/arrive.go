@@ -18,8 +18,8 @@ func (e *Simulation) arrive(r *workload.Request) error {
 		return fmt.Errorf("sim: request %d: arrival %v at %v with %d input and %d output tokens is not valid",
 			r.ID, r.Arrival, e.now, r.InputTokens, r.OutputTokens)
 	}
-	if n := len(e.replicas); r.Replica < 0 || int(r.Replica) > n || r.Replica > 0 && e.disaggregated != nil {
-		return fmt.Errorf("sim: request %d: it addresses replica %d of %d (want one that computes prompts and outputs)",
+	if n := len(e.replicas); r.Replica < 0 || int(r.Replica) > n {
+		return fmt.Errorf("sim: request %d: it addresses replica %d of %d (want one of the fleet)",
 			r.ID, r.Replica-1, n)
 	}
 	e.obs.Arrived(e.now, r)
@@ -125,7 +125,7 @@ func (e *Simulation) reach(x pq.Item[int32]) {
 // join puts a request into the queue of a replica, or rejects it if the queue is full.
 func (e *Simulation) join(r *workload.Request, to int32) {
 	if p := e.replicas[to]; !p.QueueFull() {
-		if e.disaggregated.prefills(to) {
+		if e.disaggregated.prefills(to) && r.Replica == 0 {
 			e.disaggregated.outputs[r.ID] = r.OutputTokens
 			r = promptOnly(r)
 		} else if e.disaggregated.handedOff(r) {

@@ -138,24 +138,46 @@ func (s *disaggregator) decodes(replica int32) bool { return s != nil && int(rep
 // handedOff reports whether another replica has computed the prompt of a request.
 func (s *disaggregator) handedOff(r *workload.Request) bool { return s != nil && s.first[r.ID] != nil }
 
-// prefill is what a prefill replica does for a request.
-func (s *disaggregator) prefill(*workload.Request) engine.Handoff {
-	return engine.Handoff{Lease: s.Lease, Ended: s.handOff}
+// prefill is what a prefill replica does for a request. One that was sent to it by its client ends there.
+func (s *disaggregator) prefill(r *workload.Request) engine.Handoff {
+	switch {
+	case r.Replica == 0:
+		return engine.Handoff{Lease: s.Lease, Ended: s.handOff}
+	case r.Transfer != nil && r.Transfer.Keeps:
+		return engine.Handoff{Lease: s.Lease}
+	}
+	return engine.Handoff{}
+}
+
+// source returns the engine that keeps the KV that the client of r wants to be loaded, or nil.
+func (s *disaggregator) source(r *workload.Request) *engine.Engine {
+	if t := r.Transfer; t != nil && r.Replica > 0 && t.From > 0 && s.prefills(t.From-1) {
+		return s.sim.replicas[t.From-1].Engine
+	}
+	return nil
 }
 
 // decode returns what decode replica to does for a request.
 func (s *disaggregator) decode(to int) func(*workload.Request) engine.Handoff {
 	return func(r *workload.Request) (handoff engine.Handoff) {
-		first, ok := s.first[r.ID]
-		if !ok {
+		id, tokens, from := r.ID, r.InputTokens, s.source(r)
+		first, again := s.first[r.ID]
+		switch {
+		case again:
+			from = first.by
+		case from == nil:
 			return handoff
+		default:
+			id = r.Transfer.Of
+			if kept, ok := from.Keeps(id); ok {
+				tokens = min(tokens, int32(kept)*from.Config().BlockSize)
+			}
 		}
-		id, from := r.ID, first.by
 		handoff.Remote = engine.Remote{
-			Tokens: r.InputTokens, Layers: s.Layers, Latency: s.Latency, Again: true, From: from,
+			Tokens: tokens, Layers: s.Layers, Latency: s.Latency, Again: again, From: from,
 			Via:  []int32{s.links[from.Index()], s.links[to]},
 			Read: func(at clock.Time) { s.release(at, from, id) },
-			Lost: func() bool { return !from.Keeps(id) },
+			Lost: func() bool { _, ok := from.Keeps(id); return !ok },
 		}
 		return handoff
 	}
@@ -212,6 +234,9 @@ func (s *disaggregator) join(rec *event.Record) {
 	s.restore(&rec.Request)
 	first, ok := s.first[rec.Request.ID]
 	if !ok {
+		if from := s.source(&rec.Request); from != nil && rec.Replica >= s.Prefills {
+			s.release(s.sim.now, from, rec.Request.Transfer.Of) // it has not read it, if it was never admitted
+		}
 		return
 	}
 	delete(s.first, rec.Request.ID)

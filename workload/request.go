@@ -29,6 +29,21 @@ type Request struct {
 	Adapter int32
 	// Images are the images of the prompt. Their tokens are among InputTokens.
 	Images Images
+	// Transfer says what happens to the KV of the prompt when the client sends a request to a prefill replica, and
+	// another one for its output to a decode replica; nil means nothing.
+	Transfer *Transfer
+}
+
+// Transfer is the part of a request in disaggregated prefill and decode, if its client or an external router addresses
+// the replicas: see Replica in [Request]. It is immutable.
+type Transfer struct {
+	// Keeps makes the prefill replica keep the KV of the prompt after the last token, as do_remote_decode does in
+	// vLLM.
+	Keeps bool
+	// From numbers the prefill replica, from 1, that keeps the KV of the request Of, which the decode replica loads, as
+	// do_remote_prefill makes it in vLLM. 0 means none. Tokens whose KV is not there are computed.
+	From int32
+	Of   int64
 }
 
 // Content describes the leading tokens of a prompt as a chain of segments. Two prompts share their longest common

@@ -260,14 +260,14 @@ func (c *connector) handOff(s *sequence) {
 // SetLeg sets [Connector.Handoff]. The engine must have a [Connector].
 func (c *connector) SetLeg(handoff func(r *workload.Request) Handoff) { c.Handoff = handoff }
 
-// Keeps reports whether the engine keeps blocks of a request under a lease.
-func (c *connector) Keeps(id int64) bool {
+// Keeps reports whether the engine keeps blocks of a request under a lease, and how many.
+func (c *connector) Keeps(id int64) (blocks int, ok bool) {
 	for _, l := range c.leases {
 		if l.request == id && !l.over {
-			return true
+			return max(len(l.blocks), l.blockCount), true
 		}
 	}
-	return false
+	return 0, false
 }
 
 // KV cleanup after an engine stops: transfers are cancelled, leases are dropped, and only persistent tiers keep their
