@@ -157,14 +157,19 @@ func (s *Server) nudge() {
 	}
 }
 
-// Run handles the events until ctx is done and every stream has ended or was closed, or the simulation fails. It may be
-// called once.
+// patience is how long Run waits, after its context is done, for the ends of requests whose streams were closed.
+const patience = 5 * time.Second
+
+// Run handles the events until ctx is done and the requests have ended, or the simulation fails. Requests whose streams
+// were closed end at the next iteration boundary; Run does not wait longer than five seconds for that. It may be called
+// once.
 func (s *Server) Run(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	var commands []command
 	flushed := s.begun
 	ending := ctx.Done()
+	var latest <-chan time.Time
 	for {
 		s.mu.Lock()
 		commands, s.inbox = s.inbox, commands[:0]
@@ -186,7 +191,9 @@ func (s *Server) Run(ctx context.Context) error {
 		case <-s.wake:
 		case <-timer.C:
 		case <-ending:
-			ending = nil
+			ending, latest = nil, time.After(patience)
+		case <-latest:
+			return s.stop(nil)
 		}
 	}
 }
