@@ -67,6 +67,7 @@ func commands() []*cobra.Command {
 		newPlan(),
 		newPlay(),
 		newRun(),
+		newServe(),
 		newSweep(),
 		newTrace(),
 		newValidate(),

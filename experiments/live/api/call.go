@@ -78,10 +78,6 @@ func (c *call) start() error {
 		for range c.p.n {
 			c.choices = append(c.choices, choice{prompt: q, index: len(c.choices)})
 			x := &c.choices[len(c.choices)-1]
-			x.placed = s.index.Prompt(q.Tokens, c.p.session)
-			if s.note != nil {
-				s.note(x.placed.Content, q.Tokens)
-			}
 			s.submit(c, x)
 		}
 	}
@@ -108,11 +104,14 @@ func (c *call) fits(q *prompt) error {
 	return nil
 }
 
-// submit gives a choice its length and sends it. Requests get their numbers in order of arrival, and the output depends
-// on the number: therefore only one is submitted at a time.
+// submit gives a choice its place among the prompts and its length, and sends it. Requests and sessions get their
+// numbers in order of arrival, as a reader of the journal counts them: therefore only one is submitted at a time.
 func (s *Server) submit(c *call, x *choice) {
 	s.submitting.Lock()
 	defer s.submitting.Unlock()
+	if x.placed = s.index.Prompt(x.prompt.Tokens, c.p.session); s.note != nil {
+		s.note(x.placed.Content, x.prompt.Tokens)
+	}
 	x.number = s.next
 	s.next++
 	d := s.lengths.draw(x.number, c.p.class, int32(len(x.prompt.Tokens)))

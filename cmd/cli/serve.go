@@ -1,0 +1,353 @@
+package cli
+
+import (
+	"cmp"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"clifftop/cmd/cli/console"
+	"clifftop/experiments/live"
+	"clifftop/experiments/live/api"
+	"clifftop/experiments/live/kvevents"
+	"clifftop/experiments/live/monitor"
+	"clifftop/experiments/live/text"
+	"clifftop/experiments/scenario"
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
+	"clifftop/workload"
+)
+
+// serveCommand is the command serve.
+type serveCommand struct {
+	scenario  scenarioFlags
+	output    console.OutputFlags
+	listen    string
+	ports     string // a range of ports, one for each replica
+	speed     float64
+	keys      []string
+	models    []string
+	tokenizer string
+	journal   string
+	events    string // JSON of vLLM's --kv-events-config
+	origins   []string
+	busy      int
+	grace     time.Duration
+}
+
+func newServe() *cobra.Command {
+	var s serveCommand
+	c := &cobra.Command{
+		Use:   "serve [SCENARIO]",
+		Short: "Answer OpenAI's API at the times of the simulated cluster",
+		Long: `Serve OpenAI's and SGLang's HTTP API. Chunks of output leave at the instants at which the simulated cluster
+would send them; the text is filler. Prompts are real text: prefix caches and routers see their content. The
+length of an output is drawn from the scenario's workload, which sends nothing itself.
+
+/metrics has vLLM's metrics, and / shows what the cluster does. An interrupt or SIGTERM lets requests finish.
+The journal of the requests can be simulated again: every token comes at the same picosecond.`,
+		Example: `  clifftop serve
+  clifftop serve fleet.yaml --ports 8001-8004 --kv-events '{"enable_kv_cache_events": true}'
+  clifftop serve scenario.yaml --speed 10 --journal journal.csv
+  clifftop run scenario.yaml --trace journal.csv`,
+		Args: console.AtMostOne("scenario"),
+		RunE: s.run,
+	}
+	s.scenario.register(c)
+	s.scenario.registerFrom(c, false)
+	flags := c.Flags()
+	flags.StringVar(&s.listen, "listen", "127.0.0.1:8000", "serve at `ADDRESS`")
+	flags.StringVar(&s.ports, "ports", "", "serve each replica at a port of its own, such as 8001-8008, past the router")
+	flags.Float64Var(&s.speed, "speed", 1, "simulated seconds per second")
+	flags.StringArrayVar(&s.keys, "api-key", nil, "require `KEY` (default $CLIFFTOP_API_KEY); repeatable")
+	flags.StringArrayVar(&s.models, "served-model-name", nil, "`NAME` of the model for clients; repeatable")
+	flags.StringVar(&s.tokenizer, "tokenizer", "", "count tokens with a tokenizer.json `FILE` (default an estimate)")
+	flags.StringVar(&s.journal, "journal", "", "write the requests to `FILE`, a trace for run --trace; .gz compresses")
+	flags.StringVar(&s.events, "kv-events", "", "publish KV events over ZeroMQ as vLLM's --kv-events-config `JSON` says")
+	flags.StringArrayVar(&s.origins, "allow-origin", nil, "let web pages of `ORIGIN` read answers; * is all")
+	flags.IntVar(&s.busy, "busy-status", http.StatusTooManyRequests, "HTTP `STATUS` when a queue is full: 429 or 503")
+	flags.DurationVar(&s.grace, "grace", 15*time.Second, "let requests go on for this `TIME` after an interrupt")
+	s.output.RegisterQuiet(c, "print no status line and no messages")
+	console.AddCheck(c, s.check)
+	return c
+}
+
+// check reports flags that are out of range.
+func (s *serveCommand) check() error {
+	switch {
+	case !(s.speed > 0 && s.speed <= 1e6):
+		return fmt.Errorf("--speed: %v is not allowed (want above 0, at most 1000000)", s.speed)
+	case s.busy != http.StatusTooManyRequests && s.busy != http.StatusServiceUnavailable:
+		return fmt.Errorf("--busy-status: %d is not allowed (want 429 or 503)", s.busy)
+	case s.grace < 0:
+		return fmt.Errorf("--grace: %v is negative (want 0 or more)", s.grace)
+	}
+	if len(s.keys) == 0 && os.Getenv("CLIFFTOP_API_KEY") != "" {
+		s.keys = []string{os.Getenv("CLIFFTOP_API_KEY")}
+	}
+	for _, k := range s.keys {
+		if k == "" {
+			return errors.New("--api-key: the key is empty (want one, or no flag)")
+		}
+	}
+	return nil
+}
+
+func (s *serveCommand) run(c *cobra.Command, args []string) error {
+	parsed, err := s.scenario.load(args)
+	if err != nil {
+		return err
+	}
+	u, err := parsed.ResolveServed()
+	if err != nil {
+		return err
+	}
+	tokens, err := s.tokens()
+	if err != nil {
+		return err
+	}
+	ports, err := s.open(u)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, p := range ports {
+			p.Close()
+		}
+	}()
+	s.output.Warn(c, warningTexts(u.Warnings))
+	x := &serving{flags: s, command: c, setup: u, ports: ports}
+	if err := x.assemble(tokens); err != nil {
+		return err
+	}
+	for _, p := range ports {
+		if _, err := fmt.Fprintf(c.OutOrStdout(), "http://%s\n", p.Addr()); err != nil {
+			return console.Failed(err)
+		}
+		if api.Exposed(p.Addr()) {
+			s.output.Warn(c, []string{fmt.Sprintf("other machines can reach %s", p.Addr())})
+		}
+	}
+	err = x.run(c.Context())
+	s.output.Say(c, "the server has ended")
+	return console.Failed(err)
+}
+
+// tokens reads the tokenizer; nil is the estimate.
+func (s *serveCommand) tokens() (text.Tokenizer, error) {
+	if s.tokenizer == "" {
+		return nil, nil
+	}
+	data, err := console.ReadFile("--tokenizer", s.tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	v, err := text.NewVocabulary(data)
+	if err != nil {
+		return nil, fmt.Errorf("--tokenizer: %s: %w", s.tokenizer, err)
+	}
+	return v, nil
+}
+
+// open opens the ports.
+func (s *serveCommand) open(u *scenario.Setup) ([]api.Port, error) {
+	if s.ports == "" {
+		ports, err := api.Listen(s.listen)
+		if err != nil {
+			return nil, fmt.Errorf("--listen: %w", err)
+		}
+		return ports, nil
+	}
+	first, last, err := api.ParsePorts(s.ports)
+	if err != nil {
+		return nil, fmt.Errorf("--ports: %w", err)
+	}
+	replicas := len(u.StandingFleet(false).Replicas)
+	switch {
+	case u.Scenario.Disaggregation != nil:
+		return nil, errors.New("--ports: the scenario's replicas either prefill or decode (want --listen, which routes to both)")
+	case last-first+1 != replicas:
+		return nil, fmt.Errorf("--ports: %s has %d ports, but the scenario needs %d, one for each replica (want %d-%d)", s.ports,
+			last-first+1, replicas, first, first+replicas-1)
+	}
+	host, _, err := net.SplitHostPort(s.listen)
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %s is no address (want host:port)", s.listen)
+	}
+	ports, err := api.ListenEach(host, first, replicas)
+	if err != nil {
+		return nil, fmt.Errorf("--ports: %w", err)
+	}
+	return ports, nil
+}
+
+// serving is a server with its parts.
+type serving struct {
+	flags   *serveCommand
+	command *cobra.Command
+	setup   *scenario.Setup
+	ports   []api.Port
+	driver  *live.Server
+	api     *api.Server
+	monitor *monitor.Monitor
+	events  *kvevents.Publisher // nil without KV events
+	journal *journalFile        // nil without a journal
+}
+
+// assemble makes the parts.
+func (x *serving) assemble(tokens text.Tokenizer) (err error) {
+	f := x.flags
+	name := x.setup.Scenario.Model
+	if len(f.models) > 0 {
+		name = f.models[0]
+	}
+	x.monitor = monitor.New(x.setup, monitor.Options{Speed: f.speed, Model: name, Log: func(text string) {
+		f.output.Warn(x.command, []string{text})
+	}})
+	ready := api.NewReplicas(x.setup)
+	options := live.Options{Speed: f.speed, Observers: []event.Observer{x.monitor.Observer(), ready}}
+	note, err := x.publish(&options, name)
+	if err != nil {
+		return err
+	}
+	if f.journal != "" {
+		if x.journal, err = newJournalFile(f.journal); err != nil {
+			return fmt.Errorf("--journal: %w", err)
+		}
+		options.Journal, options.JournalFailed = x.journal, func(err error) {
+			f.output.Warn(x.command, []string{fmt.Sprintf("the journal ends: %s: %s", f.journal, console.Cause(err))})
+		}
+	}
+	if x.driver, err = live.New(x.setup, options); err != nil {
+		return err
+	}
+	x.monitor.Follow(x.driver)
+	x.api, err = api.New(api.Options{
+		Live: x.driver, Tokenizer: tokens, Models: f.models, Version: version(), Keys: f.keys, AllowOrigins: f.origins,
+		Replicas: ready, Note: note, BusyStatus: f.busy, Limits: api.Limits{Grace: f.grace},
+		Mount: map[string]http.Handler{"GET /metrics": http.HandlerFunc(x.metrics)},
+		Log:   log.New(x.command.ErrOrStderr(), "clifftop: ", 0),
+	})
+	return err
+}
+
+// publish adds a publisher of KV events to the observers, if there shall be one, and returns what the API tells it.
+func (x *serving) publish(options *live.Options, model string) (func(*workload.Content, []uint32), error) {
+	if x.flags.events == "" {
+		return nil, nil
+	}
+	config, err := kvevents.Parse(x.flags.events)
+	switch {
+	case err != nil:
+		return nil, eventsFault(err)
+	case !config.Enabled():
+		return nil, nil
+	}
+	var addresses []string
+	for i := range len(x.setup.StandingFleet(false).Replicas) {
+		addresses = append(addresses, x.ports[min(i, len(x.ports)-1)].Addr().String())
+	}
+	x.events, err = kvevents.New(x.setup, kvevents.Options{
+		Config: config, Model: model, Addresses: addresses,
+		Output:  func(request int64, k int) uint32 { return x.api.Output(request, k) },
+		Adapter: func(number int32) string { return x.api.AdapterName(number) },
+		Wall:    func(at clock.Time) time.Time { return x.driver.Wall(at) },
+	})
+	if err != nil {
+		return nil, eventsFault(err)
+	}
+	options.Observers = append(options.Observers, x.events)
+	return x.events.Note, nil
+}
+
+// eventsFault names the flag in an error of KV events.
+func eventsFault(err error) error {
+	return fmt.Errorf("--kv-events: %s", strings.TrimPrefix(err.Error(), "KV events: "))
+}
+
+// metrics answers /metrics: at the port of a replica with those of the replica, and otherwise with all.
+func (x *serving) metrics(w http.ResponseWriter, r *http.Request) {
+	at, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	for _, p := range x.ports {
+		if at != nil && p.Replica > 0 && p.Addr().String() == at.String() {
+			x.monitor.Metrics(int(p.Replica)-1).ServeHTTP(w, r)
+			return
+		}
+	}
+	x.monitor.Metrics(-1).ServeHTTP(w, r)
+}
+
+// run serves until ctx is done or the simulation fails.
+func (x *serving) run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	driving, end := context.WithCancel(context.Background())
+	defer end()
+	driven := make(chan error, 1)
+	go func() {
+		driven <- x.driver.Run(driving)
+		stop()
+	}()
+	go x.monitor.Run(ctx)
+	err := x.api.Serve(ctx, x.ports)
+	end()
+	err = cmp.Or(err, <-driven)
+	if x.events != nil {
+		x.events.Close()
+	}
+	if x.journal != nil {
+		err = cmp.Or(err, x.journal.Close())
+	}
+	return err
+}
+
+// journalFile is the file of a journal. What was written can be read, whenever the program ends.
+type journalFile struct {
+	file *os.File
+	zip  *gzip.Writer // nil unless the name ends in .gz
+}
+
+func newJournalFile(name string) (*journalFile, error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("%s exists (want a new name)", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s", name, console.Cause(err))
+	}
+	j := &journalFile{file: f}
+	if strings.HasSuffix(name, ".gz") {
+		j.zip = gzip.NewWriter(f)
+	}
+	return j, nil
+}
+
+// Write implements io.Writer. The driver writes whole rows, once a second or many at once.
+func (j *journalFile) Write(p []byte) (int, error) {
+	if j.zip == nil {
+		return j.file.Write(p)
+	}
+	n, err := j.zip.Write(p)
+	return n, cmp.Or(err, j.zip.Flush())
+}
+
+// Close ends the file.
+func (j *journalFile) Close() error {
+	var err error
+	if j.zip != nil {
+		err = j.zip.Close()
+	}
+	if err = cmp.Or(err, j.file.Close()); err != nil {
+		return fmt.Errorf("--journal: %s: %s", j.file.Name(), console.Cause(err))
+	}
+	return nil
+}
