@@ -31,8 +31,8 @@ func newJournal(w io.Writer, u *scenario.Setup, failed func(error)) *journal {
 	for _, c := range u.Traffic.Spec.Classes {
 		classes = append(classes, c.Name)
 	}
-	return &journal{to: trace.NewWriter(w, trace.Columns{LoRA: true, Replica: true, Cancel: true}, classes),
-		failed: failed}
+	columns := trace.Columns{LoRA: true, Replica: true, Cancel: true, KV: u.Scenario.Disaggregation != nil}
+	return &journal{to: trace.NewWriter(w, columns, classes), failed: failed}
 }
 
 // sent notes a request that was sent.

@@ -9,7 +9,7 @@ import (
 )
 
 // native is Clifftop's own layout: CSV with the columns arrival_s, input_tokens and output_tokens, and optionally
-// session, content, class, priority, lora, replica, cancel_s and wait_s. Arrivals are seconds from the start of the run.
+// session, content, class, priority, lora, replica, cancel_s, kv and wait_s. Arrivals are seconds from the start of the run.
 //
 // content lists the leading segments of the prompt as name:tokens, joined by |. Equal names mean equal text. The
 // name @out stands for an output of the same session: the last one in the list is the previous output, the one
@@ -22,13 +22,16 @@ import (
 //
 // replica numbers the replica that the client addresses itself, from 0; an empty one leaves the choice to the router.
 // The client cancels the request cancel_s seconds after its arrival if it has not ended.
+//
+// kv is keep where a prefill replica keeps the KV of the prompt for another request, and REPLICA:REQUEST where a decode
+// replica loads the KV that a replica keeps for an earlier request. Requests are numbered from 0 in order of arrival.
 type native struct {
 	header
 	classTable
 	sessions                          sessionTable
 	time, input, output               int
 	session, content, class, priority int
-	wait, lora, replica, cancel       int
+	wait, lora, replica, cancel, kv   int
 	adapters                          classTable
 	name                              []byte // session of the row
 }
@@ -48,16 +51,22 @@ const (
 	cancelColumn  = "cancel_s"
 )
 
+// kvColumn is the column of KV that is kept and loaded, keepsKV its value for the former.
+const (
+	kvColumn = "kv"
+	keepsKV  = "keep"
+)
+
 // waitColumn is the column of rows that wait for the output of the row above.
 const waitColumn = "wait_s"
 
 func nativeFormat() format {
 	return format{
 		Format: Format{"clifftop", "CSV: arrival_s,input_tokens,output_tokens and optionally " +
-			"session,content,class,priority,lora,replica,cancel_s,wait_s", "Clifftop's own"},
+			"session,content,class,priority,lora,replica,cancel_s,kv,wait_s", "Clifftop's own"},
 		need: [][]string{nativeColumns},
 		may: append(nativeExtras[:len(nativeExtras):len(nativeExtras)], loraColumn, replicaColumn, cancelColumn,
-			waitColumn),
+			kvColumn, waitColumn),
 		columns: func(_ *File, h header) layout { return newNative(h) },
 	}
 }
@@ -67,7 +76,7 @@ func newNative(h header) *native {
 		header: h, time: h.index("arrival_s"), input: h.index("input_tokens"), output: h.index("output_tokens"),
 		session: h.index("session"), content: h.index("content"), class: h.index("class"),
 		priority: h.index("priority"), wait: h.index(waitColumn), lora: h.index(loraColumn),
-		replica: h.index(replicaColumn), cancel: h.index(cancelColumn),
+		replica: h.index(replicaColumn), cancel: h.index(cancelColumn), kv: h.index(kvColumn),
 		sessions: newSessionTable(),
 	}
 }
@@ -124,6 +133,9 @@ func (o *native) client(r *Row) (f *fault) {
 		}
 		r.Replica++
 	}
+	if f = o.transfer(r); f != nil {
+		return f
+	}
 	b := o.field(o.cancel)
 	if len(b) == 0 {
 		return nil
@@ -138,6 +150,26 @@ func (o *native) client(r *Row) (f *fault) {
 	}
 	// A client that cancels at once leaves in the first picosecond: 0 is no cancellation.
 	r.Client = &workload.Client{Cancel: max(1, clock.Duration(after))}
+	return nil
+}
+
+// transfer reads what happens to the KV of the prompt.
+func (o *native) transfer(r *Row) *fault {
+	b := o.field(o.kv)
+	if len(b) == 0 {
+		return nil
+	}
+	if string(b) == keepsKV {
+		r.Transfer = &workload.Transfer{Keeps: true}
+		return nil
+	}
+	from, of, ok := bytes.Cut(b, []byte{':'})
+	replica, f := count(from, maxReplica)
+	request, err := strconv.ParseInt(string(of), 10, 64)
+	if !ok || f != nil || err != nil || request < 0 {
+		return faulty(Int, b, "says no KV", "keep, or the numbers REPLICA:REQUEST")
+	}
+	r.Transfer = &workload.Transfer{From: replica + 1, Of: request}
 	return nil
 }
 
@@ -160,8 +192,8 @@ func (o *native) follow(line []byte, r *Row) *fault {
 	if b := o.fields[o.time]; len(b) > 0 {
 		return faulty(Time, b, "is set together with wait_s", "arrival_s or wait_s")
 	}
-	if len(o.field(o.replica))+len(o.field(o.cancel)) > 0 {
-		return faulty(Parent, line, "has wait_s together with replica or cancel_s", "wait_s alone")
+	if len(o.field(o.replica))+len(o.field(o.cancel))+len(o.field(o.kv)) > 0 {
+		return faulty(Parent, line, "has wait_s together with replica, cancel_s or kv", "wait_s alone")
 	}
 	if b := o.field(o.session); len(b) > 0 && string(b) != string(o.name) || len(o.name) == 0 {
 		return faulty(Parent, line, "has wait_s and another session than the row above", "the same session")

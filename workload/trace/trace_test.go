@@ -609,9 +609,13 @@ func TestClientColumns(t *testing.T) {
 		{Arrival: clock.Time(2 * clock.Second), InputTokens: 10, OutputTokens: 2, Replica: 12,
 			Client: &workload.Client{Cancel: 1}},
 		{Arrival: clock.Time(3 * clock.Second), InputTokens: 10, OutputTokens: 2},
+		{Arrival: clock.Time(4 * clock.Second), InputTokens: 10, OutputTokens: 1, Replica: 1,
+			Transfer: &workload.Transfer{Keeps: true}},
+		{Arrival: clock.Time(5 * clock.Second), InputTokens: 10, OutputTokens: 2, Replica: 3,
+			Transfer: &workload.Transfer{From: 1, Of: 4}},
 	}
 	var b bytes.Buffer
-	w := NewWriter(&b, Columns{Replica: true, Cancel: true}, nil)
+	w := NewWriter(&b, Columns{Cancel: true, KV: true}, nil)
 	for i := range requests {
 		if err := w.Write(&requests[i]); err != nil {
 			t.Fatal(err)
@@ -627,17 +631,22 @@ func TestClientColumns(t *testing.T) {
 	for i := range requests {
 		was, got := requests[i], rows[i]
 		if got.Arrival != was.Arrival || got.Replica != was.Replica || (got.Client == nil) != (was.Client == nil) ||
-			got.Client != nil && *got.Client != *was.Client {
+			got.Client != nil && *got.Client != *was.Client || (got.Transfer == nil) != (was.Transfer == nil) ||
+			got.Transfer != nil && *got.Transfer != *was.Transfer {
 			t.Errorf("row %d: %+v, was %+v\n%s", i, got, was, b.String())
 		}
 	}
 	for text, want := range map[string]string{
-		"0,5,5,x,":  "is not a replica",
-		"0,5,5,-1,": "is not a replica",
-		"0,5,5,,x":  "is not",
-		"0,5,5,,-1": "is negative",
+		"0,5,5,x,,":    "is not a replica",
+		"0,5,5,-1,,":   "is not a replica",
+		"0,5,5,,x,":    "is not",
+		"0,5,5,,-1,":   "is negative",
+		"0,5,5,1,,x":   "says no KV",
+		"0,5,5,1,,0:":  "says no KV",
+		"0,5,5,1,,0:-": "says no KV",
+		"0,5,5,1,,:1":  "says no KV",
 	} {
-		_, _, err := read(t, "arrival_s,input_tokens,output_tokens,replica,cancel_s\n"+text+"\n", Options{})
+		_, _, err := read(t, "arrival_s,input_tokens,output_tokens,replica,cancel_s,kv\n"+text+"\n", Options{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}

@@ -29,12 +29,15 @@ type Columns struct {
 	LoRA bool
 	// Replica adds the replica that the client addresses, Cancel when it cancels. Each implies Full.
 	Replica, Cancel bool
+	// KV adds which KV is kept and loaded ([workload.Transfer]). It implies Replica.
+	KV bool
 	// Waits adds the wait of requests after the output of the previous one. It implies Full.
 	Waits bool
 }
 
 // NewWriter writes the header. classes is the list that [workload.Request.Class] indexes.
 func NewWriter(w io.Writer, c Columns, classes []string) *Writer {
+	c.Replica = c.Replica || c.KV
 	c.Full = c.Full || c.Waits || c.LoRA || c.Replica || c.Cancel
 	t := &Writer{w: bufio.NewWriterSize(w, 64<<10), columns: c, classes: classes}
 	names := nativeColumns[:len(nativeColumns):len(nativeColumns)]
@@ -49,6 +52,9 @@ func NewWriter(w io.Writer, c Columns, classes []string) *Writer {
 	}
 	if c.Cancel {
 		names = append(names, cancelColumn)
+	}
+	if c.KV {
+		names = append(names, kvColumn)
 	}
 	if c.Waits {
 		names = append(names, waitColumn)
@@ -125,6 +131,9 @@ func (t *Writer) request(r *workload.Request, wait clock.Duration) error {
 			b = appendSeconds(b, clock.Time(r.Client.Cancel))
 		}
 	}
+	if t.columns.KV {
+		b = appendTransfer(append(b, ','), r.Transfer)
+	}
 	if t.columns.Waits {
 		if b = append(b, ','); wait != noWait {
 			b = appendSeconds(b, clock.Time(wait))
@@ -133,6 +142,20 @@ func (t *Writer) request(r *workload.Request, wait clock.Duration) error {
 	t.line = append(b, '\n')
 	_, err := t.w.Write(t.line)
 	return err
+}
+
+// appendTransfer appends what happens to the KV of a prompt.
+func appendTransfer(b []byte, t *workload.Transfer) []byte {
+	switch {
+	case t == nil:
+		return b
+	case t.Keeps:
+		return append(b, keepsKV...)
+	case t.From > 0:
+		b = append(strconv.AppendInt(b, int64(t.From)-1, 10), ':')
+		return strconv.AppendInt(b, t.Of, 10)
+	}
+	return b
 }
 
 // Flush writes buffered data and returns the first error of the writer.
