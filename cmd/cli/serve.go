@@ -234,8 +234,8 @@ func (x *serving) assemble(tokens text.Tokenizer) (err error) {
 	x.api, err = api.New(api.Options{
 		Live: x.driver, Tokenizer: tokens, Models: f.models, Version: version(), Keys: f.keys, AllowOrigins: f.origins,
 		Replicas: ready, Note: note, BusyStatus: f.busy, Limits: api.Limits{Grace: f.grace},
-		Mount: map[string]http.Handler{"GET /metrics": http.HandlerFunc(x.metrics)},
-		Log:   log.New(x.command.ErrOrStderr(), "clifftop: ", 0),
+		Mount: x.mount, Sent: x.sent,
+		Log: log.New(x.command.ErrOrStderr(), "clifftop: ", 0),
 	})
 	return err
 }
@@ -274,16 +274,14 @@ func eventsFault(err error) error {
 	return fmt.Errorf("--kv-events: %s", strings.TrimPrefix(err.Error(), "KV events: "))
 }
 
-// metrics answers /metrics: at the port of a replica with those of the replica, and otherwise with all.
-func (x *serving) metrics(w http.ResponseWriter, r *http.Request) {
-	at, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	for _, p := range x.ports {
-		if at != nil && p.Replica > 0 && p.Addr().String() == at.String() {
-			x.monitor.Metrics(int(p.Replica)-1).ServeHTTP(w, r)
-			return
-		}
-	}
-	x.monitor.Metrics(-1).ServeHTTP(w, r)
+// mount returns what a port serves besides the API. /metrics has the metrics of the port's replica, or of all.
+func (x *serving) mount(replica int32) map[string]http.Handler {
+	return map[string]http.Handler{"GET /metrics": x.monitor.Metrics(int(replica) - 1)}
+}
+
+// sent gives the monitor the parameters of a request.
+func (x *serving) sent(r api.Sent) {
+	x.monitor.Expect(r.ID, monitor.Params{N: r.Outputs, MaxTokens: r.MaxTokens, Limited: r.Limited})
 }
 
 // run serves until ctx is done or the simulation fails.

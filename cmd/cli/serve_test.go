@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -44,13 +45,16 @@ func TestServe(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 5 {
-				ask(t, url)
+				ask(t, url, `"n": 1`, 40)
 			}
 		})
 	}
 	all.Wait()
-	if body := get(t, url+"/metrics"); !strings.Contains(body, "vllm:request_success_total") {
-		t.Errorf("metrics:\n%s", body)
+	ask(t, url, `"max_tokens": 30`, 30)
+	for reason, want := range map[string]string{"stop": "40", "length": "1"} {
+		if body := get(t, url+"/metrics"); successes(body, reason) != want {
+			t.Errorf("metrics: want %s successes with the reason %s\n%s", want, reason, body)
+		}
 	}
 	stop()
 	if status := <-ended; status != 0 || !strings.Contains(log.String(), "the server has ended") {
@@ -62,14 +66,26 @@ func TestServe(t *testing.T) {
 	var result, complaints bytes.Buffer
 	status := cli.Run(context.Background(), []string{"run", file, "--trace", journal, "--format", "json", "--quiet"}, &result,
 		&complaints)
-	if err := json.Unmarshal(result.Bytes(), &summary); status != 0 || err != nil || summary.Requests.Completed != 40 {
+	if err := json.Unmarshal(result.Bytes(), &summary); status != 0 || err != nil || summary.Requests.Completed != 41 {
 		t.Errorf("status %d, %v, %s\n%.600s", status, err, complaints.String(), result.String())
 	}
 }
 
-// ask sends a chat and reads its output.
-func ask(t *testing.T, url string) {
-	const body = `{"model": "llama-3.1-8b", "messages": [{"role": "user", "content": "Where is north?"}]}`
+// successes returns the number of requests that ended for a reason, over the replicas.
+func successes(metrics, reason string) string {
+	sum := 0
+	for line := range strings.SplitSeq(metrics, "\n") {
+		if strings.HasPrefix(line, "vllm:request_success_total{") && strings.Contains(line, `finished_reason="`+reason+`"`) {
+			n, _ := strconv.Atoi(line[strings.LastIndexByte(line, ' ')+1:])
+			sum += n
+		}
+	}
+	return strconv.Itoa(sum)
+}
+
+// ask sends a chat with a field, and expects a number of output tokens.
+func ask(t *testing.T, url, field string, tokens int) {
+	body := `{"model": "llama-3.1-8b", "messages": [{"role": "user", "content": "Where is north?"}], ` + field + `}`
 	r, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Error(err)
@@ -81,8 +97,8 @@ func ask(t *testing.T, url string) {
 			Completion int `json:"completion_tokens"`
 		}
 	}
-	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil || answer.Usage.Completion != 40 {
-		t.Errorf("%v: %+v, want 40 tokens", err, answer)
+	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil || answer.Usage.Completion != tokens {
+		t.Errorf("%v: %+v, want %d tokens", err, answer, tokens)
 	}
 }
 

@@ -132,6 +132,9 @@ func (s *Server) submit(c *call, x *choice) {
 		r.Priority = c.p.priority
 	}
 	x.stream = s.send(r)
+	if s.sent != nil {
+		s.sent(Sent{ID: x.number, Outputs: int(c.p.n), MaxTokens: int(c.p.most), Limited: x.reason == "length"})
+	}
 }
 
 // plan sets the number of output tokens: that of the header, or the one that the request asks for, or a draw. An output

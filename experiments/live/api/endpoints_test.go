@@ -8,7 +8,8 @@ import (
 )
 
 func TestCompletions(t *testing.T) {
-	x := serve(t, small, 1000, nil)
+	var sent []Sent
+	x := serve(t, small, 1000, func(o *Options) { o.Sent = func(s Sent) { sent = append(sent, s) } })
 	a := x.do(t, "POST", "/v1/completions", `{"model": "llama-3.1-8b", "prompt": "Hello, world", "max_tokens": 7,
 		"ignore_eos": true, "unknown": {"a": 1}, "user": "u", "seed": 1, "temperature": 0.5, "best_of": 1}`,
 		"X-Request-Id", "abc-1")
@@ -26,6 +27,9 @@ func TestCompletions(t *testing.T) {
 		if got := at(t, v, path); got != w {
 			t.Errorf("%s: %v (want %v)", path, got, w)
 		}
+	}
+	if want := (Sent{ID: 0, Outputs: 1, MaxTokens: 7, Limited: true}); len(sent) != 1 || sent[0] != want {
+		t.Errorf("sent %+v", sent)
 	}
 	text := at(t, v, "choices.0.text").(string)
 	if n := len(x.tokenizer.Encode(text)); n != 7 {
@@ -367,9 +371,12 @@ func TestTokenize(t *testing.T) {
 
 func TestInfo(t *testing.T) {
 	x := serve(t, small, 1000, func(o *Options) {
-		o.Mount = map[string]http.Handler{"GET /metrics": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Write([]byte("up 1\n"))
-		})}
+		o.Keys = []string{"secret"}
+		o.Mount = func(replica int32) map[string]http.Handler {
+			return map[string]http.Handler{"GET /metrics": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprintf(w, "replica %d\n", replica)
+			})}
+		}
 	})
 	for _, method := range []string{"GET", "POST"} {
 		for _, path := range []string{"/health", "/ping", "/health_generate"} {
@@ -384,7 +391,7 @@ func TestInfo(t *testing.T) {
 	if v := read(t, x.do(t, "GET", "/load", "").body); at(t, v, "server_load") != 0.0 {
 		t.Errorf("%v", v)
 	}
-	if a := x.do(t, "GET", "/metrics", ""); a.body != "up 1\n" {
+	if a := x.do(t, "GET", "/metrics", ""); a.body != "replica 0\n" {
 		t.Errorf("%v", a)
 	}
 }

@@ -28,13 +28,16 @@ type Options struct {
 	Keys []string
 	// AllowOrigins are the origins of web pages that may read responses, or "*" for all; empty allows none.
 	AllowOrigins []string
-	// Mount adds handlers by their [http.ServeMux] patterns, such as "GET /metrics". They need no key.
-	Mount map[string]http.Handler
+	// Mount, if not nil, returns more handlers of a port by their [http.ServeMux] patterns, such as "GET /metrics". They
+	// need no key. The replica is the number of the one that the port serves, from 1, or 0.
+	Mount func(replica int32) map[string]http.Handler
 	// Replicas knows which replicas are ready, for /health; nil means that all are. It must be among the observers of
 	// Live.
 	Replicas *Replicas
 	// Note, if not nil, is called with each prompt before its request is submitted. The tokens do not change after it.
 	Note func(c *workload.Content, prompt []uint32)
+	// Sent, if not nil, is called for each request after it was submitted, in order of their numbers.
+	Sent func(Sent)
 	// BusyStatus is the HTTP status of requests that exceed an admission limit: 429, also if 0, or 503.
 	BusyStatus int
 	// Incremental makes chunks of SGLang's /generate hold new text and tokens only, as its
@@ -43,6 +46,18 @@ type Options struct {
 	// Log gets the errors of connections; nil drops them.
 	Log *log.Logger
 	Limits
+}
+
+// Sent is a request that was submitted.
+type Sent struct {
+	// ID is its number in the simulation.
+	ID int64
+	// Outputs is the number of outputs that the HTTP request asks for, for each prompt.
+	Outputs int
+	// MaxTokens is the limit of the output in tokens; 0 for none but the context length.
+	MaxTokens int
+	// Limited means that the output ends at a limit, not by itself.
+	Limited bool
 }
 
 // Limits protect the server. A limit that is 0 has its default.

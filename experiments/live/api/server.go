@@ -39,7 +39,8 @@ type Server struct {
 	fingerprint string
 	info        serverInfo
 	guard       guard
-	mount       map[string]http.Handler
+	mount       func(int32) map[string]http.Handler
+	sent        func(Sent)
 	log         *log.Logger
 
 	submitting sync.Mutex
@@ -62,7 +63,7 @@ func New(o Options) (*Server, error) {
 		limits: o.Limits, names: newNames(u, o.Models), context: u.LongestSequence(), tokenizer: tokens,
 		template: text.NewTemplate(tokens, int32(u.Deployment.LLM.Encoder.TokensPerImage)),
 		index:    text.NewIndex(o.IndexBytes), replicas: o.Replicas, note: o.Note, incremental: o.Incremental,
-		busy: o.BusyStatus, info: infoOf(u, o.Version), guard: newGuard(o.Keys, o.AllowOrigins), mount: o.Mount,
+		busy: o.BusyStatus, info: infoOf(u, o.Version), guard: newGuard(o.Keys, o.AllowOrigins), mount: o.Mount, sent: o.Sent,
 		send: func(r workload.Request) stream { return o.Live.Submit(r) }, log: o.Log,
 	}
 	s.limits.fill()
@@ -136,10 +137,14 @@ func (s *Server) Handler(replica int32) http.Handler {
 	for path, allowed := range methods {
 		mux.Handle(path, s.answer(notAllowed(allowed), replica))
 	}
-	for pattern, h := range s.mount {
+	var more map[string]http.Handler
+	if s.mount != nil {
+		more = s.mount(replica)
+	}
+	for pattern, h := range more {
 		mux.Handle(pattern, h)
 	}
-	if s.mount["/"] == nil {
+	if more["/"] == nil {
 		mux.Handle("/", s.answer(notFound, replica))
 	}
 	return s.guard.wrap(mux)
