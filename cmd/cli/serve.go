@@ -129,6 +129,9 @@ func (s *serveCommand) run(c *cobra.Command, args []string) error {
 	if err := x.assemble(tokens); err != nil {
 		return err
 	}
+	if d := u.StandingFleet(false).Disaggregation; d != nil && s.ports != "" {
+		s.output.Say(c, "ports of prefill replicas: %d, followed by %d of decode replicas", d.Prefills, len(ports)-d.Prefills)
+	}
 	for _, p := range ports {
 		if _, err := fmt.Fprintf(c.OutOrStdout(), "http://%s\n", p.Addr()); err != nil {
 			return console.Failed(err)
@@ -172,10 +175,7 @@ func (s *serveCommand) open(u *scenario.Setup) ([]api.Port, error) {
 		return nil, fmt.Errorf("--ports: %w", err)
 	}
 	replicas := len(u.StandingFleet(false).Replicas)
-	switch {
-	case u.Scenario.Disaggregation != nil:
-		return nil, errors.New("--ports: the scenario's replicas either prefill or decode (want --listen, which routes to both)")
-	case last-first+1 != replicas:
+	if last-first+1 != replicas {
 		return nil, fmt.Errorf("--ports: %s has %d ports, but the scenario needs %d, one for each replica (want %d-%d)", s.ports,
 			last-first+1, replicas, first, first+replicas-1)
 	}

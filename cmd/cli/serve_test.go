@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"clifftop/cmd/cli"
 )
@@ -26,21 +29,8 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	journal := filepath.Join(dir, "journal.csv.gz")
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	out, in := io.Pipe()
-	var log bytes.Buffer
-	ended := make(chan int, 1)
-	go func() {
-		status := cli.Run(ctx, []string{"serve", file, "--listen", "127.0.0.1:0", "--speed", "100", "--journal", journal}, in, &log)
-		in.Close()
-		ended <- status
-	}()
-	lines := bufio.NewScanner(out)
-	if !lines.Scan() || !strings.HasPrefix(lines.Text(), "http://127.0.0.1:") {
-		t.Fatalf("printed %q", lines.Text())
-	}
-	url := lines.Text()
+	x := start(t, file, "--listen", "127.0.0.1:0", "--speed", "100", "--journal", journal)
+	url := x.urls(t, 1)[0]
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -56,10 +46,7 @@ func TestServe(t *testing.T) {
 			t.Errorf("metrics: want %s successes with the reason %s\n%s", want, reason, body)
 		}
 	}
-	stop()
-	if status := <-ended; status != 0 || !strings.Contains(log.String(), "the server has ended") {
-		t.Fatalf("status %d: %s", status, log.String())
-	}
+	x.end(t)
 	var summary struct {
 		Requests struct{ Completed int }
 	}
@@ -69,6 +56,115 @@ func TestServe(t *testing.T) {
 	if err := json.Unmarshal(result.Bytes(), &summary); status != 0 || err != nil || summary.Requests.Completed != 41 {
 		t.Errorf("status %d, %v, %s\n%.600s", status, err, complaints.String(), result.String())
 	}
+}
+
+// server is the command serve.
+type server struct {
+	stop  func()
+	lines *bufio.Scanner // of its output
+	log   bytes.Buffer
+	ended chan int // its status
+}
+
+// start runs the command serve.
+func start(t *testing.T, args ...string) *server {
+	ctx, stop := context.WithCancel(context.Background())
+	t.Cleanup(stop)
+	out, in := io.Pipe()
+	x := &server{stop: stop, lines: bufio.NewScanner(out), ended: make(chan int, 1)}
+	go func() {
+		status := cli.Run(ctx, append([]string{"serve"}, args...), in, &x.log)
+		in.Close()
+		x.ended <- status
+	}()
+	return x
+}
+
+// urls returns the addresses that the server prints.
+func (x *server) urls(t *testing.T, n int) (list []string) {
+	for len(list) < n {
+		if !x.lines.Scan() || !strings.HasPrefix(x.lines.Text(), "http://127.0.0.1:") {
+			t.Fatalf("printed %q; %s", x.lines.Text(), x.log.String())
+		}
+		list = append(list, x.lines.Text())
+	}
+	return list
+}
+
+// end ends the server as an interrupt does.
+func (x *server) end(t *testing.T) {
+	x.stop()
+	if status := <-x.ended; status != 0 || !strings.Contains(x.log.String(), "the server has ended") {
+		t.Fatalf("status %d: %s", status, x.log.String())
+	}
+}
+
+// TestServePrefillAndDecode plays a proxy that sends prompts to a prefill replica and then to a decode replica, each at
+// a port of its own, and simulates the journal.
+func TestServePrefillAndDecode(t *testing.T) {
+	dir := t.TempDir()
+	file, journal := filepath.Join(dir, "pd.yaml"), filepath.Join(dir, "journal.csv")
+	const scenario = "model: llama-3.1-8b\ngpu: h100\npools: [{name: p, role: prefill, replicas: 1}, " +
+		"{name: d, role: decode, replicas: 1}]\ndisaggregation: {link_gb_per_s: 1}\n"
+	if err := os.WriteFile(file, []byte(scenario), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var x *server
+	var urls []string
+	for range 20 { // until two ports in a row are free
+		free, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := free.Addr().(*net.TCPAddr).Port
+		free.Close()
+		x = start(t, file, "--ports", fmt.Sprintf("%d-%d", first, first+1), "--speed", "5", "--journal", journal)
+		if x.lines.Scan() {
+			urls = append([]string{x.lines.Text()}, x.urls(t, 1)...)
+			break
+		}
+	}
+	prompt := strings.Repeat("word ", 4000)
+	kv := complete(t, urls[0], prompt, `"max_tokens": 1, "kv_transfer_params": {"do_remote_decode": true}`, 1)
+	began := time.Now()
+	complete(t, urls[1], prompt, fmt.Sprintf(`"max_tokens": 9, "ignore_eos": true, "kv_transfer_params": %s`, kv), 9)
+	// 4,000 tokens have 524 MB of KV, which a link of 1 GB/s carries in a tenth of a second at five times the speed.
+	if took := time.Since(began); took < 104*time.Millisecond {
+		t.Errorf("the decode took %v", took)
+	}
+	x.end(t)
+	if want := "ports of prefill replicas: 1, followed by 1 of decode replicas"; !strings.Contains(x.log.String(), want) {
+		t.Errorf("no %q in %s", want, x.log.String())
+	}
+	var summary struct {
+		Requests struct{ Completed int }
+	}
+	var result, complaints bytes.Buffer
+	status := cli.Run(context.Background(), []string{"run", file, "--trace", journal, "--format", "json", "--quiet"}, &result,
+		&complaints)
+	if err := json.Unmarshal(result.Bytes(), &summary); status != 0 || err != nil || summary.Requests.Completed != 2 {
+		t.Errorf("status %d, %v, %s\n%.2000s", status, err, complaints.String(), result.String())
+	}
+}
+
+// complete sends a prompt with more fields, expects a number of output tokens, and returns kv_transfer_params.
+func complete(t *testing.T, url, prompt, fields string, tokens int) json.RawMessage {
+	body := fmt.Sprintf(`{"prompt": %q, %s}`, prompt, fields)
+	r, err := http.Post(url+"/v1/completions", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	var answer struct {
+		KV    json.RawMessage `json:"kv_transfer_params"`
+		Usage struct {
+			Completion int `json:"completion_tokens"`
+		}
+	}
+	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil || answer.Usage.Completion != tokens {
+		t.Fatalf("%v: %+v, want %d tokens", err, answer, tokens)
+	}
+	return answer.KV
 }
 
 // successes returns the number of requests that ended for a reason, over the replicas.

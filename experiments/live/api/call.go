@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -38,6 +39,7 @@ type call struct {
 	form    form
 	id      string
 	began   time.Time
+	local   net.Addr // of the port
 	prompts []prompt
 	choices []choice
 }
@@ -66,6 +68,9 @@ func (c *call) start() error {
 	s := c.server
 	if total := len(c.prompts) * int(c.p.n); total > maxRequests {
 		return bad("n", "%d outputs are too many for one request (want at most %d)", total, maxRequests)
+	}
+	if err := s.peers.check(c.p.transfer, c.replica); err != nil {
+		return err
 	}
 	for i := range c.prompts {
 		if err := c.fits(&c.prompts[i]); err != nil {
@@ -109,8 +114,8 @@ func (c *call) fits(q *prompt) error {
 func (s *Server) submit(c *call, x *choice) {
 	s.submitting.Lock()
 	defer s.submitting.Unlock()
-	if x.placed = s.index.Prompt(x.prompt.Tokens, c.p.session); s.note != nil {
-		s.note(x.placed.Content, x.prompt.Tokens)
+	if x.placed = s.index.Prompt(x.prompt.Tokens, c.p.session); s.hooks.note != nil {
+		s.hooks.note(x.placed.Content, x.prompt.Tokens)
 	}
 	x.number = s.next
 	s.next++
@@ -127,13 +132,14 @@ func (s *Server) submit(c *call, x *choice) {
 		InputTokens: int32(len(x.prompt.Tokens)), OutputTokens: x.total, Content: x.placed.Content,
 		Session: x.placed.Session, Turn: x.placed.Turn, Class: d.class, Priority: d.priority,
 		Adapter: c.p.adapter, Replica: c.replica, Images: x.prompt.Images,
+		Transfer: s.peers.transfer(c.p.transfer, c.replica, x.number),
 	}
 	if c.p.ranked {
 		r.Priority = c.p.priority
 	}
 	x.stream = s.send(r)
-	if s.sent != nil {
-		s.sent(Sent{ID: x.number, Outputs: int(c.p.n), MaxTokens: int(c.p.most), Limited: x.reason == "length"})
+	if s.hooks.sent != nil {
+		s.hooks.sent(Sent{ID: x.number, Outputs: int(c.p.n), MaxTokens: int(c.p.most), Limited: x.reason == "length"})
 	}
 }
 
@@ -287,6 +293,9 @@ func (c *call) broken(n news) error {
 	n.of.ended = true
 	f := c.server.ended(n.err)
 	if f.status == http.StatusBadGateway && c.replica > 0 {
+		if rec, _ := live.IsEnded(n.err); c.lost(rec) {
+			return errNoKV
+		}
 		return errCut // there is no gateway
 	}
 	return f

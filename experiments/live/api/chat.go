@@ -154,5 +154,5 @@ func (f *chatForm) whole(b []byte, c *call) []byte {
 	} else {
 		b = append(b, "null"...)
 	}
-	return append(b, `,"kv_transfer_params":null}`...)
+	return append(c.kept(append(b, `,"kv_transfer_params":`...)), '}')
 }

@@ -147,7 +147,7 @@ func (f *completion) whole(b []byte, c *call) []byte {
 	}
 	b = append(b, `],"service_tier":null,"usage":`...)
 	b = c.server.appendFingerprint(c.usage(b))
-	return append(b, `,"kv_transfer_params":null}`...)
+	return append(c.kept(append(b, `,"kv_transfer_params":`...)), '}')
 }
 
 // appendFingerprint appends the field that identifies the server's configuration.

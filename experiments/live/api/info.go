@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"clifftop/experiments/live/text"
@@ -112,11 +113,12 @@ func (s *Server) load(w http.ResponseWriter, _ *http.Request, _ int32) error {
 }
 
 // serverInfo answers SGLang's GET /get_server_info.
-func (s *Server) serverInfo(w http.ResponseWriter, _ *http.Request, _ int32) error {
+func (s *Server) serverInfo(w http.ResponseWriter, _ *http.Request, replica int32) error {
 	x := map[string]any{
 		"model_path": s.info.model, "tokenizer_path": s.info.model, "served_model_name": s.names.models[0],
 		"context_length": s.context, "version": s.info.version, "engine": s.info.release, "status": "ready",
-		"internal_states": []any{map[string]any{"last_gen_throughput": 0.0}},
+		"disaggregation_mode": strings.Replace(s.peers.role(replica), "both", "null", 1),
+		"internal_states":     []any{map[string]any{"last_gen_throughput": 0.0}},
 	}
 	for key, v := range s.info.deploy {
 		x[key] = v

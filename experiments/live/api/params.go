@@ -34,6 +34,7 @@ type params struct {
 	echo     bool
 	session  string
 	truncate int32 // the prompt to its last tokens; 0 is no limit
+	transfer *transferParams
 }
 
 // common are the fields that completions and chat completions share. Fields that are not here have no effect.
@@ -55,6 +56,7 @@ type common struct {
 	ReturnTokenIDs *bool           `json:"return_token_ids"`
 	Truncate       number          `json:"truncate_prompt_tokens"`
 	BeamSearch     *bool           `json:"use_beam_search"`
+	Transfer       *transferParams `json:"kv_transfer_params"`
 	PromptLogprobs json.RawMessage `json:"prompt_logprobs"`
 }
 
@@ -104,7 +106,7 @@ func (s *Server) params(c *common, r *http.Request, fallback int32) (p params, e
 		return p, f.err
 	}
 	p.stops, p.include, p.ids = c.Stop, is(c.IncludeStop), is(c.ReturnTokenIDs)
-	p.stream = is(c.Stream)
+	p.stream, p.transfer = is(c.Stream), c.Transfer
 	if o := c.StreamOptions; o != nil {
 		if !p.stream {
 			return p, bad("stream_options", "stream_options needs stream: true")

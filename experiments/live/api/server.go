@@ -11,6 +11,7 @@ import (
 	"io"
 	"log"
 	"mime"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -32,15 +33,14 @@ type Server struct {
 	tokenizer   text.Tokenizer
 	lengths     *lengths
 	replicas    *Replicas
-	note        func(*workload.Content, []uint32)
+	peers       peers
 	send        func(workload.Request) stream
 	busy        int // the status of requests that exceed an admission limit
 	incremental bool
 	fingerprint string
 	info        serverInfo
 	guard       guard
-	mount       func(int32) map[string]http.Handler
-	sent        func(Sent)
+	hooks       hooks
 	log         *log.Logger
 
 	submitting sync.Mutex
@@ -50,6 +50,13 @@ type Server struct {
 	calls    atomic.Uint64
 	active   atomic.Int64 // calls that are being answered
 	draining atomic.Bool
+}
+
+// hooks are the functions of [Options] with the same names.
+type hooks struct {
+	note  func(*workload.Content, []uint32)
+	sent  func(Sent)
+	mount func(replica int32) map[string]http.Handler
 }
 
 // New returns the server of a scenario.
@@ -62,8 +69,9 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		limits: o.Limits, names: newNames(u, o.Models), context: u.LongestSequence(), tokenizer: tokens,
 		template: text.NewTemplate(tokens, int32(u.Deployment.LLM.Encoder.TokensPerImage)),
-		index:    text.NewIndex(o.IndexBytes), replicas: o.Replicas, note: o.Note, incremental: o.Incremental,
-		busy: o.BusyStatus, info: infoOf(u, o.Version), guard: newGuard(o.Keys, o.AllowOrigins), mount: o.Mount, sent: o.Sent,
+		index:    text.NewIndex(o.IndexBytes), replicas: o.Replicas, peers: newPeers(u),
+		hooks: hooks{o.Note, o.Sent, o.Mount}, incremental: o.Incremental,
+		busy: o.BusyStatus, info: infoOf(u, o.Version), guard: newGuard(o.Keys, o.AllowOrigins),
 		send: func(r workload.Request) stream { return o.Live.Submit(r) }, log: o.Log,
 	}
 	s.limits.fill()
@@ -138,8 +146,8 @@ func (s *Server) Handler(replica int32) http.Handler {
 		mux.Handle(path, s.answer(notAllowed(allowed), replica))
 	}
 	var more map[string]http.Handler
-	if s.mount != nil {
-		more = s.mount(replica)
+	if s.hooks.mount != nil {
+		more = s.hooks.mount(replica)
 	}
 	for pattern, h := range more {
 		mux.Handle(pattern, h)
@@ -205,7 +213,8 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request, to any) error {
 
 // newCall returns a call without prompts.
 func (s *Server) newCall(p *params, r *http.Request, replica int32, prefix string) *call {
-	return &call{server: s, replica: replica, p: *p, id: s.identify(prefix, r.Header), began: time.Now()}
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return &call{server: s, replica: replica, p: *p, id: s.identify(prefix, r.Header), began: time.Now(), local: local}
 }
 
 // serve sends the requests of a call and answers it.
