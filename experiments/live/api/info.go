@@ -186,12 +186,15 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, _ int32) error
 	})
 }
 
+// detokenizeRequest is the body of /detokenize.
+type detokenizeRequest struct {
+	Model  *string `json:"model"`
+	Tokens *idList `json:"tokens"`
+}
+
 // detokenize answers /detokenize.
 func (s *Server) detokenize(w http.ResponseWriter, r *http.Request, _ int32) error {
-	var q struct {
-		Model  *string `json:"model"`
-		Tokens *idList `json:"tokens"`
-	}
+	var q detokenizeRequest
 	if err := s.body(w, r, &q); err != nil {
 		return err
 	}

@@ -113,37 +113,48 @@ func (s *Server) AdapterName(number int32) string { return s.names.adapter(numbe
 // endpoint answers a request to a replica by its number from 1, or 0, which leaves the choice to the routers.
 type endpoint func(w http.ResponseWriter, r *http.Request, replica int32) error
 
+// route is an endpoint and where it is.
+type route struct {
+	methods, path string
+	answer        endpoint
+	open          bool // it needs no key
+}
+
+// routes returns the endpoints. docs/serve.md lists them.
+func (s *Server) routes() []route {
+	return []route{
+		{"POST", "/v1/completions", s.completions, false},
+		{"POST", "/v1/chat/completions", s.chat, false},
+		{"GET", "/v1/models", s.models, false},
+		{"GET", "/v1/models/{name...}", s.model, false},
+		{"POST", "/tokenize", s.tokenize, false},
+		{"POST", "/detokenize", s.detokenize, false},
+		{"POST", "/generate", s.generate, false},
+		{"GET", "/get_server_info", s.serverInfo, false},
+		{"GET", "/server_info", s.serverInfo, false},
+		{"GET", "/get_model_info", s.modelInfo, false},
+		{"GET", "/model_info", s.modelInfo, false},
+		{"GET POST", "/health", s.health, true},
+		{"GET POST", "/ping", s.health, true},
+		{"GET POST", "/health_generate", s.health, true},
+		{"GET", "/version", s.version, true},
+		{"GET", "/load", s.load, true},
+	}
+}
+
 // Handler returns the handler of a port. Requests go to the replica with a number from 1; with 0 they go through the
 // scenario's routers.
 func (s *Server) Handler(replica int32) http.Handler {
 	mux := http.NewServeMux()
-	methods := map[string][]string{}
-	add := func(method, path string, f endpoint) {
-		methods[path] = append(methods[path], method)
-		mux.Handle(method+" "+path, s.answer(f, replica))
-	}
-	key := s.guard.locked
-	add("POST", "/v1/completions", key(s.completions))
-	add("POST", "/v1/chat/completions", key(s.chat))
-	add("GET", "/v1/models", key(s.models))
-	add("GET", "/v1/models/{name...}", key(s.model))
-	add("POST", "/tokenize", key(s.tokenize))
-	add("POST", "/detokenize", key(s.detokenize))
-	add("POST", "/generate", key(s.generate))
-	for _, path := range []string{"/get_server_info", "/server_info"} {
-		add("GET", path, key(s.serverInfo))
-	}
-	for _, path := range []string{"/get_model_info", "/model_info"} {
-		add("GET", path, key(s.modelInfo))
-	}
-	for _, path := range []string{"/health", "/ping", "/health_generate"} {
-		add("GET", path, s.health)
-		add("POST", path, s.health)
-	}
-	add("GET", "/version", s.version)
-	add("GET", "/load", s.load)
-	for path, allowed := range methods {
-		mux.Handle(path, s.answer(notAllowed(allowed), replica))
+	for _, x := range s.routes() {
+		f, allowed := x.answer, strings.Fields(x.methods)
+		if !x.open {
+			f = s.guard.locked(f)
+		}
+		for _, method := range allowed {
+			mux.Handle(method+" "+x.path, s.answer(f, replica))
+		}
+		mux.Handle(x.path, s.answer(notAllowed(allowed), replica))
 	}
 	var more map[string]http.Handler
 	if s.hooks.mount != nil {
