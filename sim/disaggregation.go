@@ -31,8 +31,8 @@ type Disaggregation struct {
 	Layers int64
 	// Hop is the time from the end of a prefill to the front end of the decode replica.
 	Hop clock.Duration
-	// Lease is how long a prefill replica keeps KV that has not been read; 0 is no limit. KV that was dropped is
-	// computed again by the decode replica.
+	// Lease is how long a prefill replica keeps KV that has not been read; 0 is no limit, but [ClientLease] for KV that
+	// clients keep ([workload.Transfer]). KV that was dropped is computed again by the decode replica.
 	Lease clock.Duration
 	// Outages are of links of replicas. Transfers stop meanwhile; leases continue to run.
 	Outages []Outage
@@ -42,6 +42,11 @@ type Disaggregation struct {
 	// many tokens outstanding, or none is listed. 0 is no limit.
 	MaxBacklog int64
 }
+
+// ClientLease is how long KV is kept that a client wants to be kept and never reads, unless Disaggregation has a lease.
+// It is the default of VLLM_NIXL_ABORT_REQUEST_TIMEOUT, which vLLM had before decode replicas renewed leases of 30 s
+// (docs/design/nixl_kv_cache_lease.md in vLLM).
+const ClientLease = 480 * clock.Second
 
 // Outage is a time during which the link of a replica carries no KV.
 type Outage struct {
@@ -144,6 +149,9 @@ func (s *disaggregator) prefill(r *workload.Request) engine.Handoff {
 	case r.Replica == 0:
 		return engine.Handoff{Lease: s.Lease, Ended: s.handOff}
 	case r.Transfer != nil && r.Transfer.Keeps:
+		if s.Lease == clock.MaxRun {
+			return engine.Handoff{Lease: ClientLease}
+		}
 		return engine.Handoff{Lease: s.Lease}
 	}
 	return engine.Handoff{}

@@ -182,9 +182,12 @@ func TestTransferReleases(t *testing.T) {
 		{"read", []workload.Request{reader}, 200 * ms, 220 * ms, 8, 3},
 		{"left", []workload.Request{busy, impatient}, 220 * ms, 400 * ms, 1, 3},
 		{"lease", nil, 600 * ms, 620 * ms, 8, 2},
+		{"no lease", nil, 480_100 * ms, 480_120 * ms, 8, 2},
 	} {
 		f := splitFleet(1, 1, 25e9)
-		f.Disaggregation.Lease = 500 * clock.Millisecond
+		if c.name != "no lease" {
+			f.Disaggregation.Lease = 500 * clock.Millisecond
+		}
 		f.Replicas[0].NumGPUBlocks, f.Replicas[1].MaxNumSeqs = 80, c.seats
 		list := append([]workload.Request{prompt(0), prompt(150 * ms)}, c.others...)
 		if c.others == nil {

@@ -177,7 +177,7 @@ func (u fleetBuilder) ofLinks(o *Outage) (list []sim.Outage) {
 
 // losesKV reports whether KV may have gone when a replica that answers asks for it.
 func (u *Setup) losesKV() bool {
-	return u.disaggregated() && (u.Scenario.Disaggregation.Lease != nil || u.Scenario.Lifecycle != nil)
+	return u.disaggregated() && (u.served || u.Scenario.Disaggregation.Lease != nil || u.Scenario.Lifecycle != nil)
 }
 
 // answerable refuses traffic of which no request fits the pools for prompts, or those that answer.

@@ -31,7 +31,7 @@ func FuzzBody(f *testing.F) {
 		for _, k := range cases {
 			for i, path := range paths {
 				if path == k.Path {
-					f.Add(i, string(k.Body))
+					f.Add(i, 0, string(k.Body))
 				}
 			}
 		}
@@ -40,14 +40,23 @@ func FuzzBody(f *testing.F) {
 		`{"prompt": [1, 2,]}`, `{"stop": ["\u0000"], "prompt": "a"}`, `{"prompt": "\ud800", "echo": true}`,
 		`{"prompt": " ", "n": 3, "stream": true}`, `{"tokens": [1]}`, `{"prompt": "a", "stream_options": null}`} {
 		for i := range paths {
-			f.Add(i, body)
+			f.Add(i, i%2, body)
 		}
 	}
-	x := newServer(f, small, 1, nil)
+	for _, kv := range []string{"null", "[]", `{"do_remote_decode": true}`, `{"do_remote_prefill": true, "remote_engine_id": ` +
+		`"p-1", "remote_request_id": "0", "remote_block_ids": [[0]], "remote_host": null, "remote_port": "x"}`} {
+		for replica := range 5 {
+			f.Add(replica%2, replica, `{"prompt": "a", "messages": [{"role": "user", "content": "a"}], "kv_transfer_params": `+kv+"}")
+		}
+	}
+	x := newServer(f, divided, 1, nil)
 	x.send = func(r workload.Request) stream { return &memory{r.OutputTokens} }
-	h := x.Handler(0)
-	f.Fuzz(func(t *testing.T, path int, body string) {
-		if path < 0 || path >= len(paths) {
+	var handlers []http.Handler
+	for replica := range 5 {
+		handlers = append(handlers, x.Handler(int32(replica)))
+	}
+	f.Fuzz(func(t *testing.T, path, replica int, body string) {
+		if path < 0 || path >= len(paths) || replica < 0 || replica >= len(handlers) {
 			return
 		}
 		r, err := http.NewRequest("POST", paths[path], strings.NewReader(body))
@@ -56,7 +65,7 @@ func FuzzBody(f *testing.F) {
 		}
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
+		handlers[replica].ServeHTTP(w, r)
 		a := answer{w.Code, w.Header(), w.Body.String()}
 		switch {
 		case a.status >= 500:
