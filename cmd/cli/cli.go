@@ -68,6 +68,7 @@ func commands() []*cobra.Command {
 		newPlay(),
 		newRun(),
 		newServe(),
+		newRecord(),
 		newSweep(),
 		newTrace(),
 		newValidate(),

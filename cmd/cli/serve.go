@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -111,7 +110,7 @@ func (s *serveCommand) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	tokens, err := s.tokens()
+	tokens, err := readTokenizer(s.tokenizer)
 	if err != nil {
 		return err
 	}
@@ -143,22 +142,6 @@ func (s *serveCommand) run(c *cobra.Command, args []string) error {
 	err = x.run(c.Context())
 	s.output.Say(c, "the server has ended")
 	return console.Failed(err)
-}
-
-// tokens reads the tokenizer; nil is the estimate.
-func (s *serveCommand) tokens() (text.Tokenizer, error) {
-	if s.tokenizer == "" {
-		return nil, nil
-	}
-	data, err := console.ReadFile("--tokenizer", s.tokenizer)
-	if err != nil {
-		return nil, err
-	}
-	v, err := text.NewVocabulary(data)
-	if err != nil {
-		return nil, fmt.Errorf("--tokenizer: %s: %w", s.tokenizer, err)
-	}
-	return v, nil
 }
 
 // open opens the ports.
@@ -200,7 +183,7 @@ type serving struct {
 	api     *api.Server
 	monitor *monitor.Monitor
 	events  *kvevents.Publisher // nil without KV events
-	journal *journalFile        // nil without a journal
+	journal *traceFile          // nil without a journal
 }
 
 // assemble makes the parts.
@@ -220,8 +203,8 @@ func (x *serving) assemble(tokens text.Tokenizer) (err error) {
 		return err
 	}
 	if f.journal != "" {
-		if x.journal, err = newJournalFile(f.journal); err != nil {
-			return fmt.Errorf("--journal: %w", err)
+		if x.journal, err = newTraceFile("--journal", f.journal); err != nil {
+			return err
 		}
 		options.Journal, options.JournalFailed = x.journal, func(err error) {
 			f.output.Warn(x.command, []string{fmt.Sprintf("the journal ends: %s: %s", f.journal, console.Cause(err))})
@@ -306,46 +289,4 @@ func (x *serving) run(ctx context.Context) error {
 		err = cmp.Or(err, x.journal.Close())
 	}
 	return err
-}
-
-// journalFile is the file of a journal. What was written can be read, whenever the program ends.
-type journalFile struct {
-	file *os.File
-	zip  *gzip.Writer // nil unless the name ends in .gz
-}
-
-func newJournalFile(name string) (*journalFile, error) {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("%s exists (want a new name)", name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %s", name, console.Cause(err))
-	}
-	j := &journalFile{file: f}
-	if strings.HasSuffix(name, ".gz") {
-		j.zip = gzip.NewWriter(f)
-	}
-	return j, nil
-}
-
-// Write implements io.Writer. The driver writes whole rows, once a second or many at once.
-func (j *journalFile) Write(p []byte) (int, error) {
-	if j.zip == nil {
-		return j.file.Write(p)
-	}
-	n, err := j.zip.Write(p)
-	return n, cmp.Or(err, j.zip.Flush())
-}
-
-// Close ends the file.
-func (j *journalFile) Close() error {
-	var err error
-	if j.zip != nil {
-		err = j.zip.Close()
-	}
-	if err = cmp.Or(err, j.file.Close()); err != nil {
-		return fmt.Errorf("--journal: %s: %s", j.file.Name(), console.Cause(err))
-	}
-	return nil
 }

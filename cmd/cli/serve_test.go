@@ -29,7 +29,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	journal := filepath.Join(dir, "journal.csv.gz")
-	x := start(t, file, "--listen", "127.0.0.1:0", "--speed", "100", "--journal", journal)
+	x := start(t, "serve", file, "--listen", "127.0.0.1:0", "--speed", "100", "--journal", journal)
 	url := x.urls(t, 1)[0]
 	var all sync.WaitGroup
 	for range 8 {
@@ -46,19 +46,13 @@ func TestServe(t *testing.T) {
 			t.Errorf("metrics: want %s successes with the reason %s\n%s", want, reason, body)
 		}
 	}
-	x.end(t)
-	var summary struct {
-		Requests struct{ Completed int }
-	}
-	var result, complaints bytes.Buffer
-	status := cli.Run(context.Background(), []string{"run", file, "--trace", journal, "--format", "json", "--quiet"}, &result,
-		&complaints)
-	if err := json.Unmarshal(result.Bytes(), &summary); status != 0 || err != nil || summary.Requests.Completed != 41 {
-		t.Errorf("status %d, %v, %s\n%.600s", status, err, complaints.String(), result.String())
+	x.end(t, "the server has ended")
+	if n := simulated(t, file, journal); n != 41 {
+		t.Errorf("%d requests completed in the simulation of the journal", n)
 	}
 }
 
-// server is the command serve.
+// server is a command that serves until it is interrupted.
 type server struct {
 	stop  func()
 	lines *bufio.Scanner // of its output
@@ -66,14 +60,14 @@ type server struct {
 	ended chan int // its status
 }
 
-// start runs the command serve.
+// start runs a command that serves.
 func start(t *testing.T, args ...string) *server {
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
 	out, in := io.Pipe()
 	x := &server{stop: stop, lines: bufio.NewScanner(out), ended: make(chan int, 1)}
 	go func() {
-		status := cli.Run(ctx, append([]string{"serve"}, args...), in, &x.log)
+		status := cli.Run(ctx, args, in, &x.log)
 		in.Close()
 		x.ended <- status
 	}()
@@ -91,10 +85,10 @@ func (x *server) urls(t *testing.T, n int) (list []string) {
 	return list
 }
 
-// end ends the server as an interrupt does.
-func (x *server) end(t *testing.T) {
+// end ends the server as an interrupt does. Its log must have a text.
+func (x *server) end(t *testing.T, want string) {
 	x.stop()
-	if status := <-x.ended; status != 0 || !strings.Contains(x.log.String(), "the server has ended") {
+	if status := <-x.ended; status != 0 || !strings.Contains(x.log.String(), want) {
 		t.Fatalf("status %d: %s", status, x.log.String())
 	}
 }
@@ -118,7 +112,7 @@ func TestServePrefillAndDecode(t *testing.T) {
 		}
 		first := free.Addr().(*net.TCPAddr).Port
 		free.Close()
-		x = start(t, file, "--ports", fmt.Sprintf("%d-%d", first, first+1), "--speed", "5", "--journal", journal)
+		x = start(t, "serve", file, "--ports", fmt.Sprintf("%d-%d", first, first+1), "--speed", "5", "--journal", journal)
 		if x.lines.Scan() {
 			urls = append([]string{x.lines.Text()}, x.urls(t, 1)...)
 			break
@@ -132,18 +126,12 @@ func TestServePrefillAndDecode(t *testing.T) {
 	if took := time.Since(began); took < 104*time.Millisecond {
 		t.Errorf("the decode took %v", took)
 	}
-	x.end(t)
+	x.end(t, "the server has ended")
 	if want := "ports of prefill replicas: 1, followed by 1 of decode replicas"; !strings.Contains(x.log.String(), want) {
 		t.Errorf("no %q in %s", want, x.log.String())
 	}
-	var summary struct {
-		Requests struct{ Completed int }
-	}
-	var result, complaints bytes.Buffer
-	status := cli.Run(context.Background(), []string{"run", file, "--trace", journal, "--format", "json", "--quiet"}, &result,
-		&complaints)
-	if err := json.Unmarshal(result.Bytes(), &summary); status != 0 || err != nil || summary.Requests.Completed != 2 {
-		t.Errorf("status %d, %v, %s\n%.2000s", status, err, complaints.String(), result.String())
+	if n := simulated(t, file, journal); n != 2 {
+		t.Errorf("%d requests completed in the simulation of the journal", n)
 	}
 }
 
@@ -209,4 +197,19 @@ func get(t *testing.T, url string) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+// simulated replays a trace, and returns how many requests completed.
+func simulated(t *testing.T, file, trace string) int {
+	t.Helper()
+	var summary struct {
+		Requests struct{ Completed int }
+	}
+	var result, complaints bytes.Buffer
+	status := cli.Run(context.Background(), []string{"run", file, "--trace", trace, "--format", "json", "--quiet"}, &result,
+		&complaints)
+	if err := json.Unmarshal(result.Bytes(), &summary); status != 0 || err != nil {
+		t.Errorf("status %d, %v, %s\n%.600s", status, err, complaints.String(), result.String())
+	}
+	return summary.Requests.Completed
 }

@@ -20,6 +20,7 @@ type format struct {
 func formats() []format {
 	return []format{
 		sglangBenchFormat(),
+		recordFormat(),
 		guideLLMFormat(),
 		guideLLMCSVFormat(),
 		aiperfFormat(),

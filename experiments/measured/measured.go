@@ -6,7 +6,11 @@
 // Each tool has one file and one entry in [Formats].
 package measured
 
-import "time"
+import (
+	"time"
+
+	"clifftop/workload"
+)
 
 // Result is what one file, or one set of files of one tool, contains.
 type Result struct {
@@ -49,6 +53,9 @@ type Run struct {
 
 	// Requests are the single requests in order of arrival; empty where the file has only totals.
 	Requests []Request
+	// Trace are the requests with what they share and when clients cancelled, where the file has that; a replay takes
+	// them in place of Requests.
+	Trace []workload.Request
 	// Series are samples of the engine's state over time, from logs or from Prometheus.
 	Series []Sample
 }

@@ -11,6 +11,13 @@ import (
 	"clifftop/experiments/scenario/yamldoc"
 )
 
+// recordedTrace has a request that completed, one that was rejected, and one that its client cancelled.
+const recordedTrace = "# Recorded by clifftop record.\narrival_s,input_tokens,output_tokens,session,content,class,priority," +
+	"cancel_s,outcome,status,received,counted,ttft_s,e2e_s,gap_mean_s,gap_p50_s,gap_p99_s,gap_max_s,cached_tokens,model\n" +
+	"0,40,9,1,#00000000000000aa:16|#00000000000000ab:24,,,,completed,200,9,usage,0.04,0.12,0.01,0.01,0.01,0.01,0,m\n" +
+	"0.5,40,0,2,#00000000000000aa:16,,,,rejected,429,0,text,,0.001,,,,,,m\n" +
+	"1,60,50,1,#00000000000000aa:16|#00000000000000ab:24|@out:9,,,0.25,cancelled,200,3,chunks,0.1,0.2,,,,,,m\n"
+
 // fixtures have the shape of real files, with other numbers. want are values of the first run.
 var fixtures = []struct {
 	name, text, tool, want string
@@ -34,6 +41,7 @@ var fixtures = []struct {
 {"request_start_time": 1000.5, "request_latency": 1.0, "prompt_tokens": 10, "output_tokens": 5, "time_to_first_token_ms": 200.0},
 {"request_start_time": 1000.0, "request_latency": 3.0, "prompt_tokens": 30, "output_tokens": 5, "time_to_first_token_ms": 600.0}],
 "errored": [{"request_start_time": 1001.0}]}}]}`, "guidellm", "ttft 400 tpot 400 e2e 2000 in 20 out 5 n 2"},
+	{"trace.csv", recordedTrace, "clifftop-record", "ttft 40 tpot 10 e2e 120 in 40 out 9 n 1"},
 	{"guidellm.csv", "Run Info,Benchmark,Timings,Request Counts,Request Counts,Request Latency,Time to First Token,Token Metrics," +
 		"Token Metrics\nModel,Strategy,Duration,Successful,Total,Successful,Successful,Input Tokens,Output Tokens\n,,Sec,,," +
 		"Sec Mean,ms Mean,Successful Mean,Successful Mean\nm,poisson,10,20,21,1.5,50,400,30\n", "guidellm-csv",
@@ -177,6 +185,33 @@ func TestRead(t *testing.T) {
 	for _, f := range Formats() {
 		if !read[f.Name] {
 			t.Errorf("no fixture of %s", f.Name)
+		}
+	}
+}
+
+// A trace of clifftop record keeps what requests share and when clients cancelled.
+func TestRecordedTrace(t *testing.T) {
+	r, err := Read("trace.csv", []byte(recordedTrace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := &r.Runs[0]
+	if len(run.Trace) != 2 || run.Trace[1].Turn != 1 || run.Trace[1].Content.Tokens() != 49 ||
+		run.Trace[1].Client.Cancel.Seconds() != 0.25 || run.Model != "m" || *run.Failed != 2 {
+		t.Errorf("%+v", run)
+	}
+	var b bytes.Buffer
+	if n, err := run.WriteTrace(&b, "trace.csv"); n != 2 || err != nil ||
+		!strings.Contains(b.String(), "\n1,60,50,1,#00000000000000aa:16|#00000000000000ab:24|@out:9,,,0.25\n") {
+		t.Errorf("%d %v\n%s", n, err, b.String())
+	}
+	for text, want := range map[string]string{
+		strings.Replace(recordedTrace, "0.04", "x", 1):     `trace.csv:3`,
+		strings.Replace(recordedTrace, "1,60", "1,-60", 1): "-60",
+		strings.Replace(recordedTrace, "1,60", "60", 1):    "CSV is damaged",
+	} {
+		if _, err := Read("trace.csv", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }

@@ -12,9 +12,12 @@ import (
 )
 
 // WriteTrace writes the completed requests of the run in Clifftop's own trace format, for a replay. Requests that
-// failed are left out. Conversations keep their names for routers, and share no prefix. The error is a
+// failed are left out. Conversations keep their names for routers, and share no prefix unless the file has it. The error is a
 // [yamldoc.Faults] if the run has no requests with times.
 func (run *Run) WriteTrace(w io.Writer, file string) (rows int, err error) {
+	if len(run.Trace) > 0 {
+		return len(run.Trace), run.copyTrace(w)
+	}
 	out := trace.NewWriter(w, trace.Columns{Full: run.inSessions()}, nil)
 	sessions, turns := map[string]int32{}, map[string]int32{}
 	for i, q := range run.Requests {
@@ -57,4 +60,15 @@ func (run *Run) WriteTrace(w io.Writer, file string) (rows int, err error) {
 // inSessions reports whether requests belong to conversations.
 func (run *Run) inSessions() bool {
 	return slices.ContainsFunc(run.Requests, func(q Request) bool { return q.Session != "" })
+}
+
+// copyTrace writes the requests as the file has them.
+func (run *Run) copyTrace(w io.Writer) error {
+	out := trace.NewWriter(w, trace.Columns{Cancel: true}, nil)
+	for i := range run.Trace {
+		if err := out.Write(&run.Trace[i]); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
 }

@@ -81,6 +81,9 @@ func FromRun(result *measured.Result, run *measured.Run, given *scenario.Scenari
 		!given.Given("workload.trace") && !row.Closed() {
 		c.list = requestsOf(run)
 	}
+	if c.list != nil {
+		c.Notes = slices.DeleteFunc(c.Notes, func(n string) bool { return n == asPoisson })
+	}
 	return c, nil
 }
 
@@ -182,6 +185,9 @@ func busySeconds(series []measured.Sample) float64 {
 	return (span + step).Round(time.Millisecond).Seconds()
 }
 
+// asPoisson says that the arrivals are not known.
+const asPoisson = "the result does not say how requests were sent; simulated as Poisson at the rate of completed requests"
+
 // trafficOf fills in arrivals and lengths.
 func trafficOf(c *Case, run *measured.Run, s *scenario.Scenario, fill func(string, string, ...any)) error {
 	load, burst := run.Load, or(run.Load.Burstiness, 1)
@@ -198,7 +204,7 @@ func trafficOf(c *Case, run *measured.Run, s *scenario.Scenario, fill func(strin
 		fill("workload.arrivals", "{process: all-at-once}")
 	case load.Rate == nil && or(run.RequestsPerS, 0) > 0:
 		fill("workload.arrivals", "{process: poisson, rate: %g}", *run.RequestsPerS)
-		c.note("the result does not say how requests were sent; simulated as Poisson at the rate of completed requests")
+		c.note(asPoisson)
 	case load.Rate == nil:
 		fill("workload.arrivals", "{process: all-at-once}")
 	case load.Constant:
@@ -272,6 +278,9 @@ func quantiles(lens []float64) string {
 
 // requestsOf are the recorded ones with their times; none where those are missing.
 func requestsOf(run *measured.Run) []workload.Request {
+	if len(run.Trace) > 0 {
+		return run.Trace
+	}
 	var list []recorded
 	for _, q := range run.Requests {
 		if !q.Timed || q.Arrival.Seconds() > clock.MaxRun.Seconds() || q.Input > mostTokens || q.Output > mostTokens {

@@ -135,6 +135,7 @@ func withTraffic(s *scenario.Scenario, results []*measured.Result) []*measured.R
 				run.Model = cmp.Or(run.Model, source.Model)
 				run.Load, run.Input, run.Output = source.Load, source.Input, source.Output
 				run.RequestsPerS, run.Requests, run.Sent = source.RequestsPerS, source.Requests, source.Sent
+				run.Trace = source.Trace
 			}
 		}
 		out[k] = &own

@@ -43,6 +43,7 @@ type format struct {
 func formats() []format {
 	return []format{
 		nativeFormat(),
+		recordFormat(),
 		azureFormat(),
 		burstGPTFormat(),
 		mooncakeFormat(),

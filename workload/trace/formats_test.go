@@ -24,6 +24,14 @@ var examples = map[string]struct{ text, rows string }{
 			"2,5,1,,,\n3,7,1,,tuned,\n",
 		"0 100 9 s1.0 lora1 then 2 120 3; 1 20 3 lora2; 2 5 1; 3 7 1 lora1",
 	},
+	"clifftop-record": {
+		"# Recorded by clifftop record.\narrival_s,input_tokens,output_tokens,session,content,class,priority,cancel_s," +
+			"outcome,status,received,counted,ttft_s,e2e_s,gap_mean_s,gap_p50_s,gap_p99_s,gap_max_s,cached_tokens,model\n" +
+			"0,40,9,1,#00000000000000aa:16|#00000000000000ab:24,,,,completed,200,9,usage,0.03,0.1,0.01,0.01,0.01,0.01,0,m\n" +
+			"0.5,40,0,2,#00000000000000aa:16,,,,rejected,429,0,text,,0.001,,,,,,m\n" +
+			"1,60,50,1,#00000000000000aa:16|#00000000000000ab:24|@out:9,,,0.25,cancelled,200,3,chunks,0.1,0.2,,,,,,m\n",
+		"0 40 9 s1.0 b2; 1 60 50 s1.1 b3",
+	},
 	"azure": {
 		"TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\r\n2024-10-15T12:00:00.112Z,1,893,207\r\n2024-10-15T12:00:01.362Z,0,404,1",
 		"0 893 207 image; 1.25 404 1 text",
