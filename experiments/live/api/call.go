@@ -277,6 +277,9 @@ func (x *choice) close() {
 	x.ended = true
 	rec := x.stream.Record()
 	x.cached = rec.CachedTokens + rec.LoadedTokens
+	if !rec.HandedOver { // a request that the routers hand over pulls what its prefill replica had cached or computed
+		x.cached += rec.PulledTokens
+	}
 }
 
 // errGone means that the client has gone. Nothing is written any more.

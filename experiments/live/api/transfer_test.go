@@ -107,7 +107,8 @@ func TestTransfer(t *testing.T) {
 			rec := x.record(t)
 			ttft := rec.ClientFirst.Sub(rec.Request.Arrival)
 			if got := object(v.(object)["usage"].(object)); got["completion_tokens"] != 25.0 ||
-				got["prompt_tokens"] != float64(rec.Request.InputTokens) || v.(object)["kv_transfer_params"] != nil {
+				got["prompt_tokens"] != float64(rec.Request.InputTokens) || v.(object)["kv_transfer_params"] != nil ||
+				at(t, got, "prompt_tokens_details.cached_tokens") != float64(rec.Request.InputTokens-1) {
 				t.Errorf("%s: %.300s", path, a.body)
 			}
 			if rec.Replica != 3 || rec.PulledTokens < 3999 || ttft < link.from || ttft > link.to ||
