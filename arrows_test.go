@@ -95,6 +95,7 @@ var below = map[string][]string{
 		"experiments/merge", "experiments/validation", "report", "sim",
 		"model", "workload"},
 	"experiments/live/monitor": {"experiments", "report", "sim", "workload"},
+	"experiments/live/load":    {"experiments", "experiments/scenario", "sim"},
 	"experiments/own-policy":   {"experiments", "experiments/compare", "sim"},
 	"experiments/scale-out":    {},
 
