@@ -1,5 +1,5 @@
-// Command check decodes exported manifests strictly into the types of Kubernetes, LeaderWorkerSet and KEDA, and renders
-// values of Helm charts with Helm's own engine. It prints one line for each object.
+// Command check decodes manifests strictly into the types of Kubernetes, LeaderWorkerSet, KEDA and the Gateway API, and
+// renders values of Helm charts with Helm's own engine. It prints one line for each file.
 //
 //	check manifests FILE…    check values FILE…
 package main
@@ -19,21 +19,49 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	infv1 "sigs.k8s.io/gateway-api-inference-extension/api/v1"
+	eppv1alpha1 "sigs.k8s.io/gateway-api-inference-extension/apix/config/v1alpha1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	lwsv1 "sigs.k8s.io/lws/api/leaderworkerset/v1"
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
 // kinds are the types of the objects.
 var kinds = map[string]func() any{
-	"v1 ConfigMap":                                func() any { return &corev1.ConfigMap{} },
-	"v1 ServiceAccount":                           func() any { return &corev1.ServiceAccount{} },
-	"rbac.authorization.k8s.io/v1 Role":           func() any { return &rbacv1.Role{} },
-	"rbac.authorization.k8s.io/v1 RoleBinding":    func() any { return &rbacv1.RoleBinding{} },
-	"v1 Service":                                  func() any { return &corev1.Service{} },
-	"apps/v1 Deployment":                          func() any { return &appsv1.Deployment{} },
-	"autoscaling/v2 HorizontalPodAutoscaler":      func() any { return &autoscalingv2.HorizontalPodAutoscaler{} },
-	"leaderworkerset.x-k8s.io/v1 LeaderWorkerSet": func() any { return &lwsv1.LeaderWorkerSet{} },
-	"keda.sh/v1alpha1 ScaledObject":               func() any { return &kedav1alpha1.ScaledObject{} },
+	"v1 ConfigMap":                                 func() any { return &corev1.ConfigMap{} },
+	"v1 ServiceAccount":                            func() any { return &corev1.ServiceAccount{} },
+	"rbac.authorization.k8s.io/v1 Role":            func() any { return &rbacv1.Role{} },
+	"rbac.authorization.k8s.io/v1 RoleBinding":     func() any { return &rbacv1.RoleBinding{} },
+	"v1 Service":                                   func() any { return &corev1.Service{} },
+	"apps/v1 Deployment":                           func() any { return &appsv1.Deployment{} },
+	"autoscaling/v2 HorizontalPodAutoscaler":       func() any { return &autoscalingv2.HorizontalPodAutoscaler{} },
+	"leaderworkerset.x-k8s.io/v1 LeaderWorkerSet":  func() any { return &lwsv1.LeaderWorkerSet{} },
+	"keda.sh/v1alpha1 ScaledObject":                func() any { return &kedav1alpha1.ScaledObject{} },
+	"gateway.networking.k8s.io/v1 Gateway":         func() any { return &gatewayv1.Gateway{} },
+	"gateway.networking.k8s.io/v1 HTTPRoute":       func() any { return &gatewayv1.HTTPRoute{} },
+	"inference.networking.k8s.io/v1 InferencePool": func() any { return &infv1.InferencePool{} },
+	"inference.networking.x-k8s.io/v1alpha1 EndpointPickerConfig": func() any {
+		return &eppv1alpha1.EndpointPickerConfig{}
+	},
+}
+
+// adapterConfig is the configuration of the Prometheus adapter, with the fields of its pkg/config/config.go that
+// manifests here use.
+type adapterConfig struct {
+	Rules []struct {
+		SeriesQuery string `json:"seriesQuery"`
+		Resources   struct {
+			Overrides map[string]struct {
+				Group    string `json:"group"`
+				Resource string `json:"resource"`
+			} `json:"overrides"`
+		} `json:"resources"`
+		Name struct {
+			Matches string `json:"matches"`
+			As      string `json:"as"`
+		} `json:"name"`
+		MetricsQuery string `json:"metricsQuery"`
+	} `json:"rules"`
 }
 
 func main() {
@@ -67,24 +95,47 @@ func run(args []string) error {
 func manifests(name string, data []byte) error {
 	count := 0
 	for _, doc := range bytes.Split(data, []byte("\n---\n")) {
-		var head struct {
-			APIVersion string `json:"apiVersion"`
-			Kind       string `json:"kind"`
-		}
-		if err := sigsyaml.Unmarshal(doc, &head); err != nil {
+		if err := manifest(doc); err != nil {
 			return err
-		}
-		kind := head.APIVersion + " " + head.Kind
-		make := kinds[kind]
-		if make == nil {
-			return fmt.Errorf("no type for %q", kind)
-		}
-		if err := sigsyaml.UnmarshalStrict(doc, make()); err != nil {
-			return fmt.Errorf("%s: %w", kind, err)
 		}
 		count++
 	}
 	fmt.Printf("%s: %d objects\n", name, count)
+	return nil
+}
+
+// manifest decodes a document, and the configuration that a ConfigMap in it has for a program of known type.
+func manifest(doc []byte) error {
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if err := sigsyaml.Unmarshal(doc, &head); err != nil {
+		return err
+	}
+	kind := head.APIVersion + " " + head.Kind
+	make := kinds[kind]
+	if make == nil {
+		return fmt.Errorf("no type for %q", kind)
+	}
+	object := make()
+	if err := sigsyaml.UnmarshalStrict(doc, object); err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
+	}
+	m, ok := object.(*corev1.ConfigMap)
+	if !ok {
+		return nil
+	}
+	if text, ok := m.Data["plugins.yaml"]; ok {
+		if err := manifest([]byte(text)); err != nil {
+			return fmt.Errorf("%s: plugins.yaml: %w", kind, err)
+		}
+	}
+	if text, ok := m.Data["config.yaml"]; ok {
+		if err := sigsyaml.UnmarshalStrict([]byte(text), &adapterConfig{}); err != nil {
+			return fmt.Errorf("%s: config.yaml: %w", kind, err)
+		}
+	}
 	return nil
 }
 
