@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tries clifftop serve with real clients and under load: see README.md. It needs Go, Node.js with npm, and Prometheus,
-# which it installs as root on Debian.
+# which it installs as root on Debian. Go builds k6.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -28,6 +28,7 @@ trap cleanup EXIT
 go -C ../../.. build -o "$work/clifftop" ./cmd/clifftop
 go -C ../../.. build -o "$work/load" ./experiments/live/load
 go test -c -o "$work/clients" .
+GOBIN="$work" go install go.k6.io/k6@v1.8.1 2> "$work/log" || { cat "$work/log"; exit 1; }
 
 export CLIFFTOP_API_KEY=secret
 "$work/clifftop" serve scenario.yaml --listen 127.0.0.1:0 --journal "$work/journal.csv" > "$work/address" 2> "$work/log" &
@@ -38,6 +39,7 @@ export CLIFFTOP_SERVER=$(cat "$work/address")
 
 "$work/clients" -test.v
 node --test --test-concurrency=1 ./*.test.js
+"$work/k6" run --quiet --no-usage-report load.k6.js
 
 # It ends when it is interrupted, and what it served can be simulated.
 kill -TERM "$server"
