@@ -164,8 +164,8 @@ const patience = 5 * time.Second
 // were closed end at the next iteration boundary; Run does not wait longer than five seconds for that. It may be called
 // once.
 func (s *Server) Run(ctx context.Context) error {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
+	alarm := newAlarm()
+	defer alarm.close()
 	var commands []command
 	flushed := s.begun
 	ending := ctx.Done()
@@ -186,10 +186,10 @@ func (s *Server) Run(ctx context.Context) error {
 		if ctx.Err() != nil && len(s.streams) == 0 && s.idle() {
 			return s.stop(nil)
 		}
-		timer.Reset(s.rest())
+		alarm.set(s.rest())
 		select {
 		case <-s.wake:
-		case <-timer.C:
+		case <-alarm.rings():
 		case <-ending:
 			ending, latest = nil, time.After(patience)
 		case <-latest:

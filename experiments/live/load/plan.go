@@ -64,13 +64,18 @@ func (o *options) planRate() plan {
 	}}
 }
 
-// planLoop lets users send one request after the other, of random lengths around those of the flags.
+// planLoop lets users send one request after the other, of random lengths around those of the flags. Their connections
+// are opened before: the simulated clients have them.
 func (o *options) planLoop() plan {
 	return plan{loop: true, send: func(ctx context.Context, c *client) []*call {
 		calls := make([]*call, o.users*o.requests)
-		var all sync.WaitGroup
+		var connected, all sync.WaitGroup
+		connected.Add(o.users)
 		for u := range o.users {
 			all.Go(func() {
+				healthy(ctx, c.http, c.url)
+				connected.Done()
+				connected.Wait()
 				r := random(u)
 				for k := range o.requests {
 					prompt := promptOf(r, 1+o.prompt/2+r.IntN(o.prompt))

@@ -54,7 +54,7 @@ func start(ctx context.Context, o *options) (*server, error) {
 		return nil, fmt.Errorf("the server does not start: %s", s.output.String())
 	}
 	for range 200 {
-		if healthy(ctx, s.url) {
+		if healthy(ctx, http.DefaultClient, s.url) {
 			go s.sample()
 			return s, nil
 		}
@@ -65,12 +65,12 @@ func start(ctx context.Context, o *options) (*server, error) {
 }
 
 // healthy reports whether a server is.
-func healthy(ctx context.Context, url string) bool {
+func healthy(ctx context.Context, c *http.Client, url string) bool {
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/health", nil)
 	if err != nil {
 		return false
 	}
-	r, err := http.DefaultClient.Do(q)
+	r, err := c.Do(q)
 	if err != nil {
 		return false
 	}
