@@ -2,7 +2,7 @@
 // it, and a sentence stands for it where it is not seen.
 //
 //   const chart = Clifftop.chart(element, spec, {level: 3})
-//   chart.update(spec); chart.redraw(); chart.destroy()
+//   chart.update(spec); chart.feed(spec); chart.redraw(); chart.destroy()
 //
 // spec = {
 //   title:  "…"             states the finding; it is the heading, of the level in the options
@@ -87,7 +87,7 @@ Clifftop.chart = (() => {
         if (spec.zoom) this.figure.append(this.zoomButtons());
       }
       for (const note of spec.notes || []) this.figure.append(element("p", { class: "chart-note" }, note));
-      if (!spec.empty) this.figure.append(disclosure(spec), this.live);
+      if (!spec.empty) this.figure.append(disclosure(() => this.spec), this.live);
       this.root.replaceChildren(this.figure);
       if (spec.empty) return;
       this.measure();
@@ -104,6 +104,17 @@ Clifftop.chart = (() => {
       this.u = null;
       this.build(spec);
       if (focused) this.plot.focus();
+    }
+
+    // feed draws new values of the same lines. What the reader has hidden, opened or focused stays so.
+    feed(spec) {
+      if (!this.u || spec.empty || spec.series.length !== this.spec.series.length) {
+        this.update(spec);
+        return;
+      }
+      this.spec = spec;
+      this.measure();
+      this.u.setData([null, ...spec.series.map((s) => [s.x, s.y])]);
     }
 
     destroy() {

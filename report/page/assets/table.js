@@ -53,11 +53,12 @@ Clifftop.table = (() => {
     return element("div", { class: "chart-table", role: "region", tabindex: "0", "aria-label": "Numbers: " + spec.title }, table);
   }
 
-  // disclosure shows the table on demand: it is made when it is first opened.
-  function disclosure(spec) {
-    const details = element("details", { class: "chart-numbers" }, element("summary", {}, "Numbers"));
+  // disclosure shows the table on demand, with the numbers at the time when it is opened. latest returns the spec.
+  function disclosure(latest) {
+    const summary = element("summary", {}, "Numbers");
+    const details = element("details", { class: "chart-numbers" }, summary);
     details.addEventListener("toggle", () => {
-      if (details.open && details.children.length === 1) details.append(build(spec));
+      if (details.open) details.replaceChildren(summary, build(latest()));
     });
     return details;
   }
