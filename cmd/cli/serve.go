@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -182,6 +183,7 @@ type serving struct {
 	driver  *live.Server
 	api     *api.Server
 	monitor *monitor.Monitor
+	status  *monitor.Status
 	events  *kvevents.Publisher // nil without KV events
 	journal *traceFile          // nil without a journal
 }
@@ -196,6 +198,8 @@ func (x *serving) assemble(tokens text.Tokenizer) (err error) {
 	x.monitor = monitor.New(x.setup, monitor.Options{Speed: f.speed, Model: name, Log: func(text string) {
 		f.output.Warn(x.command, []string{text})
 	}})
+	x.status = x.monitor.NewStatus(x.command.ErrOrStderr(), f.statusMode(x.command))
+	x.command.SetErr(x.status) // messages stand above the status line
 	ready := api.NewReplicas(x.setup)
 	options := live.Options{Speed: f.speed, Observers: []event.Observer{x.monitor.Observer(), ready}}
 	note, err := x.publish(&options, name)
@@ -221,6 +225,17 @@ func (x *serving) assemble(tokens text.Tokenizer) (err error) {
 		Log: log.New(x.command.ErrOrStderr(), "clifftop: ", 0),
 	})
 	return err
+}
+
+// statusMode says how the status is shown: as a line at the end of a terminal, or as lines of a log.
+func (s *serveCommand) statusMode(c *cobra.Command) monitor.StatusMode {
+	switch {
+	case s.output.Quiet():
+		return monitor.StatusOff
+	case console.IsTerminal(c.ErrOrStderr()):
+		return monitor.StatusLine
+	}
+	return monitor.StatusPlain
 }
 
 // publish adds a publisher of KV events to the observers, if there shall be one, and returns what the API tells it.
@@ -257,9 +272,13 @@ func eventsFault(err error) error {
 	return fmt.Errorf("--kv-events: %s", strings.TrimPrefix(err.Error(), "KV events: "))
 }
 
-// mount returns what a port serves besides the API. /metrics has the metrics of the port's replica, or of all.
+// mount returns what a port serves besides the API. /metrics has the metrics of the port's replica, or of all. The page
+// at / shows all replicas.
 func (x *serving) mount(replica int32) map[string]http.Handler {
-	return map[string]http.Handler{"GET /metrics": x.monitor.Metrics(int(replica) - 1)}
+	return map[string]http.Handler{
+		"GET /metrics": x.monitor.Metrics(int(replica) - 1),
+		"GET /{$}":     x.monitor.Page(int(replica) - 1), monitor.EventsPattern: x.monitor.Events(),
+	}
 }
 
 // sent gives the monitor the parameters of a request.
@@ -278,10 +297,14 @@ func (x *serving) run(ctx context.Context) error {
 		driven <- x.driver.Run(driving)
 		stop()
 	}()
-	go x.monitor.Run(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { x.monitor.Run(ctx) })
+	watching.Go(func() { x.status.Run(driving) })
 	err := x.api.Serve(ctx, x.ports)
 	end()
 	err = cmp.Or(err, <-driven)
+	stop()
+	watching.Wait()
 	if x.events != nil {
 		x.events.Close()
 	}

@@ -46,7 +46,18 @@ func TestServe(t *testing.T) {
 			t.Errorf("metrics: want %s successes with the reason %s\n%s", want, reason, body)
 		}
 	}
+	if body := get(t, url); !strings.Contains(body, "<title>") || !strings.Contains(body, "clifftop serve") {
+		t.Errorf("the page is %.300s", body)
+	}
+	events, err := http.Get(url + "/live/events?replica=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Body.Close()
 	x.end(t, "the server has ended")
+	if body, err := io.ReadAll(events.Body); err != nil || !bytes.HasPrefix(body, []byte("event: hello\ndata: {")) {
+		t.Errorf("the events are %.300s, %v", body, err)
+	}
 	if n := simulated(t, file, journal); n != 41 {
 		t.Errorf("%d requests completed in the simulation of the journal", n)
 	}

@@ -50,6 +50,7 @@ type Server struct {
 	wake chan struct{}
 	lag  atomic.Int64 // nanoseconds
 	late atomic.Int64 // the longest lag so far
+	peak atomic.Int64 // the longest lag since the last call of PeakLag
 }
 
 // command is something to do at the instant that corresponds to the wall clock.
@@ -103,6 +104,9 @@ func (s *Server) Lag() time.Duration { return time.Duration(s.lag.Load()) }
 
 // MaxLag returns the longest lag so far.
 func (s *Server) MaxLag() time.Duration { return time.Duration(s.late.Load()) }
+
+// PeakLag returns the longest lag since the last call. It has one caller.
+func (s *Server) PeakLag() time.Duration { return time.Duration(s.peak.Swap(0)) }
 
 // ErrStopped means that the server has ended.
 var ErrStopped = errors.New("the server has ended")
@@ -242,9 +246,8 @@ func (s *Server) noteLag(now clock.Time) {
 		lag = int64(s.wall(now.Sub(at)))
 	}
 	s.lag.Store(lag)
-	if lag > s.late.Load() {
-		s.late.Store(lag)
-	}
+	s.late.Store(max(lag, s.late.Load()))
+	s.peak.Store(max(lag, s.peak.Load()))
 }
 
 // upcoming returns the simulated instant of the next event or chunk.

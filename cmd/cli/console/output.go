@@ -33,6 +33,9 @@ func (f *OutputFlags) RegisterQuiet(c *cobra.Command, usage string) {
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, usage)
 }
 
+// Quiet reports whether --quiet is given.
+func (f *OutputFlags) Quiet() bool { return f.quiet }
+
 // Directory opens the directory of --out. It returns nil if there is none.
 func (f *OutputFlags) Directory() (*Directory, error) {
 	if f.Out == "" {

@@ -45,14 +45,14 @@ const (
 // NewProgress starts a progress display. It returns nil if --quiet or --progress turn the display off.
 func (f *SimulationFlags) NewProgress(c *cobra.Command, doing string) *Progress {
 	w := c.ErrOrStderr()
-	if f.quiet || f.progress == "off" || f.progress == "auto" && !isTerminal(w) {
+	if f.quiet || f.progress == "off" || f.progress == "auto" && !IsTerminal(w) {
 		return nil
 	}
 	return &Progress{w: w, doing: doing, plain: f.progress == "plain", started: time.Now()}
 }
 
-// isTerminal reports whether w is a terminal that can show a bar.
-func isTerminal(w io.Writer) bool {
+// IsTerminal reports whether w is a terminal that can show a bar.
+func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }

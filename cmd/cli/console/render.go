@@ -111,7 +111,7 @@ func showsColours(w io.Writer) bool {
 	if o, ok := w.(*Output); ok {
 		w = o.Writer
 	}
-	return isTerminal(w)
+	return IsTerminal(w)
 }
 
 // Output keeps the first write error. Cobra's help functions do not return it.

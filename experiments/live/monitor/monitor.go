@@ -2,7 +2,6 @@ package monitor
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -19,8 +18,9 @@ import (
 type Driver interface {
 	// Now returns the simulated instant that corresponds to the wall clock.
 	Now() clock.Time
-	// Lag returns how far the simulation is behind the wall clock.
+	// Lag returns how far the simulation is behind the wall clock, PeakLag how far it was since the last call.
 	Lag() time.Duration
+	PeakLag() time.Duration
 }
 
 // Options say what a monitor shows. The zero value is one for a scenario in real time.
@@ -31,6 +31,8 @@ type Options struct {
 	Model string
 	// Log, if not nil, gets warnings. Each is one line without an end.
 	Log func(text string)
+	// Viewers is the largest number of pages that are open at the same time; 0 is 32.
+	Viewers int
 }
 
 // Monitor shows what a server does. Create it with New, give its Observer to the driver, call Follow with the driver,
@@ -38,6 +40,7 @@ type Options struct {
 type Monitor struct {
 	options Options
 	info    export.MetricsInfo
+	about   about
 	driver  Driver
 
 	mu       sync.Mutex // guards all below
@@ -54,7 +57,9 @@ type Monitor struct {
 	system   event.Levels
 	events   ring[note]
 
-	lag lagWatch
+	lag      lagWatch
+	viewers  viewers
+	tickTime time.Duration
 }
 
 const (
@@ -77,10 +82,14 @@ func New(u *scenario.Setup, o Options) *Monitor {
 	}
 	m := &Monitor{
 		options: o, info: info, totals: export.NewTotals(info), replicas: make([]replica, len(info.Engines)),
-		requests: make(map[int64]*request), expected: make(map[int64]Params), events: newRing[note](64),
+		requests: make(map[int64]*request), expected: make(map[int64]Params), events: newRing[note](64), tickTime: tickTime,
 	}
+	m.about = describe(u, info, o.Speed)
+	m.viewers.init(cmp.Or(o.Viewers, 32))
 	for i := range m.replicas {
-		m.replicas[i].watch = m.totals.OfReplica(i).(replicaWatch)
+		r := &m.replicas[i]
+		r.watch = m.totals.OfReplica(i).(replicaWatch)
+		r.running, r.waiting = sequences{replica: i, running: true}, sequences{replica: i}
 	}
 	return m
 }
@@ -96,25 +105,6 @@ func release(u *scenario.Setup) (minor int) {
 // Follow sets the driver. It must be called before the driver runs and before anything is shown.
 func (m *Monitor) Follow(d Driver) { m.driver = d }
 
-// Run looks for lag until ctx is done.
-func (m *Monitor) Run(ctx context.Context) {
-	tick := time.NewTicker(tickTime)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick.C:
-			if text := m.lag.check(m.behind(), now); text != "" && m.options.Log != nil {
-				m.options.Log(text)
-			}
-		}
-	}
-}
-
-// tickTime is the time between two looks at the simulation.
-const tickTime = 250 * time.Millisecond
-
 // now is the simulated instant that corresponds to the wall clock.
 func (m *Monitor) now() clock.Time {
 	if m.driver == nil {
@@ -126,11 +116,11 @@ func (m *Monitor) now() clock.Time {
 }
 
 // behind is how far the simulation is behind the wall clock.
-func (m *Monitor) behind() time.Duration {
+func (m *Monitor) behind() lagState {
 	if m.driver == nil {
-		return 0
+		return lagState{}
 	}
-	return m.driver.Lag()
+	return m.lag.state(m.driver.Lag())
 }
 
 // Params are the parameters of a request of the API.

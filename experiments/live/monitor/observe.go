@@ -8,19 +8,63 @@ import (
 
 // request is what is known of a request that has not ended.
 type request struct {
-	id       int64
-	arrival  clock.Time
-	admitted int64 // the number of its admission, from 1; 0 before
-	input    int32
-	output   int32
-	cached   int32 // prompt tokens that were found or loaded on admission
-	computed int32 // prompt tokens that are computed, with the cached ones
-	produced int32 // output tokens
-	replica  int32 // -1 before it is known
-	running  bool
-	answered bool
-	known    bool // params are given
-	params   Params
+	id                  int64
+	arrival             clock.Time
+	input               int32
+	output              int32
+	cached              int32 // prompt tokens that were found or loaded on admission
+	computed            int32 // prompt tokens that are computed, with the cached ones
+	produced            int32 // output tokens
+	admitted            bool  // at least once
+	prefilled, answered bool  // its first token is computed; its client has it
+	known               bool  // params are given
+	params              Params
+
+	in         *sequences // where it runs or waits; nil before a replica has it
+	prev, next *request   // there
+}
+
+// sequences are requests in order.
+type sequences struct {
+	replica     int
+	running     bool // else they wait
+	first, last *request
+	n           int
+}
+
+// move puts a request behind all others of a list, or before them, and takes it out of its list. To is nil to only take
+// it out.
+func (q *request) move(to *sequences, before bool) {
+	if l := q.in; l != nil {
+		if q.prev != nil {
+			q.prev.next = q.next
+		} else {
+			l.first = q.next
+		}
+		if q.next != nil {
+			q.next.prev = q.prev
+		} else {
+			l.last = q.prev
+		}
+		l.n--
+	}
+	q.in, q.prev, q.next = to, nil, nil
+	switch {
+	case to == nil:
+		return
+	case to.first == nil:
+		to.first, to.last = q, q
+	case before:
+		q.next, to.first.prev, to.first = to.first, q, q
+	default:
+		q.prev, to.last.next, to.last = to.last, q, q
+	}
+	to.n++
+}
+
+// runs reports whether the request is in the batch of a replica.
+func (q *request) runs(replica int) bool {
+	return q.in != nil && q.in.running && q.in.replica == replica
 }
 
 // replica is the state of a replica.
@@ -28,9 +72,9 @@ type replica struct {
 	watch       replicaWatch
 	levels      event.Levels
 	state       event.State
-	running     int   // requests that are marked as running
-	admissions  int64 // so far
-	used        int   // KV blocks
+	running     sequences
+	waiting     sequences
+	used        int // KV blocks
 	preemptions int64
 	window      rates
 }
@@ -73,7 +117,7 @@ func (o observer) Arrived(at clock.Time, r *workload.Request) {
 	if n := len(m.spare); n > 0 {
 		q, m.spare = m.spare[n-1], m.spare[:n-1]
 	}
-	*q = request{id: r.ID, arrival: r.Arrival, input: r.InputTokens, output: r.OutputTokens, replica: -1}
+	*q = request{id: r.ID, arrival: r.Arrival, input: r.InputTokens, output: r.OutputTokens}
 	m.arrived = max(m.arrived, r.ID+1)
 	if p, ok := m.expected[r.ID]; ok {
 		q.params, q.known = p, true
@@ -101,13 +145,13 @@ func (o observer) Step(step *event.Step) {
 	r := &m.replicas[s.Replica]
 	m.totals.Step(step)
 	for _, id := range step.Preempted {
-		if q := m.requests[id]; q != nil && q.running {
-			q.running, q.computed = false, 0
-			r.running--
+		if q := m.requests[id]; q != nil && q.runs(s.Replica) {
+			q.computed = 0
+			q.move(&r.waiting, true)
 		}
 	}
 	var prompts, cached int64
-	if s.PrefillTokens|s.RecomputedTokens|s.FirstTokens != 0 || r.running != step.Running {
+	if s.PrefillTokens|s.RecomputedTokens|s.FirstTokens != 0 || r.running.n != step.Running {
 		prompts, cached = m.walk(step)
 	}
 	m.totals.Iteration(s, prompts, cached)
@@ -135,24 +179,20 @@ func (m *Monitor) walk(step *event.Step) (prompts, cached int64) {
 		if q == nil {
 			continue
 		}
-		if !q.running {
-			q.running, q.replica = true, int32(s.Replica)
-			r.running++
-			r.admissions++
+		if !q.runs(s.Replica) {
+			q.move(&r.running, false)
 			cached += int64(share.Cached)
-			if q.admitted == 0 {
+			if !q.admitted {
+				q.admitted = true
 				m.totals.Admitted(s.Replica, s.Start, q.input, share.Cached)
 				q.cached = min(share.Cached+share.Loaded, q.input)
 			}
-			q.admitted = r.admissions
 			q.computed = min(share.Cached+share.Loaded, q.input)
 		}
 		q.computed = min(q.computed+share.Tokens, q.input)
-		if share.Emits && share.Produced == 1 {
+		if share.Emits && !q.prefilled {
+			q.prefilled = true
 			prompts += int64(q.input)
-		}
-		if share.Produced > 0 {
-			q.produced = share.Produced
 		}
 	}
 	return prompts, cached
@@ -180,6 +220,13 @@ func (m *Monitor) answered(q *request, replica int, at clock.Time) {
 	m.window.first.add(at, int64(at-q.arrival), 1)
 }
 
+// completed notes the time per output token of a request that has completed.
+func (m *Monitor) completed(rec *event.Record) {
+	if n := int64(rec.Tokens) - 1; n > 0 && rec.Outcome == event.Completed && rec.ClientFirst != clock.Never {
+		m.window.output.add(rec.ClientLast, int64(rec.ClientLast-rec.ClientFirst)/n, 1)
+	}
+}
+
 // Finished implements [event.Observer].
 func (o observer) Finished(rec *event.Record) {
 	m := o.m
@@ -192,15 +239,14 @@ func (o observer) Finished(rec *event.Record) {
 		end = rec.ClientLast
 	}
 	m.window.rates.at(end).ended[rec.Outcome]++
+	m.completed(rec)
 	q := m.requests[rec.Request.ID]
 	if q == nil {
 		return
 	}
-	if q.replica >= 0 && q.running {
-		m.replicas[q.replica].running--
-	}
+	q.move(nil, false)
 	if rec.Replica >= 0 && rec.Refusal == event.NotRefused {
-		if q.admitted == 0 && rec.Scheduled != clock.Never {
+		if !q.admitted && rec.Scheduled != clock.Never {
 			m.totals.Admitted(rec.Replica, rec.Scheduled, q.input, rec.CachedTokens)
 		}
 		if !q.answered && rec.ClientFirst != clock.Never {
@@ -259,7 +305,7 @@ func (o replicaObserver) Arrived(_ clock.Time, r *workload.Request) {
 	o.m.mu.Lock()
 	defer o.m.mu.Unlock()
 	if q := o.m.requests[r.ID]; q != nil {
-		q.replica = int32(o.i)
+		q.move(&o.m.replicas[o.i].waiting, false)
 	}
 }
 

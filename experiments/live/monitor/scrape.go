@@ -103,10 +103,11 @@ func (c *collector) own(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(c.desc(name, help, names), prometheus.CounterValue, float64(v), values...)
 	}
 	lag := m.behind()
-	gauge("clifftop_lag_seconds", "How far the simulation is behind the wall clock.", lag.Seconds())
-	most, late := m.lag.state()
-	gauge("clifftop_lag_max_seconds", "The longest lag behind the wall clock so far.", max(most, lag).Seconds())
-	counter("clifftop_late_total", "Checks that found the simulation more than 50 ms behind the wall clock.", late, "", "")
+	gauge("clifftop_lag_seconds", "The longest lag of the simulation behind the wall clock in the last three seconds.",
+		lag.recent.Seconds())
+	gauge("clifftop_lag_max_seconds", "The longest lag behind the wall clock so far.", lag.most.Seconds())
+	counter("clifftop_late_total", "Checks, four a second, that found a lag of more than 50 ms since the last one.",
+		lag.late, "", "")
 	gauge("clifftop_speed", "Simulated seconds per second of the wall clock.", m.options.Speed)
 	gauge("clifftop_simulated_seconds", "Simulated time since the start.", m.now().Seconds())
 	if !c.all {

@@ -150,6 +150,11 @@ func TestExportAgrees(t *testing.T) {
 					t.Errorf("%s: count %v, sum %v; want %v, %v", family, n, sum, wantN, wantSum)
 				}
 			}
+			prompts, _ := total(got["vllm:prompt_tokens_total"])
+			outputs, _ := total(got["vllm:generation_tokens_total"])
+			if _, sum := total(got["vllm:iteration_tokens_total"]); sum < prompts+outputs || sum > 1.02*(prompts+outputs) {
+				t.Errorf("iterations have %v tokens, want %v", sum, prompts+outputs)
+			}
 			if name == "chat" || name == "preempted" { // without retries, measured from the start
 				agrees(t, got, result.Summary)
 			}
@@ -338,8 +343,9 @@ func TestParams(t *testing.T) {
 // behind is a driver that is late.
 type behind struct{ lag time.Duration }
 
-func (b *behind) Now() clock.Time    { return clock.Time(3 * clock.Second) }
-func (b *behind) Lag() time.Duration { return b.lag }
+func (b *behind) Now() clock.Time        { return clock.Time(3 * clock.Second) }
+func (b *behind) Lag() time.Duration     { return b.lag }
+func (b *behind) PeakLag() time.Duration { return b.lag }
 
 // TestLag warns of a lag, once in ten seconds, and has it in the metrics.
 func TestLag(t *testing.T) {

@@ -5,18 +5,20 @@ import (
 	"math/bits"
 
 	"clifftop/sim/clock"
-	"clifftop/sim/event"
 )
 
 // window is what happened in the last minute of simulated time.
 type window struct {
-	rates       rates
-	first, gaps latencies // times to first tokens, and gaps between tokens
+	rates  rates
+	first  latencies // times to first tokens
+	output latencies // times per output token of completed requests
+	gaps   latencies // between two tokens of a request
 }
 
 // passes drops what is older than a minute.
 func (w *window) passes(at clock.Time) {
 	w.first.passes(at)
+	w.output.passes(at)
 	w.gaps.passes(at)
 }
 
@@ -68,9 +70,6 @@ func (r *rates) recent(now clock.Time) (sum counts, seconds float64) {
 	}
 	return sum, max(1, float64(last-first)) * perSlot.Seconds()
 }
-
-// completed is the number of completed requests of a second.
-func (c *counts) completed() int64 { return c.ended[event.Completed] }
 
 // latencies are the times of the last minute in buckets of 4 % width.
 type latencies struct {
@@ -145,19 +144,33 @@ func (l *latencies) add(at clock.Time, ps int64, n int) {
 	l.sum[b] += uint32(n)
 }
 
-// quantiles are percentiles in seconds; there are none of nothing.
-func (l *latencies) quantiles(parts ...float64) []float64 {
+// latest sums up the latest seconds before an instant, with the one that passes.
+func (l *latencies) latest(now clock.Time, seconds int) *[buckets]uint32 {
+	sum := new([buckets]uint32)
+	last := int64(now) / int64(clock.Second)
+	for n := max(0, last-int64(seconds)); n <= last; n++ {
+		if s := &l.seconds[n%minute]; s.used && s.number == n {
+			for i, n := range s.counts {
+				sum[i] += n
+			}
+		}
+	}
+	return sum
+}
+
+// quantiles returns the percentiles 50, 90 and 99 in seconds; there are none of nothing.
+func quantiles(counts *[buckets]uint32) []float64 {
 	var total uint64
-	for _, n := range l.sum {
+	for _, n := range counts {
 		total += uint64(n)
 	}
 	if total == 0 {
 		return nil
 	}
-	list := make([]float64, 0, len(parts))
-	for _, p := range parts {
+	list := make([]float64, 0, 3)
+	for _, p := range [...]float64{0.5, 0.9, 0.99} {
 		rank, seen := uint64(math.Ceil(p*float64(total))), uint64(0)
-		for i, n := range l.sum {
+		for i, n := range counts {
 			if seen += uint64(n); seen >= max(1, rank) {
 				list = append(list, middle(i))
 				break
