@@ -76,9 +76,12 @@ type details struct {
 	Cached int `json:"cached_tokens"`
 }
 
-// complete reports whether the whole response has passed.
+// complete reports whether the whole response has passed. A client may leave at once after the last event of a stream.
 func (x *exchange) complete() bool {
-	return x.upstream && x.whole && (!x.answer.stream || x.answer.done)
+	if x.answer.stream {
+		return x.answer.done
+	}
+	return x.upstream && x.whole
 }
 
 // outcome returns how the request ended.

@@ -267,6 +267,36 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// A client may leave when it has the last event, before the connection says that the response has ended.
+func TestLeavesAfterTheLastEvent(t *testing.T) {
+	held := make(chan struct{})
+	address, end := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		stream(w, "", 0, "a", "b")
+		w.(http.Flusher).Flush()
+		select { // the response does not end by itself
+		case <-r.Context().Done():
+		case <-held:
+		}
+	}), Options{})
+	defer close(held)
+	resp, err := http.Post(address+"/v1/completions", "application/json", strings.NewReader(`{"prompt":"a","stream":true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []byte
+	for b := make([]byte, 64); !bytes.Contains(got, []byte("[DONE]\n\n")); {
+		n, err := resp.Body.Read(b)
+		if got = append(got, b[:n]...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resp.Body.Close()
+	_, cells := read(t, end())
+	if len(cells) != 1 || cells[0]["outcome"] != completed || cells[0]["received"] != "2" {
+		t.Errorf("%v", cells)
+	}
+}
+
 // What passes is unchanged, and nothing of it is in the trace.
 func TestTransparent(t *testing.T) {
 	const secret = "sesame"
@@ -355,6 +385,26 @@ func TestUnreachable(t *testing.T) {
 	_, cells := read(t, out.String())
 	if len(cells) != 1 || cells[0]["outcome"] != failed || cells[0]["status"] != "502" {
 		t.Errorf("%v", cells)
+	}
+}
+
+// Prompts in all their forms.
+func TestPrompts(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"prompt":"a b"}`:                          "[{a b [] <nil>}] 1 0",
+		`{"prompt":["a","b"],"n":2,"max_tokens":7}`: "[{a [] <nil>} {b [] <nil>}] 2 7",
+		`{"prompt":[5,6,7]}`:                        "[{ [5 6 7] <nil>}] 1 0",
+		`{"prompt":[[5],[6,7]]}`:                    "[{ [5] <nil>} { [6 7] <nil>}] 1 0",
+		`{"input_ids":[5,6]}`:                       "[{ [5 6] <nil>}] 1 0",
+		`{"text":["a"],"sampling_params":{"n":3,"max_new_tokens":9}}`: "[{a [] <nil>}] 3 9",
+		`{"prompt":[]}`: "[{ [] <nil>}] 1 0",
+		`{"prompt":{"a":1},"max_completion_tokens":"x"}`: "[{ [] <nil>}] 1 0",
+		`{`: "[{ [] <nil>}] 1 0",
+	} {
+		r := parse([]byte(body), "")
+		if got := fmt.Sprint(r.prompts, r.n, r.most); got != want {
+			t.Errorf("%s: %s, want %s", body, got, want)
+		}
 	}
 }
 

@@ -108,11 +108,25 @@ func New(o Options) (*Recorder, error) {
 			}
 		},
 		Transport: o.Transport, FlushInterval: -1, ErrorLog: o.Log,
-		ModifyResponse: measure, ErrorHandler: unreachable,
+		ModifyResponse: measure, ErrorHandler: unreachable, BufferPool: &buffers{},
 	}
 	go r.write()
 	return r, nil
 }
+
+// buffers are those in which responses pass. Events are small.
+type buffers struct{ pool sync.Pool }
+
+// Get implements [httputil.BufferPool].
+func (b *buffers) Get() []byte {
+	if p, ok := b.pool.Get().(*[]byte); ok {
+		return *p
+	}
+	return make([]byte, 8<<10)
+}
+
+// Put implements [httputil.BufferPool].
+func (b *buffers) Put(p []byte) { b.pool.Put(&p) }
 
 // recorded reports whether requests to a path ask for output.
 func recorded(path string) bool {

@@ -86,29 +86,31 @@ func (n *loose) UnmarshalJSON(data []byte) error {
 }
 
 // prompts reads a string, a list of strings, a list of token IDs or a list of such lists.
-func prompts(data json.RawMessage) []prompt {
-	var one string
-	var texts []string
-	var ids []uint32
-	var lists [][]uint32
-	switch {
-	case len(data) == 0 || string(data) == "null":
-		return nil
-	case json.Unmarshal(data, &one) == nil:
-		texts = []string{one}
-	case json.Unmarshal(data, &texts) == nil:
-	case json.Unmarshal(data, &ids) == nil:
-		lists = [][]uint32{ids}
-	case json.Unmarshal(data, &lists) == nil:
+func prompts(data json.RawMessage) (out []prompt) {
+	if one, ok := as[string](data); ok {
+		return []prompt{{text: one}}
 	}
-	var out []prompt
+	if ids, ok := as[[]uint32](data); ok && len(ids) > 0 {
+		return []prompt{{ids: ids}}
+	}
+	texts, _ := as[[]string](data)
 	for _, t := range texts {
 		out = append(out, prompt{text: t})
 	}
+	lists, _ := as[[][]uint32](data)
 	for _, l := range lists {
 		out = append(out, prompt{ids: l})
 	}
 	return out[:min(len(out), maxChoices)]
+}
+
+// as reads a value of a type.
+func as[T any](data json.RawMessage) (v T, ok bool) {
+	if len(data) == 0 || string(data) == "null" || json.Unmarshal(data, &v) != nil {
+		var none T
+		return none, false
+	}
+	return v, true
 }
 
 // tokens returns the tokens of the prompt.

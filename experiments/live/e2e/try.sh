@@ -61,3 +61,6 @@ echo "e2e: 1,000 short requests per second"
 load rate short.yaml --rate 1000 --for 10s --tokens 4
 echo "e2e: a closed loop of 64 users"
 load loop loop.yaml --users 64 --requests 5 --tokens 100 --prompt 200 --equal 0.1
+echo "e2e: 200 requests per second, and the same through record"
+"$work/load" record --clifftop "$work/clifftop" --scenario short.yaml --rate 200 --for 10s --tokens 40 --prompt 200 \
+  --p99 250ms --equal 0.02

@@ -8,6 +8,9 @@
 //	load streams --clifftop ./clifftop --scenario streams.yaml --streams 2000 --tokens 6000
 //	load rate    --clifftop ./clifftop --scenario short.yaml --rate 1000 --for 20s
 //	load loop    --clifftop ./clifftop --scenario loop.yaml --users 64 --requests 10
+//	load record  --clifftop ./clifftop --scenario short.yaml --rate 200 --for 30s
+//
+// The load record goes to the server first, and then through clifftop record in front of it.
 //
 // It exits with status 1 if a request fails, a token is missing or early, or a limit is exceeded.
 package main
@@ -20,6 +23,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"time"
 )
 
@@ -60,18 +64,22 @@ func main() {
 // run parses the command line and measures.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("want a kind of load: streams, rate or loop")
+		return errors.New("want a kind of load: streams, rate, loop or record")
 	}
 	kinds := map[string]func(*options) plan{
 		"streams": (*options).planStreams, "rate": (*options).planRate, "loop": (*options).planLoop,
+		"record": (*options).planStreamedRate,
 	}
 	kind := kinds[args[0]]
 	if kind == nil {
-		return fmt.Errorf("unknown kind of load %q (want streams, rate or loop)", args[0])
+		return fmt.Errorf("unknown kind of load %q (want streams, rate, loop or record)", args[0])
 	}
 	o, err := parse(args[1:])
 	if err != nil {
 		return err
+	}
+	if args[0] == "record" {
+		return o.measureRecord(ctx, kind(o), out)
 	}
 	return o.measure(ctx, kind(o), out)
 }
@@ -116,7 +124,8 @@ func (o *options) measure(ctx context.Context, p plan, out io.Writer) error {
 		defer func() { _ = os.RemoveAll(dir) }()
 		o.journal = dir + "/journal.csv"
 	}
-	s, err := start(ctx, o)
+	s, err := start(ctx, o, "serve", o.scenario, "--journal", o.journal, "--speed",
+		strconv.FormatFloat(o.speed, 'g', -1, 64))
 	if err != nil {
 		return err
 	}

@@ -51,13 +51,19 @@ func (o *options) planStreams() plan {
 }
 
 // planRate sends requests that do not stream, at a constant rate.
-func (o *options) planRate() plan {
+func (o *options) planRate() plan { return o.constant(false) }
+
+// planStreamedRate sends requests that stream, at a constant rate.
+func (o *options) planStreamedRate() plan { return o.constant(true) }
+
+// constant sends requests at a constant rate.
+func (o *options) constant(stream bool) plan {
 	return plan{send: func(ctx context.Context, c *client) []*call {
 		calls := make([]*call, int(o.rate*o.span.Seconds()))
 		var all sync.WaitGroup
 		for k := range calls {
 			pause(ctx, time.Until(c.begun.Add(time.Duration(float64(k)/o.rate*float64(time.Second)))))
-			all.Go(func() { calls[k] = c.do(ctx, promptOf(random(k), o.prompt), o.tokens, false) })
+			all.Go(func() { calls[k] = c.do(ctx, promptOf(random(k), o.prompt), o.tokens, stream) })
 		}
 		all.Wait()
 		return calls

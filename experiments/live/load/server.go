@@ -16,7 +16,10 @@ import (
 	"time"
 )
 
-// server is a process of clifftop serve.
+// healthyAfter is how long a program may take until it is healthy.
+const healthyAfter = 10 * time.Second
+
+// server is a process of clifftop serve or record.
 type server struct {
 	url    string
 	cmd    *exec.Cmd
@@ -35,11 +38,10 @@ type sample struct {
 	cpu      time.Duration
 }
 
-// start starts the server and waits until it is healthy.
-func start(ctx context.Context, o *options) (*server, error) {
+// start starts a command that serves, on a free port, and waits until it is healthy.
+func start(ctx context.Context, o *options, args ...string) (*server, error) {
 	s := &server{begun: time.Now(), done: make(chan struct{})}
-	s.cmd = exec.Command(o.clifftop, "serve", o.scenario, "--listen", "127.0.0.1:0", "--journal", o.journal,
-		"--speed", strconv.FormatFloat(o.speed, 'g', -1, 64))
+	s.cmd = exec.Command(o.clifftop, append(args, "--listen", "127.0.0.1:0")...)
 	s.cmd.Stderr = &s.output
 	pipe, err := s.cmd.StdoutPipe()
 	if err != nil {
@@ -53,7 +55,7 @@ func start(ctx context.Context, o *options) (*server, error) {
 		s.kill()
 		return nil, fmt.Errorf("the server does not start: %s", s.output.String())
 	}
-	for range 200 {
+	for time.Since(s.begun) < healthyAfter {
 		if healthy(ctx, http.DefaultClient, s.url) {
 			go s.sample()
 			return s, nil
@@ -61,7 +63,7 @@ func start(ctx context.Context, o *options) (*server, error) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	s.kill()
-	return nil, fmt.Errorf("%s is not healthy after 10 s: %s", s.url, s.output.String())
+	return nil, fmt.Errorf("%s is not healthy after %v: %s", s.url, healthyAfter, s.output.String())
 }
 
 // healthy reports whether a server is.
