@@ -367,6 +367,27 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// A body that is too long, or too slow, is refused.
+func TestBodyLimits(t *testing.T) {
+	address, end := start(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request came") }),
+		Options{MaxBody: 10, BodyTimeout: 50 * time.Millisecond})
+	if got := post(t, address+"/v1/completions", `{"prompt":"too long"}`); !strings.Contains(got, "larger than 10 bytes") {
+		t.Errorf("%q", got)
+	}
+	slow, write := io.Pipe()
+	defer write.Close()
+	resp, err := http.Post(address+"/v1/completions", "application/json", slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusRequestTimeout {
+		t.Errorf("status %s", resp.Status)
+	}
+	write.Close()
+	end()
+}
+
 // The server is away.
 func TestUnreachable(t *testing.T) {
 	u, _ := url.Parse("http://127.0.0.1:1")

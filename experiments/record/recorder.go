@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,6 +36,8 @@ type Options struct {
 	Salt []byte
 	// MaxBody is the size of a request's body in bytes; 0 is 64 MiB.
 	MaxBody int64
+	// BodyTimeout is how long a client may take to send it; 0 is a minute.
+	BodyTimeout time.Duration
 	// Log gets errors of connections; nil drops them.
 	Log *log.Logger
 }
@@ -78,9 +82,7 @@ const (
 
 // New returns a recorder. It begins to write.
 func New(o Options) (*Recorder, error) {
-	if o.MaxBody == 0 {
-		o.MaxBody = 64 << 20
-	}
+	o.MaxBody, o.BodyTimeout = cmp.Or(o.MaxBody, 64<<20), cmp.Or(o.BodyTimeout, time.Minute)
 	if o.Transport == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
 		t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1<<14
@@ -147,9 +149,15 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		r.proxy.ServeHTTP(w, q)
 		return
 	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(r.options.BodyTimeout)) // a test's writer has none
 	body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, r.options.MaxBody))
+	_ = control.SetReadDeadline(time.Time{})
 	if err != nil {
 		status, why := http.StatusBadRequest, "the body ended early"
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			status, why = http.StatusRequestTimeout, fmt.Sprintf("the body did not arrive within %v", r.options.BodyTimeout)
+		}
 		if e := (*http.MaxBytesError)(nil); errors.As(err, &e) {
 			status = http.StatusRequestEntityTooLarge
 			why = fmt.Sprintf("the body is larger than %d bytes, which clifftop record forwards at most", e.Limit)
