@@ -84,11 +84,13 @@ func New(u *scenario.Setup, o Options) *Monitor {
 		options: o, info: info, totals: export.NewTotals(info), replicas: make([]replica, len(info.Engines)),
 		requests: make(map[int64]*request), expected: make(map[int64]Params), events: newRing[note](64), tickTime: tickTime,
 	}
+	m.window = newWindow(o.Speed)
 	m.about = describe(u, info, o.Speed)
 	m.viewers.init(cmp.Or(o.Viewers, 32))
 	for i := range m.replicas {
 		r := &m.replicas[i]
 		r.watch = m.totals.OfReplica(i).(replicaWatch)
+		r.window.slot = m.window.rates.slot
 		r.running, r.waiting = sequences{replica: i, running: true}, sequences{replica: i}
 	}
 	return m

@@ -33,7 +33,7 @@
     const late = s.lag > 0.05;
     if (get("lag").hidden === late) get("lag").hidden = !late;
     if (late) get("lag").textContent = `The simulation is up to ${ms(s.lag)} behind the clock: this machine is too slow for the load, or other programs use it.`;
-    const speed = about.speed === 1 ? "" : ` · ${sig(about.speed, 3)} simulated seconds per second`;
+    const speed = about.speed === 1 ? "" : ` · ${sig(about.speed, 3)} simulated seconds per second; rates and latencies are simulated`;
     get("caption").textContent = `${about.replicas.length} ${about.replicas.length === 1 ? "replica" : "replicas"}, policy ` +
       `${about.policy}${speed} · simulated time ${clock(s.t)} · ${s.lag_max < 0.001 ? "less than 1 ms" : `at most ${ms(s.lag_max)}`} ` +
       `behind the clock · clifftop ${about.version}`;
@@ -127,12 +127,12 @@
 
   function spec(c) {
     const now = history.length ? history[history.length - 1].t : 0;
-    const x = history.map((p) => p.t - now);
+    const x = history.map((p) => (p.t - now) / about.speed);
     const series = c.series.map(([name, of]) => ({ name, x, y: history.map((p) => of(p) ?? null) }));
     return {
       title: c.title, height: 134,
       empty: history.length > 1 ? "" : "No values yet.",
-      x: { title: "seconds ago", unit: "number", min: Math.min(-60 * about.speed, x[0] || 0), max: 0 },
+      x: { title: "seconds ago", unit: "number", min: Math.min(-60, x[0] || 0), max: 0 },
       y: { title: c.y, unit: c.unit, min: 0, max: c.max || top(Math.max(0, ...series.flatMap((s) => s.y))) },
       series,
     };
@@ -177,8 +177,6 @@
         table();
         document.querySelector("h1").textContent = about.title;
         document.title = `${about.title} · clifftop serve`;
-        document.querySelector("#time-title span").textContent = about.speed === 1 ? "against seconds ago; latencies of 5 s" :
-          "against simulated seconds ago; latencies of 5 simulated seconds";
       }
       draw();
       showChanges();

@@ -236,50 +236,54 @@ func TestLists(t *testing.T) {
 // stuck is a viewer that takes nothing.
 type stuck struct {
 	http.ResponseWriter
-	release chan struct{}
+	came, release chan struct{}
 }
 
-func (s *stuck) Header() http.Header         { return http.Header{} }
-func (s *stuck) Write(p []byte) (int, error) { <-s.release; return len(p), nil }
-func (s *stuck) WriteHeader(int)             {}
+func (s *stuck) Header() http.Header { return http.Header{} }
+func (s *stuck) WriteHeader(int)     {}
+func (s *stuck) Write(p []byte) (int, error) {
+	close(s.came)
+	<-s.release
+	return 0, io.ErrClosedPipe
+}
 
 // TestViewers takes so many viewers, drops those that are too slow, and lets the others be.
 func TestViewers(t *testing.T) {
 	m, _, ctx := served(t, "run: {requests: 1}", monitor.Options{Viewers: 2})
 	events := m.Events()
 	web := web(t, events)
-	slow := &stuck{release: make(chan struct{})}
+	slow := &stuck{came: make(chan struct{}), release: make(chan struct{})}
 	ended := make(chan struct{})
-	quick := open(t, web.URL)
-	next(t, quick)
 	go func() {
 		events.ServeHTTP(slow, httptest.NewRequestWithContext(ctx, "GET", "/live/events", nil))
 		close(ended)
 	}()
-	full := false
-	for range 1000 { // until the slow one is in, and then until it is dropped
+	<-slow.came
+	quick := open(t, web.URL)
+	next(t, quick)
+	status := func() int {
 		r, err := http.Get(web.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = r.Body.Close()
-		if r.StatusCode == http.StatusServiceUnavailable {
-			full = true
-		} else if full {
+		return r.StatusCode
+	}
+	if got := status(); got != http.StatusServiceUnavailable {
+		t.Errorf("a third viewer gets %d", got)
+	}
+	got := 0
+	for range 1000 { // until the slow one is dropped
+		next(t, quick)
+		if got = status(); got == http.StatusOK {
 			break
 		}
-		next(t, quick)
 	}
-	if !full {
-		t.Error("a third viewer is let in")
+	if got != http.StatusOK {
+		t.Errorf("the slow viewer is not dropped")
 	}
 	close(slow.release)
-	select {
-	case <-ended:
-	case <-time.After(5 * time.Second):
-		t.Error("the slow viewer is not dropped")
-	}
-	open(t, web.URL) // its place is free
+	<-ended
 }
 
 // TestEnd closes the streams of pages when the server ends.

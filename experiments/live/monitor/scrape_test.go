@@ -3,11 +3,14 @@ package monitor_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"math"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -312,6 +315,66 @@ func TestSGLang(t *testing.T) {
 	for name := range got {
 		if strings.HasPrefix(name, "vllm:") {
 			t.Errorf("%s is there too", name)
+		}
+	}
+}
+
+// TestDashboard has every metric that the dashboard for Grafana asks for, with its labels.
+func TestDashboard(t *testing.T) {
+	query := regexp.MustCompile(`\b((?:vllm:|clifftop_|kube_)[a-z0-9_]+)(?:\{([^}]*)\})?`)
+	label := regexp.MustCompile(`([a-z_]+)=~?"`)
+	for _, name := range []string{"chat", "drafts", "fleet", "failures"} {
+		m, exported, _ := run(t, scenarios[name])
+		got := scrape(t, m, -1)
+		var b bytes.Buffer
+		if err := exported.WriteDashboard(&b, "test"); err != nil {
+			t.Fatal(err)
+		}
+		var dashboard struct {
+			Panels []struct{ Targets []struct{ Expr string } }
+		}
+		if err := json.Unmarshal(b.Bytes(), &dashboard); err != nil {
+			t.Fatal(err)
+		}
+		asked := 0
+		for _, p := range dashboard.Panels {
+			for _, target := range p.Targets {
+				for _, found := range query.FindAllStringSubmatch(target.Expr, -1) {
+					asked++
+					family := got[found[1]]
+					if family == nil { // a series of a histogram
+						family = got[strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(found[1], "_bucket"), "_sum"), "_count")]
+					}
+					if len(family.GetMetric()) == 0 {
+						t.Errorf("%s: /metrics lacks %s", name, found[1])
+						continue
+					}
+					for _, want := range label.FindAllStringSubmatch(found[2], -1) {
+						if !slices.ContainsFunc(family.GetMetric()[0].GetLabel(), func(l *dto.LabelPair) bool {
+							return l.GetName() == want[1]
+						}) {
+							t.Errorf("%s: %s lacks the label %s", name, found[1], want[1])
+						}
+					}
+				}
+			}
+		}
+		if asked < 40 {
+			t.Errorf("%s: the dashboard has %d queries", name, asked)
+		}
+	}
+}
+
+// TestDocs has every metric of Clifftop in the documentation.
+func TestDocs(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/serve.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _, _ := run(t, scenarios["failures"])
+	for name := range scrape(t, m, -1) {
+		if strings.HasPrefix(name, "clifftop_") && !bytes.Contains(text, []byte("`"+name+"`")) {
+			t.Errorf("docs/serve.md lacks %s", name)
 		}
 	}
 }

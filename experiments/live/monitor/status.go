@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"clifftop/sim/event"
 )
 
 // StatusMode says how a status is written.
@@ -32,7 +34,7 @@ type Status struct {
 	every time.Duration
 
 	mu    sync.Mutex
-	shown bool // the line is on the screen
+	shown string // on the screen
 	over  bool
 	ended [outcomes]int64 // at the last line of a log
 }
@@ -90,8 +92,10 @@ func (s *Status) write() {
 		return
 	}
 	// The last column stays free: some terminals wrap there.
-	fmt.Fprintf(s.w, "\r%s\x1b[K", now.line(s.width()-1))
-	s.shown = true
+	if text := now.line(s.width() - 1); text != s.shown {
+		fmt.Fprintf(s.w, "\r%s\x1b[K", text)
+		s.shown = text
+	}
 }
 
 // end removes the line.
@@ -103,9 +107,9 @@ func (s *Status) end() {
 }
 
 func (s *Status) clear() {
-	if s.shown {
+	if s.shown != "" {
 		_, _ = io.WriteString(s.w, "\r\x1b[K")
-		s.shown = false
+		s.shown = ""
 	}
 }
 
@@ -117,9 +121,22 @@ func (s *Status) Write(text []byte) (int, error) {
 	return s.w.Write(text)
 }
 
+// ready is the number of replicas that are ready.
+func (s *state) ready() (n int) {
+	for i := range s.Replicas {
+		if s.Replicas[i].State == event.Ready.String() {
+			n++
+		}
+	}
+	return n
+}
+
 // line describes a state in so many columns. What does not fit is left out, the least important first.
 func (s *state) line(width int) string {
 	parts := []string{fmt.Sprintf("%d running", s.Running), fmt.Sprintf("%d waiting", s.Waiting+s.Held)}
+	if ready := s.ready(); ready < len(s.Replicas) {
+		parts = append(parts, fmt.Sprintf("%d of %d ready", ready, len(s.Replicas)))
+	}
 	if part := s.kv(); part != nil {
 		parts = append(parts, fmt.Sprintf("KV %.0f %%", 100**part))
 	}

@@ -7,12 +7,23 @@ import (
 	"clifftop/sim/clock"
 )
 
-// window is what happened in the last minute of simulated time.
+// window is what happened in the last minute of the wall clock.
 type window struct {
 	rates  rates
 	first  latencies // times to first tokens
 	output latencies // times per output token of completed requests
 	gaps   latencies // between two tokens of a request
+}
+
+// newWindow returns a window for a number of simulated seconds per second of the wall clock.
+func newWindow(speed float64) window {
+	l := latencies{length: length(speed)}
+	return window{rates: rates{slot: l.length / perSecond}, first: l, output: l, gaps: l}
+}
+
+// length is the simulated length of a second of the wall clock.
+func length(speed float64) clock.Duration {
+	return max(perSecond, clock.Duration(math.Min(speed, 1e6)*float64(clock.Second)))
 }
 
 // passes drops what is older than a minute.
@@ -23,11 +34,14 @@ func (w *window) passes(at clock.Time) {
 }
 
 // rates are counts of the last minute in slots of a quarter of a second.
-type rates struct{ slots [4 * minute]counts }
+type rates struct {
+	slot  clock.Duration // the simulated length of a slot
+	slots [perSecond * minute]counts
+}
 
 const (
-	minute  = 60
-	perSlot = clock.Second / 4
+	minute    = 60
+	perSecond = 4 // slots
 )
 
 // counts are what happened in a slot of time.
@@ -41,7 +55,7 @@ type counts struct {
 
 // at is the slot of an instant.
 func (r *rates) at(at clock.Time) *counts {
-	n := max(0, int64(at)/int64(perSlot))
+	n := max(0, int64(at)/int64(r.slot))
 	c := &r.slots[n%int64(len(r.slots))]
 	if c.slot != n {
 		*c = counts{slot: n}
@@ -52,9 +66,9 @@ func (r *rates) at(at clock.Time) *counts {
 // rateSlots is the number of slots of which rates are the mean: three seconds.
 const rateSlots = 12
 
-// recent returns the sums of the last full slots before an instant, and the time in seconds that they cover.
+// recent returns the sums of the last full slots before an instant, and the simulated time in seconds that they cover.
 func (r *rates) recent(now clock.Time) (sum counts, seconds float64) {
-	last := int64(now) / int64(perSlot)
+	last := int64(now) / int64(r.slot)
 	first := max(0, last-rateSlots)
 	for n := first; n < last; n++ {
 		c := &r.slots[n%int64(len(r.slots))]
@@ -68,11 +82,12 @@ func (r *rates) recent(now clock.Time) (sum counts, seconds float64) {
 			sum.ended[i] += n
 		}
 	}
-	return sum, max(1, float64(last-first)) * perSlot.Seconds()
+	return sum, max(1, float64(last-first)) * r.slot.Seconds()
 }
 
 // latencies are the times of the last minute in buckets of 4 % width.
 type latencies struct {
+	length  clock.Duration // the simulated length of a second
 	seconds [minute]second
 	sum     [buckets]uint32
 	newest  int64 // the second that passes
@@ -108,7 +123,7 @@ func middle(i int) float64 {
 
 // passes drops seconds that are over for a minute.
 func (l *latencies) passes(at clock.Time) {
-	now := int64(at) / int64(clock.Second)
+	now := int64(at) / int64(l.length)
 	for n := max(l.newest+1, now-minute+1); n <= now; n++ {
 		if s := &l.seconds[n%minute]; s.number != n { // otherwise it has what was reported ahead of time
 			l.drop(s, n)
@@ -130,7 +145,7 @@ func (l *latencies) drop(s *second, number int64) {
 
 // add counts n times of so many picoseconds at an instant.
 func (l *latencies) add(at clock.Time, ps int64, n int) {
-	number := int64(at) / int64(clock.Second)
+	number := int64(at) / int64(l.length)
 	s := &l.seconds[number%minute]
 	if s.number != number {
 		if number < s.number {
@@ -147,7 +162,7 @@ func (l *latencies) add(at clock.Time, ps int64, n int) {
 // latest sums up the latest seconds before an instant, with the one that passes.
 func (l *latencies) latest(now clock.Time, seconds int) *[buckets]uint32 {
 	sum := new([buckets]uint32)
-	last := int64(now) / int64(clock.Second)
+	last := int64(now) / int64(l.length)
 	for n := max(0, last-int64(seconds)); n <= last; n++ {
 		if s := &l.seconds[n%minute]; s.used && s.number == n {
 			for i, n := range s.counts {
