@@ -9,7 +9,7 @@
   const whole = (v) => v.toLocaleString("en-US");
   const batch = Clifftop.batch(get("bars"));
 
-  let about = null, chosen = Number(document.documentElement.dataset.replica), paused = false, source = null, retry = 0, lastState = 0;
+  let about = null, chosen = Number(document.documentElement.dataset.replica), paused = false, source = null, retry = 0, lastState = 0, lateAt = -Infinity, warned = -Infinity;
   let history = [], changes = [];
   const most = 300; // points of the charts
 
@@ -30,13 +30,26 @@
       const values = s.latencies[name];
       tile(name, values ? ms(values[0]) : "–", values ? `p99 ${ms(values[2])}` : "");
     }
-    const late = s.lag > 0.05;
-    if (get("lag").hidden === late) get("lag").hidden = !late;
-    if (late) get("lag").textContent = `The simulation is up to ${ms(s.lag)} behind the clock: this machine is too slow for the load, or other programs use it.`;
+    warn(s.lag);
     const speed = about.speed === 1 ? "" : ` · ${sig(about.speed, 3)} simulated seconds per second; rates and latencies are simulated`;
     get("caption").textContent = `${about.replicas.length} ${about.replicas.length === 1 ? "replica" : "replicas"}, policy ` +
       `${about.policy}${speed} · simulated time ${clock(s.t)} · ${s.lag_max < 0.001 ? "less than 1 ms" : `at most ${ms(s.lag_max)}`} ` +
       `behind the clock · clifftop ${about.version}`;
+  }
+
+  // warn says that the simulation is late. The text stays for a while: it is read aloud, and the page should not jump.
+  function warn(lag) {
+    const now = performance.now(), banner = get("lag");
+    if (lag > 0.05) {
+      if (now - warned > 5000) {
+        warned = now;
+        banner.textContent = `The simulation was up to ${ms(lag)} behind the clock: this machine is too slow for the load, or other programs use it.`;
+      }
+      lateAt = now;
+      banner.hidden = false;
+    } else if (now - lateAt > 8000) {
+      banner.hidden = true;
+    }
   }
 
   // clock writes a time as hours, minutes and seconds.

@@ -85,6 +85,15 @@ test("the page of serve shows the fleet under load, and comes back with another 
     await page.waitForFunction(() => document.getElementById("batch-of").textContent === "of replica 2", null, slow);
     assert.equal(await page.locator("#replicas [aria-pressed=true]").innerText(), "replica 2");
 
+    // A server that got no processor for a while says so.
+    server.kill("SIGSTOP");
+    await page.waitForTimeout(600);
+    server.kill("SIGCONT");
+    await page.waitForSelector("#lag", { state: "visible", ...slow });
+    assert.match(await page.locator("#lag").innerText(), /was up to ([\d.]+ s|[\d.]{3,} ms) behind the clock/);
+    const metrics = await (await fetch(address + "/metrics")).text();
+    assert.ok(Number(metrics.match(/^clifftop_lag_max_seconds (\S+)$/m)[1]) > 0.3);
+
     // What is hidden in a chart stays hidden while it goes on.
     const legend = page.locator(".charts .chart-legend button").first();
     await legend.click();
