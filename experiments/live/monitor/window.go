@@ -85,7 +85,7 @@ func (r *rates) recent(now clock.Time) (sum counts, seconds float64) {
 	return sum, max(1, float64(last-first)) * r.slot.Seconds()
 }
 
-// latencies are the times of the last minute in buckets of 4 % width.
+// latencies are the times of the last minute in buckets whose middles are within 3.2 % of their values.
 type latencies struct {
 	length  clock.Duration // the simulated length of a second
 	seconds [minute]second
@@ -117,8 +117,7 @@ func bucket(ps int64) int {
 
 // middle is the middle of a bucket in seconds.
 func middle(i int) float64 {
-	low := math.Ldexp(1+float64(i%fine)/fine, shift+i/fine)
-	return low * (1 + 0.5/fine) / float64(clock.Second)
+	return math.Ldexp(1+(float64(i%fine)+0.5)/fine, shift+i/fine) / float64(clock.Second)
 }
 
 // passes drops seconds that are over for a minute.
