@@ -149,6 +149,11 @@ func (c *Case) Varied(change func(*model.GPU), settings ...scenario.Setting) (*C
 	return c.without(Part{Name: "variation", settings: settings, gpu: change})
 }
 
+// Drawn reports whether arrivals or lengths are drawn, and not those of requests that were recorded.
+func (c *Case) Drawn() bool {
+	return c.list == nil && c.sessions == nil && c.setup != nil && c.setup.Traffic.Recording == nil
+}
+
 // settingsOf fills in what the scenario leaves open.
 func settingsOf(c *Case, run *measured.Run, s *scenario.Scenario) ([]scenario.Setting, error) {
 	var list []scenario.Setting

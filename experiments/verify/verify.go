@@ -73,8 +73,11 @@ type Metric struct {
 	// Difference is measured over simulated, less 1; of shares it is the difference.
 	Difference *float64 `json:"difference"`
 	// Half and P90 are the bars that hold half and 90 % of measured runs of this kind; nil if there are none.
-	Half    *[2]float64 `json:"half"`
-	P90     *[2]float64 `json:"p90"`
+	Half *[2]float64 `json:"half"`
+	P90  *[2]float64 `json:"p90"`
+	// Chance are the least and the largest of simulations with other seeds, over the simulated value less 1. P90 includes
+	// it. It is nil if it was not needed, because the metric is within the bars of the model, or the traffic is replayed.
+	Chance  *[2]float64 `json:"chance,omitempty"`
 	Verdict Verdict     `json:"verdict"`
 	// Why says why the metric is not comparable.
 	Why string `json:"why,omitempty"`
@@ -196,6 +199,12 @@ func (r *Result) verify(ctx context.Context, c *validation.Case, run *measured.R
 	for _, m := range scored.Metrics {
 		if m.Measured != nil {
 			out.Metrics = append(out.Metrics, judge(m, bars, row, run))
+		}
+	}
+	outside := func(m Metric) bool { return m.Verdict == Outside }
+	if c.Drawn() && slices.ContainsFunc(out.Metrics, outside) {
+		if err := byChance(ctx, c, out, o); err != nil {
+			return nil, err
 		}
 	}
 	if out.OverTime, err = overTime(ctx, c, run, result.Tool, scored.States, o); err != nil {
