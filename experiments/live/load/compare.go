@@ -188,6 +188,13 @@ func (r *result) print(w io.Writer) {
 		fmt.Fprintf(w, "server: %.1f MiB at first, %.1f MiB at last, %+.2f MiB per minute; %.0f %% of a core\n",
 			a.resident, b.resident, r.growth(), 100*(b.cpu-a.cpu).Seconds()/(b.at-a.at).Seconds())
 	}
+	if m := r.memory(); len(m) > 1 {
+		fmt.Fprint(w, "server: median memory by minute, MiB:")
+		for _, x := range m {
+			fmt.Fprintf(w, " %.1f", x)
+		}
+		fmt.Fprintln(w)
+	}
 	for _, l := range r.lag {
 		fmt.Fprintln(w, "server:", l)
 	}
@@ -199,6 +206,25 @@ func (r *result) steady() (a, b sample, ok bool) {
 		return a, b, false
 	}
 	return r.usage[len(r.usage)/2], r.usage[len(r.usage)-1], true
+}
+
+// memory returns the median of the memory in each minute, in MiB.
+func (r *result) memory() (minutes []float64) {
+	var of [][]float64
+	for _, x := range r.usage {
+		m := int(x.at.Minutes())
+		for len(of) <= m {
+			of = append(of, nil)
+		}
+		of[m] = append(of[m], x.resident)
+	}
+	for _, l := range of {
+		slices.Sort(l)
+		if len(l) > 0 {
+			minutes = append(minutes, quantile(l, 0.5))
+		}
+	}
+	return minutes
 }
 
 // growth returns the slope of the memory in the second half, in MiB per minute.

@@ -59,8 +59,11 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 func (c *collector) metric(s *export.Sample) prometheus.Metric {
 	var names, values []string
 	for _, l := range s.Labels {
-		names = append(names, l.Name)
-		values = append(values, strings.ToValidUTF8(l.Value, "\uFFFD"))
+		value := strings.ToValidUTF8(l.Value, "\uFFFD")
+		if l.Name == "engine" && !c.all { // a port of one replica is a server of one engine
+			value = "0"
+		}
+		names, values = append(names, l.Name), append(values, value)
 	}
 	desc := c.desc(s.Name, s.Help, names)
 	switch s.Type {
