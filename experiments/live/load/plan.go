@@ -71,7 +71,8 @@ func (o *options) constant(stream bool) plan {
 }
 
 // planLoop lets users send one request after the other, of random lengths around those of the flags. Their connections
-// are opened before: the simulated clients have them.
+// are opened before: the simulated clients have them. They begin within a second, because a client that sends all first
+// requests at one instant is late itself.
 func (o *options) planLoop() plan {
 	return plan{loop: true, send: func(ctx context.Context, c *client) []*call {
 		calls := make([]*call, o.users*o.requests)
@@ -83,6 +84,7 @@ func (o *options) planLoop() plan {
 				connected.Done()
 				connected.Wait()
 				r := random(u)
+				pause(ctx, time.Duration(r.Int64N(int64(time.Second))))
 				for k := range o.requests {
 					prompt := promptOf(r, 1+o.prompt/2+r.IntN(o.prompt))
 					calls[u*o.requests+k] = c.do(ctx, prompt, 1+o.tokens/2+r.IntN(o.tokens), true)
