@@ -24,7 +24,6 @@ type output struct {
 	counted  string
 	chunks   []time.Duration
 	written  uint64 // its name in the trace; 0 before
-	file     int32  // number of its session in the trace
 }
 
 // contents finds what prompts share, and names it in the trace. Names are keyed hashes.
