@@ -33,6 +33,7 @@ type Server struct {
 	setup *scenario.Setup
 	speed float64
 	begun time.Time
+	since func(time.Time) time.Duration // time.Since, but for tests
 
 	sim     *sim.Simulation // of the goroutine of Run, as all down to due
 	source  source
@@ -40,6 +41,7 @@ type Server struct {
 	due     pq.Queue[*Stream] // streams with a chunk or an end, by instant; the tie keeps the order of reports
 	pushed  int64
 	last    clock.Time // of the last command
+	reached clock.Time // the latest instant of the wall clock; see step
 	journal *journal
 
 	mu      sync.Mutex
@@ -63,7 +65,7 @@ type command struct {
 
 // New returns a server of a scenario. The scenario's own traffic is not sent. The clock begins with the call.
 func New(u *scenario.Setup, o Options) (*Server, error) {
-	s := &Server{setup: u, speed: o.Speed, streams: make(map[int64]*Stream), wake: make(chan struct{}, 1)}
+	s := &Server{setup: u, speed: o.Speed, since: time.Since, streams: make(map[int64]*Stream), wake: make(chan struct{}, 1)}
 	if s.speed == 0 {
 		s.speed = 1
 	}
@@ -87,7 +89,7 @@ func (s *Server) Speed() float64 { return s.speed }
 
 // Now returns the simulated instant that corresponds to the wall clock.
 func (s *Server) Now() clock.Time {
-	return clock.Time(float64(time.Since(s.begun)) * s.speed * float64(clock.Nanosecond))
+	return clock.Time(float64(s.since(s.begun)) * s.speed * float64(clock.Nanosecond))
 }
 
 // Wall returns the instant of the wall clock that corresponds to a simulated one.
@@ -204,6 +206,9 @@ func (s *Server) Run(ctx context.Context) error {
 
 // step carries out commands and handles what is due.
 func (s *Server) step(now clock.Time, commands []command) error {
+	// Two processors' clocks may differ by some nanoseconds, and events have been handled up to the later one.
+	now = max(now, s.reached)
+	s.reached = now
 	s.noteLag(now)
 	for i := range commands {
 		// Every command has an instant of its own, so that its order among the events is that of a replay.
