@@ -114,6 +114,7 @@ func chat(turns ...string) string {
 // The counts of the server hold, also where the tokenizer here has others: a later turn repeats the whole of the turn
 // before.
 func TestConversation(t *testing.T) {
+	t.Parallel()
 	prompts := []int{100, 160, 230}
 	n := 0
 	address, end := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -149,6 +150,7 @@ func TestConversation(t *testing.T) {
 
 // Prompts share what they begin with, whatever the order in which requests end.
 func TestSharedPrefix(t *testing.T) {
+	t.Parallel()
 	slow := make(chan struct{})
 	address, end := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -186,6 +188,7 @@ func TestSharedPrefix(t *testing.T) {
 
 // Outcomes, and how each is counted.
 func TestOutcomes(t *testing.T) {
+	t.Parallel()
 	address, end := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		has := func(s string) bool { return bytes.Contains(body, []byte(s)) }
@@ -269,6 +272,7 @@ func TestOutcomes(t *testing.T) {
 
 // A client may leave when it has the last event, before the connection says that the response has ended.
 func TestLeavesAfterTheLastEvent(t *testing.T) {
+	t.Parallel()
 	held := make(chan struct{})
 	address, end := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		stream(w, "", 0, "a", "b")
@@ -299,6 +303,7 @@ func TestLeavesAfterTheLastEvent(t *testing.T) {
 
 // What passes is unchanged, and nothing of it is in the trace.
 func TestTransparent(t *testing.T) {
+	t.Parallel()
 	const secret = "sesame"
 	body := fmt.Sprintf(`{"model":"%s", "prompt":"%[1]s %[1]s", "user":"%[1]s", "unknown":[1, 2.50]}`, secret)
 	answer := []byte(`{"choices":[{"text":"` + secret + `"}],"usage":{"prompt_tokens":3,"completion_tokens":2}}`)
@@ -351,6 +356,7 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left o
 
 // A full disk ends the recording, and requests pass.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	failures := 0
 	var mu sync.Mutex
 	address, end := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { stream(w, "", 0, "a") }),
@@ -369,6 +375,7 @@ func TestFullDisk(t *testing.T) {
 
 // A body that is too long, or too slow, is refused.
 func TestBodyLimits(t *testing.T) {
+	t.Parallel()
 	address, end := start(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request came") }),
 		Options{MaxBody: 10, BodyTimeout: 50 * time.Millisecond})
 	if got := post(t, address+"/v1/completions", `{"prompt":"too long"}`); !strings.Contains(got, "larger than 10 bytes") {
@@ -390,6 +397,7 @@ func TestBodyLimits(t *testing.T) {
 
 // The server is away.
 func TestUnreachable(t *testing.T) {
+	t.Parallel()
 	u, _ := url.Parse("http://127.0.0.1:1")
 	var out bytes.Buffer
 	r, err := New(Options{Upstream: u, Out: &out})

@@ -122,6 +122,7 @@ func TestErrors(t *testing.T) {
 
 // TestBusy fills the queue: the rest is rejected, before a stream has begun.
 func TestBusy(t *testing.T) {
+	t.Parallel()
 	for status, retry := range map[int]string{0: "429", 503: "503"} {
 		x := serve(t, small+"\nname: x", 1, func(o *Options) { o.BusyStatus = status })
 		x.stop()
@@ -184,6 +185,7 @@ func TestNeverFits(t *testing.T) {
 // TestFailure lets a replica crash: its streams break, and new requests get 502 or 503, or a broken connection at the
 // port of the replica.
 func TestFailure(t *testing.T) {
+	t.Parallel()
 	x := serve(t, "model: llama-3.1-8b\ngpu: h100\nlifecycle: {failures: [{replica: 0, at: 1s, kind: crash, for: 1h}]}",
 		1, nil)
 	body := `{"prompt": "a", "max_tokens": 5000, "ignore_eos": true, "stream": true}`
@@ -247,6 +249,7 @@ func TestOrigins(t *testing.T) {
 
 // TestDisconnect closes connections before and after the first token: the requests are aborted.
 func TestDisconnect(t *testing.T) {
+	t.Parallel()
 	x := serve(t, small, 1, nil)
 	for _, stream := range []string{"true", "false"} {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -269,6 +272,7 @@ func TestDisconnect(t *testing.T) {
 
 // TestSlowClient does not read a stream: the request is aborted after the time limit.
 func TestSlowClient(t *testing.T) {
+	t.Parallel()
 	x := serve(t, "model: llama-3.1-8b\ngpu: h100\nengine: {max_model_len: 100000}", 20, func(o *Options) {
 		o.WriteTimeout = 300 * time.Millisecond
 	})
@@ -292,6 +296,7 @@ func TestSlowClient(t *testing.T) {
 
 // TestSlowRequests sends a header and a body too slowly.
 func TestSlowRequests(t *testing.T) {
+	t.Parallel()
 	x := serve(t, small, 1000, func(o *Options) {
 		o.HeaderTimeout, o.BodyTimeout = 200*time.Millisecond, 200*time.Millisecond
 	})
@@ -315,6 +320,7 @@ func TestSlowRequests(t *testing.T) {
 
 // TestLongStream streams for longer than the time limits of header, body and writes.
 func TestLongStream(t *testing.T) {
+	t.Parallel()
 	x := serve(t, small, 1, func(o *Options) {
 		o.HeaderTimeout, o.BodyTimeout, o.WriteTimeout, o.IdleTimeout = 100*time.Millisecond, 100*time.Millisecond,
 			200*time.Millisecond, 100*time.Millisecond
@@ -364,6 +370,7 @@ func TestConnections(t *testing.T) {
 
 // TestShutdown ends the server while a short and a long stream run.
 func TestShutdown(t *testing.T) {
+	t.Parallel()
 	x := serve(t, small, 1, func(o *Options) { o.Grace = time.Second })
 	done := make(chan error, 2)
 	send := func(tokens int) {
