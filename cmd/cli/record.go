@@ -50,7 +50,8 @@ request lengths are those that the server reports. Without its usage report, a c
 	flags.StringVar(&r.upstream, "upstream", "", "`URL` of the server, such as http://10.0.0.7:8000")
 	flags.StringVar(&r.listen, "listen", "127.0.0.1:8000", "serve at `ADDRESS`")
 	flags.StringVarP(&r.out, "out", "o", "", "write the trace to `FILE`; .gz compresses")
-	flags.StringVar(&r.tokenizer, "tokenizer", "", "find shared prefixes with a tokenizer.json `FILE` (default an estimate)")
+	flags.StringVar(&r.tokenizer, "tokenizer", "", "find shared prefixes with a tokenizer.json `FILE` (default an "+
+		"estimate)")
 	flags.DurationVar(&r.grace, "grace", 15*time.Second, "let requests go on for this `TIME` after an interrupt")
 	r.output.RegisterQuiet(c, "print no messages")
 	return c

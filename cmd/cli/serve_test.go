@@ -217,8 +217,8 @@ func simulated(t *testing.T, file, trace string) int {
 		Requests struct{ Completed int }
 	}
 	var result, complaints bytes.Buffer
-	status := cli.Run(context.Background(), []string{"run", file, "--trace", trace, "--format", "json", "--quiet"}, &result,
-		&complaints)
+	status := cli.Run(context.Background(), []string{"run", file, "--trace", trace, "--format", "json", "--quiet"},
+		&result, &complaints)
 	if err := json.Unmarshal(result.Bytes(), &summary); status != 0 || err != nil {
 		t.Errorf("status %d, %v, %s\n%.600s", status, err, complaints.String(), result.String())
 	}

@@ -12,8 +12,8 @@ import (
 	"clifftop/workload"
 )
 
-// TestClockGoesBack: the clocks of two processors differ, so that the wall clock seems to go back. Events that have been
-// handled stay handled.
+// TestClockGoesBack: the clocks of two processors differ, so that the wall clock seems to go back. Events that have
+// been handled stay handled.
 func TestClockGoesBack(t *testing.T) {
 	s, err := scenario.Parse("scenario.yaml", []byte("model: llama-3.1-8b\ngpu: h100"))
 	if err != nil {

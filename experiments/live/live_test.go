@@ -77,17 +77,7 @@ func TestReplay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := serve(t, resolve(t, text), name == "fleet")
-			recorder := new(simtest.ChunkRecorder)
-			_, err := experiments.RunSetup(context.Background(), resolve(t, text, "workload.trace.file="+got.journal),
-				experiments.RunOptions{Check: true, Observers: []event.Observer{recorder}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for id, at := range got.chunks {
-				if want := recorder.ChunksOf(id); !slices.Equal(at, want) {
-					t.Errorf("request %d: chunks at %v, replayed at %v", id, at, want)
-				}
-			}
+			got.replay(t, resolve(t, text, "workload.trace.file="+got.journal))
 			t.Logf("%v", got.outcomes)
 			if got.outcomes[event.Completed] < 50 || got.outcomes[event.Cancelled] == 0 {
 				t.Errorf("%v: want completed and cancelled requests", got.outcomes)
@@ -98,6 +88,21 @@ func TestReplay(t *testing.T) {
 
 // serve serves 20 simulated clients for some time, which address replicas themselves or not.
 func serve(t *testing.T, u *scenario.Setup, addressed bool) *served {
+	t.Helper()
+	return drive(t, u, 20, func(s *live.Server, o *served, r *rand.Rand) {
+		for range 8 {
+			time.Sleep(time.Duration(r.IntN(50)) * time.Millisecond)
+			q := request(r)
+			if addressed {
+				q.Replica = r.Int32N(4) // 0 is the router
+			}
+			o.client(s.Submit(q), r)
+		}
+	})
+}
+
+// drive runs a server with a number of clients, and ends it when they have ended.
+func drive(t *testing.T, u *scenario.Setup, clients int, client func(*live.Server, *served, *rand.Rand)) *served {
 	t.Helper()
 	o := &served{chunks: make(map[int64][]clock.Time), outcomes: make(map[event.Outcome]int),
 		journal: filepath.Join(t.TempDir(), "journal.csv")}
@@ -111,21 +116,12 @@ func serve(t *testing.T, u *scenario.Setup, addressed bool) *served {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
 	var all sync.WaitGroup
-	for k := range 20 {
-		all.Go(func() {
-			r := rand.New(rand.NewPCG(1, uint64(k)))
-			for range 8 {
-				time.Sleep(time.Duration(r.IntN(50)) * time.Millisecond)
-				q := request(r)
-				if addressed {
-					q.Replica = r.Int32N(4) // 0 is the router
-				}
-				o.client(s.Submit(q), r)
-			}
-		})
+	for k := range clients {
+		all.Go(func() { client(s, o, rand.New(rand.NewPCG(1, uint64(k)))) })
 	}
 	all.Wait()
 	cancel()
@@ -133,6 +129,23 @@ func serve(t *testing.T, u *scenario.Setup, addressed bool) *served {
 		t.Fatal(err)
 	}
 	return o
+}
+
+// replay simulates the journal. Every chunk that was served must come at the same picosecond.
+func (o *served) replay(t *testing.T, u *scenario.Setup) *simtest.ChunkRecorder {
+	t.Helper()
+	recorder := new(simtest.ChunkRecorder)
+	_, err := experiments.RunSetup(context.Background(), u,
+		experiments.RunOptions{Check: true, Observers: []event.Observer{recorder}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, at := range o.chunks {
+		if want := recorder.ChunksOf(id); !slices.Equal(at, want) {
+			t.Errorf("request %d: chunks at %v, replayed at %v", id, at, want)
+		}
+	}
+	return recorder
 }
 
 // request returns a random request. Some share their prompts' beginnings.

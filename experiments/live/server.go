@@ -65,7 +65,8 @@ type command struct {
 
 // New returns a server of a scenario. The scenario's own traffic is not sent. The clock begins with the call.
 func New(u *scenario.Setup, o Options) (*Server, error) {
-	s := &Server{setup: u, speed: o.Speed, since: time.Since, streams: make(map[int64]*Stream), wake: make(chan struct{}, 1)}
+	s := &Server{setup: u, speed: o.Speed, since: time.Since, streams: make(map[int64]*Stream),
+		wake: make(chan struct{}, 1)}
 	if s.speed == 0 {
 		s.speed = 1
 	}

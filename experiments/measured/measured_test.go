@@ -12,8 +12,9 @@ import (
 )
 
 // recordedTrace has a request that completed, one that was rejected, and one that its client cancelled.
-const recordedTrace = "# Recorded by clifftop record.\narrival_s,input_tokens,output_tokens,session,content,class,priority," +
-	"cancel_s,outcome,status,received,counted,ttft_s,e2e_s,gap_mean_s,gap_p50_s,gap_p99_s,gap_max_s,cached_tokens,model\n" +
+const recordedTrace = "# Recorded by clifftop record.\narrival_s,input_tokens,output_tokens,session,content,class," +
+	"priority,cancel_s,outcome,status,received,counted,ttft_s,e2e_s,gap_mean_s,gap_p50_s,gap_p99_s,gap_max_s," +
+	"cached_tokens,model\n" +
 	"0,40,9,1,#00000000000000aa:16|#00000000000000ab:24,,,,completed,200,9,usage,0.04,0.12,0.01,0.01,0.01,0.01,0,m\n" +
 	"0.5,40,0,2,#00000000000000aa:16,,,,rejected,429,0,text,,0.001,,,,,,m\n" +
 	"1,60,50,1,#00000000000000aa:16|#00000000000000ab:24|@out:9,,,0.25,cancelled,200,3,chunks,0.1,0.2,,,,,,m\n"

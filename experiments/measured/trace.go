@@ -12,8 +12,8 @@ import (
 )
 
 // WriteTrace writes the completed requests of the run in Clifftop's own trace format, for a replay. Requests that
-// failed are left out. Conversations keep their names for routers, and share no prefix unless the file has it. The error is a
-// [yamldoc.Faults] if the run has no requests with times.
+// failed are left out. Conversations keep their names for routers, and share no prefix unless the file has it. The
+// error is a [yamldoc.Faults] if the run has no requests with times.
 func (run *Run) WriteTrace(w io.Writer, file string) (rows int, err error) {
 	if len(run.Trace) > 0 {
 		return len(run.Trace), run.copyTrace(w)

@@ -283,7 +283,8 @@ func TestLeavesAfterTheLastEvent(t *testing.T) {
 		}
 	}), Options{})
 	defer close(held)
-	resp, err := http.Post(address+"/v1/completions", "application/json", strings.NewReader(`{"prompt":"a","stream":true}`))
+	body := strings.NewReader(`{"prompt":"a","stream":true}`)
+	resp, err := http.Post(address+"/v1/completions", "application/json", body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -440,7 +441,8 @@ func TestPrompts(t *testing.T) {
 // Bodies of any kind pass and do no harm.
 func FuzzBody(f *testing.F) {
 	for _, s := range []string{`{"prompt":"a"}`, `{"prompt":[1,2]}`, `{"prompt":[[1],[2]]}`, `{"prompt":["a","b"],"n":-1}`,
-		`{"messages":[{"role":5}]}`, `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`, `{"n":1e300,"text":""}`,
+		`{"messages":[{"role":5}]}`, `{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}`,
+		`{"n":1e300,"text":""}`,
 		`[]`, `{`, `{"input_ids":[4294967295]}`, `{"max_tokens":"x","prompt":null}`} {
 		f.Add([]byte(s), []byte(`data: {"choices":[{"index":-1,"text":"a"},{"index":99999,"text":"b"}],"usage":{}}`+"\n"))
 	}

@@ -191,7 +191,8 @@ func busySeconds(series []measured.Sample) float64 {
 }
 
 // asPoisson says that the arrivals are not known.
-const asPoisson = "the result does not say how requests were sent; simulated as Poisson at the rate of completed requests"
+const asPoisson = "the result does not say how requests were sent; simulated as Poisson at the rate of completed " +
+	"requests"
 
 // trafficOf fills in arrivals and lengths.
 func trafficOf(c *Case, run *measured.Run, s *scenario.Scenario, fill func(string, string, ...any)) error {

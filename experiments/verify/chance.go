@@ -10,7 +10,8 @@ import (
 )
 
 // moreSeeds is the number of further simulations that show how much a metric differs by chance. A further value lies
-// between the least and the largest of n others with a probability of (n − 1)/(n + 1): 90 % of 19, the first one included.
+// between the least and the largest of n others with a probability of (n − 1)/(n + 1): 90 % of 19, the first one
+// included.
 const moreSeeds = 18
 
 // byChance widens the bars of a run whose traffic was drawn. The measured run is one draw of arrivals and lengths, and

@@ -9,8 +9,8 @@ import (
 	"clifftop/experiments/verify"
 )
 
-// TestChance: short runs of the machine that was promised are not outside because other arrivals and lengths were drawn,
-// and a machine that is slower is, whatever the draw.
+// TestChance: short runs of the machine that was promised are not outside because other arrivals and lengths were
+// drawn, and a machine that is slower is, whatever the draw.
 func TestChance(t *testing.T) {
 	const long = "workload.output={distribution: lognormal, mean: 200, cv: 1.5}"
 	s := promise(t, "model: llama-3.1-8b\ngpu: h100\nworkload: {output: {distribution: lognormal, mean: 200, cv: 1.5}}")

@@ -9,7 +9,8 @@ import (
 )
 
 // native is Clifftop's own layout: CSV with the columns arrival_s, input_tokens and output_tokens, and optionally
-// session, content, class, priority, lora, replica, cancel_s, kv and wait_s. Arrivals are seconds from the start of the run.
+// session, content, class, priority, lora, replica, cancel_s, kv and wait_s. Arrivals are seconds from the start of
+// the run.
 //
 // content lists the leading segments of the prompt as name:tokens, joined by |. Equal names mean equal text. The
 // name @out stands for an output of the same session: the last one in the list is the previous output, the one

@@ -81,7 +81,8 @@ var bodies = map[string]struct {
 	"completions": {reflect.TypeFor[completionRequest](), "/v1/completions", `"prompt": "a", "max_tokens": 2`},
 	"chat": {reflect.TypeFor[chatRequest](), "/v1/chat/completions",
 		`"messages": [{"role": "user", "content": "a"}], "max_tokens": 2`},
-	"generate":   {reflect.TypeFor[generateRequest](), "/generate", `"text": "a", "sampling_params": {"max_new_tokens": 2}`},
+	"generate": {reflect.TypeFor[generateRequest](), "/generate",
+		`"text": "a", "sampling_params": {"max_new_tokens": 2}`},
 	"tokenize":   {reflect.TypeFor[tokenizeRequest](), "/tokenize", `"prompt": "a"`},
 	"detokenize": {reflect.TypeFor[detokenizeRequest](), "/detokenize", `"tokens": []`},
 }

@@ -43,10 +43,12 @@ func FuzzBody(f *testing.F) {
 			f.Add(i, i%2, body)
 		}
 	}
-	for _, kv := range []string{"null", "[]", `{"do_remote_decode": true}`, `{"do_remote_prefill": true, "remote_engine_id": ` +
-		`"p-1", "remote_request_id": "0", "remote_block_ids": [[0]], "remote_host": null, "remote_port": "x"}`} {
+	for _, kv := range []string{"null", "[]", `{"do_remote_decode": true}`,
+		`{"do_remote_prefill": true, "remote_engine_id": ` +
+			`"p-1", "remote_request_id": "0", "remote_block_ids": [[0]], "remote_host": null, "remote_port": "x"}`} {
 		for replica := range 5 {
-			f.Add(replica%2, replica, `{"prompt": "a", "messages": [{"role": "user", "content": "a"}], "kv_transfer_params": `+kv+"}")
+			f.Add(replica%2, replica,
+				`{"prompt": "a", "messages": [{"role": "user", "content": "a"}], "kv_transfer_params": `+kv+"}")
 		}
 	}
 	x := newServer(f, divided, 1, nil)

@@ -131,7 +131,8 @@ func TestLoop(t *testing.T) {
 
 // TestEvents reads a stream in pieces of one byte.
 func TestEvents(t *testing.T) {
-	const event = `data: {"choices":[{"text":"a"}],"usage":{"prompt_tokens":3,"completion_tokens":%d,"total_tokens":9}}` + "\n\n"
+	const event = `data: {"choices":[{"text":"a"}],"usage":{"prompt_tokens":3,"completion_tokens":%d,"total_tokens":9}}` +
+		"\n\n"
 	text := fmt.Sprintf(event+event+event, 1, 3, 3) + "data: [DONE]\n\n"
 	x, c := new(call), newClient("")
 	if err := x.events(c, iotest.OneByteReader(strings.NewReader(text))); err != nil {
