@@ -1,0 +1,3 @@
+module clifftop/ci
+
+go 1.26.0
