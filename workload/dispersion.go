@@ -1,9 +1,6 @@
 package workload
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // Dispersion describes how much the counts of arrivals vary.
 type Dispersion struct {
@@ -155,62 +152,6 @@ func (s Spec) Dispersion() (d Dispersion, ok bool) {
 		d.Asymptotic = d.Asymptotic*mean + max(0, squares-mean*mean)/mean
 	}
 	return d, true
-}
-
-// Minutes says how much the arrivals of open traffic differ from minute to minute.
-type Minutes struct {
-	// Dispersion is the index of dispersion of counts over 60 s: variance by mean.
-	Dispersion float64
-	// P05, P50 and P95 are percentiles of the rate of a minute, in requests per second.
-	P05, P50, P95 float64
-}
-
-// Minutes returns the spread of minutes. The percentiles come from a sample of the arrival process, which is the same for
-// every seed of a run; so does the index of dispersion where no formula is known. The known course of a profile shows in
-// the percentiles, and not in the index. The turns of a conversation count at its start. ok is false for traffic without a single open phase.
-func (s Spec) Minutes() (m Minutes, ok bool) {
-	if len(s.Arrivals) != 1 || s.Closed() || s.Arrivals[0].Process == "all-at-once" {
-		return m, false
-	}
-	free := s
-	free.Requests, free.Duration = 0, 0 // so that no mean is exact
-	var f fieldFaults
-	t := free.compile(&f)
-	if f.Len() > 0 || len(t.processes) != 1 {
-		return m, false
-	}
-	const (
-		arrivals = 600_000
-		least    = 60
-		most     = 1000
-		domain   = 0x6d696e75
-	)
-	p := t.processes[0]
-	perStart := s.Rate() / p.Rate()
-	n := int(min(max(arrivals/(60*p.Rate()), least), most))
-	counts := make([]float64, n)
-	a := p.Start(Hash(domain, 0), 0)
-	for {
-		i := int(a.Next().Seconds() / 60)
-		if i >= n {
-			break
-		}
-		counts[i] += perStart
-	}
-	mean, square := 0.0, 0.0
-	for _, x := range counts {
-		mean += x / float64(n)
-	}
-	for _, x := range counts {
-		square += (x - mean) * (x - mean) / float64(n-1)
-	}
-	slices.Sort(counts)
-	at := func(q float64) float64 { return counts[int(q*float64(n-1)+.5)] / 60 }
-	m = Minutes{Dispersion: square / mean, P05: at(.05), P50: at(.5), P95: at(.95)}
-	if w, ok := p.(windowed); ok {
-		m.Dispersion = perStart * w.dispersionOver(60)
-	}
-	return m, mean > 0
 }
 
 var (

@@ -102,28 +102,3 @@ func TestDispersionOfMinutes(t *testing.T) {
 		}
 	}
 }
-
-// TestMinutes: Poisson minutes have a dispersion of 1 and quantiles of the normal law; those of chat vary far more.
-func TestMinutes(t *testing.T) {
-	spec := func(p Phase) Spec {
-		one := LengthsSpec{Distribution: "fixed", Value: 1}
-		return Spec{Arrivals: []Phase{p}, Input: one, Output: one, Requests: 10}
-	}
-	for _, c := range []struct {
-		phase      Phase
-		dispersion float64
-		low, high  float64
-	}{
-		{Phase{Process: "poisson", Rate: 20}, 1, 19.05, 20.95},
-		{Phase{Process: "cox", Rate: 20, Sigma: .219, Rho: .85, Step: clock.FromSeconds(60)}, 59.9, 13.5, 28},
-	} {
-		m, ok := spec(c.phase).Minutes()
-		if !ok || math.Abs(m.Dispersion/c.dispersion-1) > .001 || math.Abs(m.P05/c.low-1) > .15 ||
-			math.Abs(m.P95/c.high-1) > .15 || m.P50 < m.P05 || m.P50 > m.P95 {
-			t.Errorf("%s: %+v, %v", c.phase.Process, m, ok)
-		}
-	}
-	if _, ok := spec(Phase{Process: "closed", Users: 3}).Minutes(); ok {
-		t.Error("a closed loop has no minutes")
-	}
-}

@@ -52,6 +52,13 @@ type Case struct {
 
 // Case returns what is needed to judge the runs of a setup of the system.
 func (s *Saturation) Case(u *scenario.Setup) Case {
+	c := s.load(u)
+	c.Traffic, c.MeanOver = Traffic(u)
+	return c
+}
+
+// load is the case without the traffic, which takes time to find.
+func (s *Saturation) load(u *scenario.Setup) Case {
 	c := Case{Rates: s.Rates, Rate: u.Traffic.Rate, Finite: u.Traffic.Recording != nil ||
 		len(u.Traffic.Spec.Arrivals) != 1 || u.Report.Lifecycle || math.IsInf(u.Traffic.Rate, 0)}
 	switch {
@@ -64,7 +71,6 @@ func (s *Saturation) Case(u *scenario.Setup) Case {
 		}
 		c.Surges = s.surges(u)
 	}
-	c.Traffic, c.MeanOver = Traffic(u)
 	return c
 }
 

@@ -70,7 +70,7 @@ func (r *Run) Judge(sum *report.Summary) (again bool, err error) {
 // 10,000. If these are more than the budget of processor time allows, it is as many as three hours have, or the budget.
 // A run above saturation is short, because it never settles.
 func (s *Saturation) Requests(u *scenario.Setup) int {
-	c, most := s.Case(u), s.most()
+	c, most := s.load(u), s.most()
 	switch {
 	case c.Finite:
 		return LeastRequests
@@ -94,7 +94,7 @@ func (s *Saturation) Requests(u *scenario.Setup) int {
 // budget of processor time allows, each is an hour, and hourly is true: hours are compared by their median.
 func (s *Saturation) Each(u *scenario.Setup, short *report.Summary, runs int) (requests int, hourly bool) {
 	const margin = 1.3 // because the wait of a short run is an estimate
-	c := s.Case(u)
+	c := s.load(u)
 	if c.Finite || s.Rates == nil && c.Users == 0 || c.overloaded() {
 		return s.Requests(u), false
 	}

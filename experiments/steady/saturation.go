@@ -49,7 +49,7 @@ func Find(ctx context.Context, u *scenario.Setup) (*Saturation, error) {
 
 // Of is [Find] for a system whose runs can have a steady state at a rate. Otherwise it finds nothing.
 func Of(ctx context.Context, u *scenario.Setup) (*Saturation, error) {
-	if u.Traffic.Closed || new(Saturation).Case(u).Finite {
+	if u.Traffic.Closed || new(Saturation).load(u).Finite {
 		return &Saturation{}, nil
 	}
 	return Find(ctx, u)
