@@ -1,16 +1,12 @@
 package workload
 
 import (
-	"embed"
+	_ "embed"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
-	"time"
 
-	"github.com/goccy/go-yaml"
-
-	"clifftop/sim/clock"
+	"clifftop/internal/packed"
 )
 
 // Preset is a description of real traffic.
@@ -54,48 +50,53 @@ func (p Preset) Needs() []string {
 // Judgement reports whether the preset is not based on public data.
 func (p Preset) Judgement() bool { return p.Provenance == "judgement" }
 
-//go:embed presets/*.yaml
-var presetFiles embed.FS
+// presetTable has the presets by the names of their files without ".yaml", which begin with numbers.
+//
+//go:generate go test -run ^TestPresetTable$ . -update
+//go:embed presets.bin
+var presetTable packed.Table
 
-// gridFile holds the probabilities that the other files share, and documents their keys.
-const gridFile = "00-grid.yaml"
+// gridKey names the record with the probabilities that the others share. Its file documents their keys.
+const gridKey = "00-grid"
 
-// loadGrid and loadPresets read once; the results are never changed. FindPreset reads a single file, because reading
-// all takes longer than many a run.
-var (
-	loadGrid = sync.OnceValues(func() ([]float64, error) {
-		var doc struct{ Grid []float64 }
-		err := decodePreset(gridFile, &doc)
-		return doc.Grid, err
-	})
-	loadPresets = sync.OnceValues(readPresets)
-	presetCache sync.Map // by file
-)
+// gridDoc is the layout of the file of shared probabilities.
+type gridDoc struct{ Grid []float64 }
+
+// presetCache has the presets that were asked for, by key. They are never changed.
+var presetCache sync.Map
+
+// presetKeys returns the keys and names of all presets, in order.
+func presetKeys() (keys, names []string) {
+	for _, key := range presetTable.Names("") {
+		if key != gridKey {
+			keys, names = append(keys, key), append(names, key[strings.IndexByte(key, '-')+1:])
+		}
+	}
+	return keys, names
+}
 
 // Presets returns all presets in the order of their files.
 func Presets() ([]Preset, error) {
-	list, err := loadPresets()
-	return slices.Clone(list), err
+	var list []Preset
+	keys, _ := presetKeys()
+	for _, key := range keys {
+		p, err := readPreset(key)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	return list, nil
 }
 
 // FindPreset returns the preset with the given name, in any case. For an unknown name the [*FieldError] lists the
 // nearest names.
 func FindPreset(name string) (Preset, error) {
-	entries, err := presetFiles.ReadDir("presets") // in the order of their names, which begin with numbers
-	if err != nil {
-		return Preset{}, err
-	}
-	var names []string
-	for _, e := range entries {
-		file := e.Name()
-		if file == gridFile {
-			continue
-		}
-		own := strings.TrimSuffix(file[strings.IndexByte(file, '-')+1:], ".yaml")
+	keys, names := presetKeys()
+	for i, own := range names {
 		if strings.EqualFold(own, name) {
-			return readPreset(file)
+			return readPreset(keys[i])
 		}
-		names = append(names, own)
 	}
 	want := "one of " + strings.Join(names, ", ")
 	if near := Nearest(name, names, 3); len(near) > 0 {
@@ -176,56 +177,16 @@ func (l *lawDoc) spec(grid []float64) (LengthsSpec, Sampled) {
 	return s, Sampled{Mean: l.Mean, Rows: l.N, KS: l.KS}
 }
 
-// readPresets reads all files.
-func readPresets() ([]Preset, error) {
-	entries, err := presetFiles.ReadDir("presets") // in the order of their names, which begin with numbers
-	if err != nil {
-		return nil, err
-	}
-	var list []Preset
-	for _, e := range entries {
-		if e.Name() == gridFile {
-			continue
-		}
-		p, err := readPreset(e.Name())
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, p)
-	}
-	return list, nil
-}
-
-// decodePreset decodes a file into its layout.
-func decodePreset(file string, into any) error {
-	data, err := presetFiles.ReadFile("presets/" + file)
-	if err != nil {
-		return err
-	}
-	unit := yaml.CustomUnmarshaler(func(d *clock.Duration, b []byte) error {
-		v, err := time.ParseDuration(strings.TrimSpace(string(b)))
-		*d = clock.Duration(v) * clock.Nanosecond
-		return err
-	})
-	if err := yaml.UnmarshalWithOptions(data, into, yaml.Strict(), unit); err != nil {
-		return fmt.Errorf("presets/%s: %w", file, err)
-	}
-	return nil
-}
-
-// readPreset reads a file and caches the result.
-func readPreset(file string) (Preset, error) {
-	if p, ok := presetCache.Load(file); ok {
+// readPreset decodes a preset and caches the result.
+func readPreset(key string) (Preset, error) {
+	if p, ok := presetCache.Load(key); ok {
 		return p.(Preset), nil
 	}
-	grid, err := loadGrid()
-	if err != nil {
-		return Preset{}, err
-	}
+	var shared gridDoc
 	var d presetDoc
-	if err := decodePreset(file, &d); err != nil {
-		return Preset{}, err
-	}
+	presetTable.Read(gridKey, &shared)
+	presetTable.Read(key, &d)
+	grid := shared.Grid
 	p := Preset{Name: d.Name, Title: d.Title, Provenance: d.Provenance, Source: d.Source}
 	if d.Arrivals != nil {
 		p.Spec.Arrivals = []Phase{*d.Arrivals}
@@ -246,6 +207,6 @@ func readPreset(file string) (Preset, error) {
 		p.Spec.Output = LengthsSpec{Distribution: "given-input", Edges: j.Edges, P: j.P, Rows: j.Rows}
 		p.Spearman = j.Spearman
 	}
-	presetCache.Store(file, p)
+	presetCache.Store(key, p)
 	return p, nil
 }

@@ -55,7 +55,7 @@ func TestPredictiveIsCurrent(t *testing.T) {
 	}
 	if !bytes.Equal(text.Bytes(), want) {
 		t.Errorf("model/catalog/predictive.yaml is out of date: run clifftop validate --coverage --reference measured.csv " +
-			"measured-2.csv inferencex-dsr1.csv --write model/catalog/predictive.yaml")
+			"measured-2.csv inferencex-dsr1.csv --write model/catalog/predictive.yaml, and go generate ./model/catalog")
 	}
 	judge := func(kind string, m *MetricCoverage) {
 		t.Logf("%s, %s: %.0f and %.0f %% of %d cells", kind, m.Metric, 100*m.HalfShare, 100*m.P90Share, m.Cells)

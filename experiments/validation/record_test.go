@@ -20,7 +20,8 @@ func TestRecordIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(text.Bytes(), want) {
-		t.Errorf("model/catalog/accuracy.yaml is out of date: run clifftop validate --out DIR, and copy DIR/accuracy.yaml there\n%s", text.String())
+		t.Errorf("model/catalog/accuracy.yaml is out of date: run clifftop validate --out DIR, copy DIR/accuracy.yaml there, "+
+			"and run go generate ./model/catalog\n%s", text.String())
 	}
 	if len(catalog.Accuracies()) != len(r.Records()) {
 		t.Errorf("the catalog has %d records, the report %d", len(catalog.Accuracies()), len(r.Records()))

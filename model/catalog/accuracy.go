@@ -1,8 +1,7 @@
 package catalog
 
 import (
-	_ "embed"
-	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -27,31 +26,26 @@ type Accuracy struct {
 	Throughput *float64 `yaml:"throughput"`
 }
 
-//go:embed accuracy.yaml
-var accuracyFile []byte
+// accuracyFile is the form of accuracy.yaml.
+type accuracyFile struct {
+	Records []Accuracy `yaml:"records"`
+}
 
-var loadAccuracy = sync.OnceValues(func() ([]Accuracy, error) {
-	var f struct {
-		Records []Accuracy `yaml:"records"`
-	}
-	if err := decode("accuracy.yaml", accuracyFile, &f); err != nil {
-		return nil, fmt.Errorf("catalog: %w", err)
-	}
-	return f.Records, nil
+var loadAccuracy = sync.OnceValue(func() []Accuracy {
+	var f accuracyFile
+	table.Read("accuracy", &f)
+	return f.Records
 })
 
 // Accuracies returns all records.
-func Accuracies() []Accuracy {
-	all, _ := loadAccuracy() // tests detect a broken file
-	return append([]Accuracy(nil), all...)
-}
+func Accuracies() []Accuracy { return slices.Clone(loadAccuracy()) }
 
 // AccuracyOf returns the record of a GPU, or else that of its architecture, whose GPU is empty. ok is false if
 // there is none.
 func AccuracyOf(engine, gpu, architecture string, moe, closed bool) (Accuracy, bool) {
 	var found Accuracy
 	ok := false
-	for _, a := range Accuracies() {
+	for _, a := range loadAccuracy() {
 		if a.Engine != engine || a.MoE != moe || a.Closed != closed || a.Architecture != architecture {
 			continue
 		}

@@ -1,6 +1,7 @@
-// Package catalog contains language models and accelerators: embedded records, one file each, in which every figure
+// Package catalog contains language models and accelerators: records in YAML, one file each, in which every figure
 // has its source. The source "recalled (verify)" marks figures from general knowledge; prices are placeholders.
-// README.md explains how to add a GPU or a model.
+// README.md explains how to add a GPU or a model. The program embeds the records as the [packed.Table] catalog.bin,
+// which go generate writes.
 //
 // Start with [LLM] and [GPU], which look up records by name. Names are matched without regard to case; '_' and
 // blanks count as '-'. Hugging Face IDs and short names such as "H100" work too.
@@ -13,13 +14,10 @@
 package catalog
 
 import (
-	"embed"
+	_ "embed"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 
@@ -27,120 +25,64 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"clifftop/internal/packed"
 	"clifftop/model"
 )
 
-//go:embed models/*.yaml gpus/*.yaml kernels/*.yaml
-var files embed.FS
+// table has the records by the paths of their files without ".yaml".
+//
+//go:generate go test -run ^TestTable$ . -update
+//go:embed catalog.bin
+var table packed.Table
 
-// The records are parsed once, on first use, and never change.
-var (
-	loadLLMs = sync.OnceValues(func() ([]model.LLM, error) {
-		return load("models", readLLM, func(m model.LLM) string { return m.Name })
-	})
-	loadGPUs = sync.OnceValues(func() ([]model.GPU, error) {
-		return load("gpus", readGPU, func(g model.GPU) string { return g.Name })
-	})
-	loadShared = sync.OnceValues(readShared)
-)
+// built has what the records decoded so far describe, by key.
+var built sync.Map
 
-// recordCache has the records read so far, by file. A look-up by file name reads only that file: reading all takes
-// 0.1 s, and ten times that in a browser.
-var recordCache sync.Map
-
-// record reads a file of a directory and caches the result.
-func record[T any](dir, name string, read func(file string, data []byte) (T, error)) (T, error) {
-	file := path.Join(dir, name)
-	if r, ok := recordCache.Load(file); ok {
-		return r.(T), nil
+// record decodes a record, builds what it describes and caches the result. It panics if the record is broken, which
+// is a bug in the program.
+func record[R, T any](key string, build func(*R) (T, error)) T {
+	if v, ok := built.Load(key); ok {
+		return v.(T)
 	}
-	var none T
-	data, err := files.ReadFile(file)
+	var r R
+	table.Read(key, &r)
+	v, err := build(&r)
 	if err != nil {
-		return none, fmt.Errorf("catalog: %w", err)
+		panic(fmt.Errorf("catalog: %s: %w", key, err))
 	}
-	r, err := read(file, data)
-	if err != nil {
-		return none, fmt.Errorf("catalog: %w", err)
-	}
-	recordCache.Store(file, r)
-	return r, nil
+	built.Store(key, v)
+	return v
 }
 
-// fileOf returns the file of the record with exactly this name; empty if there is none.
-func fileOf(dir, name string) string {
-	file := canonical(name) + ".yaml"
-	if strings.Contains(file, "/") {
-		return ""
+// list returns the records of a directory, sorted by name.
+func list[R, T any](dir string, build func(*R) (T, error)) []T {
+	var records []T
+	for _, key := range table.Names(dir) {
+		records = append(records, record(key, build))
 	}
-	if _, err := fs.Stat(files, path.Join(dir, file)); err != nil {
-		return ""
-	}
-	return file
-}
-
-// load reads all files of a directory and sorts the records by name.
-func load[T any](dir string, read func(file string, data []byte) (T, error), name func(T) string) ([]T, error) {
-	entries, err := files.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("catalog: %w", err)
-	}
-	records := make([]T, 0, len(entries))
-	for _, e := range entries {
-		r, err := record(dir, e.Name(), read)
-		if err != nil {
-			return nil, err
-		}
-		records = append(records, r)
-	}
-	slices.SortFunc(records, func(a, b T) int { return strings.Compare(name(a), name(b)) })
-	return records, nil
+	return records
 }
 
 // LLMs returns the models, sorted by name.
-func LLMs() []model.LLM { return mustClone(loadLLMs()) }
+func LLMs() []model.LLM { return list("models/", (*llmRecord).llm) }
 
 // GPUs returns the accelerators, sorted by name.
-func GPUs() []model.GPU { return mustClone(loadGPUs()) }
-
-// mustClone returns a copy of embedded records. It panics if a record is broken, which is a bug in the program.
-func mustClone[T any](all []T, err error) []T {
-	if err != nil {
-		panic(err)
-	}
-	return slices.Clone(all)
-}
+func GPUs() []model.GPU { return list("gpus/", (*gpuRecord).gpu) }
 
 // LLM returns the model with the given name or alias. The error for an unknown name lists the nearest ones.
 func LLM(name string) (model.LLM, error) {
-	if file := fileOf("models", name); file != "" {
-		return record("models", file, readLLM)
+	if key := "models/" + canonical(name); table.Has(key) {
+		return record(key, (*llmRecord).llm), nil
 	}
-	all, err := loadLLMs()
-	if err != nil {
-		return model.LLM{}, err
-	}
-	i, err := find("model", name, len(all), func(i int) (string, []string) { return all[i].Name, all[i].Aliases })
-	if err != nil {
-		return model.LLM{}, err
-	}
-	return all[i], nil
+	return find("model", name, LLMs(), func(m *model.LLM) (string, []string) { return m.Name, m.Aliases })
 }
 
 // GPU returns the accelerator with the given name or alias. The error for an unknown name lists the nearest ones.
 func GPU(name string) (model.GPU, error) {
-	if file := fileOf("gpus", name); file != "" {
-		return record("gpus", file, readGPU)
+	if key := "gpus/" + canonical(name); table.Has(key) {
+		return record(key, (*gpuRecord).gpu), nil
 	}
-	all, err := loadGPUs()
-	if err != nil {
-		return model.GPU{}, err
-	}
-	i, err := find("gpu", name, len(all), func(i int) (string, []string) { return all[i].Name, all[i].Aliases })
-	if err != nil {
-		return model.GPU{}, err
-	}
-	return all[i], nil
+	return find("gpu", name, GPUs(), func(g *model.GPU) (string, []string) { return g.Name, g.Aliases })
 }
 
 // decode decodes strict YAML: it rejects unknown keys and wrong types with their position.

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"io/fs"
 	"math"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ func TestPublishedFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := files.ReadDir("models")
+	entries, err := fs.ReadDir(files, "models")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +25,7 @@ func TestPublishedFigures(t *testing.T) {
 		t.Errorf("%d models, want 90 or more", len(entries))
 	}
 	for _, e := range entries {
-		data, err := files.ReadFile("models/" + e.Name())
+		data, err := fs.ReadFile(files, "models/"+e.Name())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +62,7 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 
 func TestLists(t *testing.T) {
 	for dir, n := range map[string]int{"models": len(LLMs()), "gpus": len(GPUs())} {
-		if entries, err := files.ReadDir(dir); err != nil || n != len(entries) || n == 0 {
+		if entries, err := fs.ReadDir(files, dir); err != nil || n != len(entries) || n == 0 {
 			t.Errorf("%d %s in %d files, %v", n, dir, len(entries), err)
 		}
 	}
@@ -227,7 +228,7 @@ memory: {physical_gb: 48, bandwidth_gb_per_s: 1000}
 
 // TestBorrowedName reads a record with the name of a catalog entry but without its measurements.
 func TestBorrowedName(t *testing.T) {
-	data, err := files.ReadFile("gpus/h100-sxm.yaml")
+	data, err := fs.ReadFile(files, "gpus/h100-sxm.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +247,7 @@ func TestBorrowedName(t *testing.T) {
 // FuzzReadGPU looks for records that make the reader panic, or print more than a line.
 func FuzzReadGPU(f *testing.F) {
 	for _, name := range []string{"gpus/h100-sxm.yaml", "gpus/tpu-v5e.yaml"} {
-		data, err := files.ReadFile(name)
+		data, err := fs.ReadFile(files, name)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -288,21 +289,21 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// TestFilesBearNames finds every record by its file name, so that the other files need not be read.
+// TestFilesBearNames wants each file to have the name of its record, by which the record is looked up.
 func TestFilesBearNames(t *testing.T) {
 	for _, m := range LLMs() {
-		if fileOf("models", m.Name) == "" {
+		if !table.Has("models/" + m.Name) {
 			t.Errorf("no file bears the name of %s", m.Name)
 		}
 	}
 	for _, g := range GPUs() {
-		if fileOf("gpus", g.Name) == "" {
+		if !table.Has("gpus/" + g.Name) {
 			t.Errorf("no file bears the name of %s", g.Name)
 		}
 	}
-	for _, name := range []string{"", ".", "..", "../kernels/global", "meta-llama/Llama-3.1-8B-Instruct", "h100"} {
-		if file := fileOf("models", name); file != "" {
-			t.Errorf("%q is taken for %s", name, file)
+	for _, name := range []string{"", ".", "..", "../kernels/global"} {
+		if m, err := LLM(name); err == nil {
+			t.Errorf("%q is taken for %s", name, m.Name)
 		}
 	}
 	if m, err := LLM("Llama_3.1 8B"); err != nil || m.Name != "llama-3.1-8b" {

@@ -64,11 +64,6 @@ func ReadGPU(file string, data []byte) (model.GPU, error) {
 	if err := yaml.Unmarshal(data, &base); err == nil && base.Base != "" {
 		return readCalibrated(file, data)
 	}
-	return readGPU(file, data)
-}
-
-// readGPU reads a complete record.
-func readGPU(file string, data []byte) (model.GPU, error) {
 	var r gpuRecord
 	if err := decode(file, data, &r); err != nil {
 		return model.GPU{}, err
@@ -138,10 +133,8 @@ func (r *gpuRecord) gpu() (model.GPU, error) {
 		g.Calibrated = model.Uncalibrated // whatever the record says
 	}
 	g.KernelsOf = canonical(r.Kernels.Like)
+	g.Power = r.Power.constants(&g)
 	var err error
-	if g.Power, err = r.Power.constants(&g); err != nil {
-		return g, err
-	}
 	if g.Kernels, g.Tables, err = r.Kernels.resolve(&g); err != nil {
 		return g, err
 	}

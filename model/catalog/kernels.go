@@ -164,10 +164,7 @@ const noINT4Row = " (no int4 row)"
 
 // resolve returns the constants of a GPU: corrected by served runs, and uncorrected.
 func (k *kernelRows) resolve(g *model.GPU) (served, tables model.KernelConstants, err error) {
-	s, err := loadShared()
-	if err != nil {
-		return served, tables, err
-	}
+	s := loadShared()
 	if err := k.checkKeys(); err != nil {
 		return served, tables, err
 	}
@@ -214,14 +211,9 @@ func (k *kernelRows) like() (*kernelRows, error) {
 	if !k.empty() {
 		return nil, fmt.Errorf("kernels.like: the record also has rows of its own (want one of them)")
 	}
-	file := "gpus/" + canonical(k.Like) + ".yaml"
-	data, err := files.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("kernels.like: GPU %q is not in the catalog", k.Like)
-	}
 	var r gpuRecord
-	if err := decode(file, data, &r); err != nil {
-		return nil, err
+	if !table.Read("gpus/"+canonical(k.Like), &r) {
+		return nil, fmt.Errorf("kernels.like: GPU %q is not in the catalog", k.Like)
 	}
 	if r.Kernels.Like != "" {
 		return nil, fmt.Errorf("kernels.like: %s has no rows of its own", r.Name)

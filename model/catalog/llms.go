@@ -114,11 +114,7 @@ type published struct {
 	KVBytesPerToken int64   `yaml:"kv_bytes_per_token"`
 }
 
-func readLLM(file string, data []byte) (model.LLM, error) {
-	var r llmRecord
-	if err := decode(file, data, &r); err != nil {
-		return model.LLM{}, err
-	}
+func (r *llmRecord) llm() (model.LLM, error) {
 	m := model.LLM{
 		Name: r.Name, Aliases: r.Aliases, Source: r.Source,
 		Layers: r.Layers, Hidden: r.Hidden, Heads: r.Heads, KVHeads: r.KVHeads, HeadDim: r.HeadDim,
@@ -139,21 +135,18 @@ func readLLM(file string, data []byte) (model.LLM, error) {
 	for i := range r.Mixers {
 		x, ok := r.Mixers[i].mixer()
 		if !ok {
-			return model.LLM{}, fmt.Errorf("%s: mixers: unknown kind %q (want attention, gated-deltanet, kda or mamba2)",
-				file, r.Mixers[i].Kind)
+			return model.LLM{}, fmt.Errorf("mixers: unknown kind %q (want attention, gated-deltanet, kda or mamba2)",
+				r.Mixers[i].Kind)
 		}
 		m.Mixers = append(m.Mixers, x)
 	}
 	if m.Precision, err = model.ParsePrecision(r.Precision); err != nil {
-		return model.LLM{}, fmt.Errorf("%s: precision: %w", file, err)
+		return model.LLM{}, fmt.Errorf("precision: %w", err)
 	}
 	if r.MoE.Precision != "" {
 		if m.MoEPrecision, err = model.ParsePrecision(r.MoE.Precision); err != nil {
-			return model.LLM{}, fmt.Errorf("%s: moe.precision: %w", file, err)
+			return model.LLM{}, fmt.Errorf("moe.precision: %w", err)
 		}
 	}
-	if err := m.Validate(); err != nil {
-		return model.LLM{}, fmt.Errorf("%s: %w", file, err)
-	}
-	return m, nil
+	return m, m.Validate()
 }

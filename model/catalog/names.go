@@ -11,21 +11,20 @@ func canonical(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-"), " ", "-")
 }
 
-// find returns the index of the record with the given name or alias, or with the part of a Hugging Face ID after
-// the organisation.
-func find(kind, name string, n int, names func(i int) (string, []string)) (int, error) {
+// find returns the record with the given name or alias, or with the part of a Hugging Face ID after the organisation.
+func find[T any](kind, name string, all []T, names func(*T) (string, []string)) (found T, err error) {
 	want := canonical(name)
 	short := want[strings.LastIndexByte(want, '/')+1:]
 	byShort := -1
-	for i := range n {
-		own, aliases := names(i)
+	for i := range all {
+		own, aliases := names(&all[i])
 		if own == want {
-			return i, nil
+			return all[i], nil
 		}
 		for _, a := range aliases {
 			a = canonical(a)
 			if a == want {
-				return i, nil
+				return all[i], nil
 			}
 			if a[strings.LastIndexByte(a, '/')+1:] == short {
 				byShort = i
@@ -36,26 +35,26 @@ func find(kind, name string, n int, names func(i int) (string, []string)) (int, 
 		}
 	}
 	if byShort >= 0 && short != "" {
-		return byShort, nil
+		return all[byShort], nil
 	}
-	return 0, fmt.Errorf("catalog: no %s %q; nearest: %s", kind, name, strings.Join(nearest(short, n, names), ", "))
+	return found, fmt.Errorf("catalog: no %s %q; nearest: %s", kind, name, strings.Join(nearest(short, all, names), ", "))
 }
 
 // nearest returns the names of the three records with the fewest edits to want.
-func nearest(want string, n int, names func(i int) (string, []string)) []string {
+func nearest[T any](want string, all []T, names func(*T) (string, []string)) []string {
 	type match struct {
 		name string
 		cost int
 	}
-	matches := make([]match, 0, n)
+	matches := make([]match, 0, len(all))
 	cost := func(name string) int {
 		if strings.HasPrefix(withoutSeparators(name), withoutSeparators(want)) {
 			return 0 // a prefix, such as llama3 of llama-3-8b
 		}
 		return 1 + distance(want, name)
 	}
-	for i := range n {
-		own, aliases := names(i)
+	for i := range all {
+		own, aliases := names(&all[i])
 		best := cost(own)
 		for _, a := range aliases {
 			a = canonical(a)
@@ -65,7 +64,7 @@ func nearest(want string, n int, names func(i int) (string, []string)) []string 
 	}
 	slices.SortStableFunc(matches, func(a, b match) int { return a.cost - b.cost })
 	var out []string
-	for _, m := range matches[:min(3, n)] {
+	for _, m := range matches[:min(3, len(all))] {
 		out = append(out, m.name)
 	}
 	return out

@@ -1,8 +1,6 @@
 package catalog
 
 import (
-	_ "embed"
-	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -57,23 +55,15 @@ type PredictiveFile struct {
 	Kinds  []Predictive `yaml:"kinds"`
 }
 
-//go:embed predictive.yaml
-var predictiveFile []byte
-
-var loadPredictive = sync.OnceValues(func() (*PredictiveFile, error) {
+var loadPredictive = sync.OnceValue(func() *PredictiveFile {
 	var f PredictiveFile
-	if err := decode("predictive.yaml", predictiveFile, &f); err != nil {
-		return nil, fmt.Errorf("catalog: %w", err)
-	}
-	return &f, nil
+	table.Read("predictive", &f)
+	return &f
 })
 
 // PredictiveOf returns the bars of a kind, or else those of its engine, or else those of all runs.
 func PredictiveOf(engine, load string, moe bool) (*Predictive, bool) {
-	f, err := loadPredictive() // tests detect a broken file
-	if err != nil {
-		return nil, false
-	}
+	f := loadPredictive()
 	for _, match := range []func(k *Predictive) bool{
 		func(k *Predictive) bool { return k.Engine == engine && k.Load == load && k.MoE == moe },
 		func(k *Predictive) bool { return k.Engine == engine && k.Load == "" },

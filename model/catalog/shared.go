@@ -2,7 +2,7 @@ package catalog
 
 import (
 	"cmp"
-	"fmt"
+	"sync"
 
 	"clifftop/model"
 
@@ -143,14 +143,11 @@ type powerRow struct {
 
 // constants returns the power of a GPU in watts; none if its design power is not known. A nil row takes everything
 // from the architecture.
-func (r *powerRow) constants(g *model.GPU) (model.PowerConstants, error) {
+func (r *powerRow) constants(g *model.GPU) model.PowerConstants {
 	if !(g.TDPWatts > 0) {
-		return model.PowerConstants{}, nil
+		return model.PowerConstants{}
 	}
-	s, err := loadShared()
-	if err != nil {
-		return model.PowerConstants{}, err
-	}
+	s := loadShared()
 	name := g.Architecture
 	row, ok := s.power[name]
 	if !ok {
@@ -164,11 +161,11 @@ func (r *powerRow) constants(g *model.GPU) (model.PowerConstants, error) {
 	}
 	w := g.TDPWatts
 	return model.PowerConstants{Row: name, Idle: row.Idle * w, Base: row.Base * w, Compute: row.Compute * w,
-		Memory: row.Memory * w, Cap: w}, nil
+		Memory: row.Memory * w, Cap: w}
 }
 
-// readShared reads the files of the directory kernels.
-func readShared() (*shared, error) {
+// loadShared decodes the records of the directory kernels.
+var loadShared = sync.OnceValue(func() *shared {
 	var (
 		s       shared
 		classes classesFile
@@ -176,24 +173,11 @@ func readShared() (*shared, error) {
 		layers  layersFile
 		moves   exchangeFile
 	)
-	for _, f := range []struct {
-		name string
-		into any
-	}{
-		{"kernels/default.yaml", &s.defaults},
-		{"kernels/classes.yaml", &classes},
-		{"kernels/global.yaml", &global},
-		{"kernels/layers.yaml", &layers},
-		{"kernels/exchange.yaml", &moves},
-	} {
-		data, err := files.ReadFile(f.name)
-		if err != nil {
-			return nil, fmt.Errorf("catalog: %w", err)
-		}
-		if err := decode(f.name, data, f.into); err != nil {
-			return nil, fmt.Errorf("catalog: %w", err)
-		}
-	}
+	table.Read("kernels/default", &s.defaults)
+	table.Read("kernels/classes", &classes)
+	table.Read("kernels/global", &global)
+	table.Read("kernels/layers", &layers)
+	table.Read("kernels/exchange", &moves)
 	s.allReduce, s.int4, s.fused = classes.AllReduce.Classes, classes.INT4.Architectures, classes.AllReduce.Fused
 	s.nccl, s.regimes = classes.AllReduce.NCCL, classes.AllReduce.Regimes
 	s.power = classes.Power.Architectures
@@ -203,8 +187,8 @@ func readShared() (*shared, error) {
 	s.common, s.layers, s.exchange = global.common(), &layers, &moves
 	s.gemmPerK = global.GEMM.PerK * nano
 	s.blocks, s.releases = global.DecodeBlock.Rates, global.Latent.Releases
-	return &s, nil
-}
+	return &s
+})
 
 func (f *globalFile) common() model.CommonConstants {
 	c := model.CommonConstants{
