@@ -12,6 +12,10 @@ import (
 // commit commits the iterations of the planned span: it advances the cohort, reports to the observers and puts the
 // last iterations in flight.
 func (e *Engine) commit() {
+	if e.plain.last {
+		e.commitPlain()
+		return
+	}
 	p, c, it := e.ahead, &e.cohort, &e.it
 	e.ahead.N = 0
 	wait := clock.Duration(0)

@@ -116,6 +116,8 @@ type Config struct {
 	// MaxSpan is the maximum number of iterations in a span; 0 means no limit, and 1 single steps. It does not change
 	// results.
 	MaxSpan int
+	// DisablePlain composes all iterations by the general cycle. It does not change results.
+	DisablePlain bool
 	// Check asserts the invariants after every change, which makes a run slower. Floor, if it is not nil, then returns
 	// a lower bound of the length of an iteration, in seconds.
 	Check bool

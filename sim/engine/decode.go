@@ -84,9 +84,12 @@ func (d *cohortDecoder) firstPrefill() sched.Seq {
 }
 
 // decoderBehind reports whether a sequence after i decodes.
-func (d *cohortDecoder) decoderBehind(i int32) bool {
-	for j := d.r.running.last; j != i; j = d.r.seqs.at(j).prev {
-		if d.r.seqs.at(j).phase == decoding {
+func (d *cohortDecoder) decoderBehind(i int32) bool { return d.r.decoderBehind(i) }
+
+// decoderBehind reports whether a sequence after i decodes.
+func (d *decoders) decoderBehind(i int32) bool {
+	for j := d.running.last; j != i; j = d.seqs.at(j).prev {
+		if d.seqs.at(j).phase == decoding {
 			return true
 		}
 	}

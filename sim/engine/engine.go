@@ -43,8 +43,9 @@ type Engine struct {
 	*connector // for KV outside the pool, or nil
 	drafter    drafter
 
-	it   batchBuilder
-	ends sched.EndObserver // the scheduler, if it observes the ends of sequences, or nil
+	plain plainCycle
+	it    batchBuilder
+	ends  sched.EndObserver // the scheduler, if it observes the ends of sequences, or nil
 	gpu
 	outbox frontEnd
 	reporter
@@ -89,6 +90,7 @@ func New(cfg Config, in Setup) *Engine {
 			old.gpu.remainder
 	}
 	r.ends, _ = cfg.Scheduler.(sched.EndObserver)
+	r.plain = newPlainCycle(&r.cfg, in.Observers.WantsSteps() || in.Observers.WantsChunks())
 	return r
 }
 
@@ -184,6 +186,9 @@ func (e *Engine) results() {
 
 // compose lets the policy compose an iteration and launches it. It reports whether the iteration has any tokens.
 func (e *Engine) compose() bool {
+	if e.plain.on && e.plainNow() {
+		return e.composePlain()
+	}
 	if !e.decide() {
 		return false
 	}
@@ -199,6 +204,7 @@ func (e *Engine) compose() bool {
 // decide lets the policy compose an iteration, and reports whether it has any tokens.
 func (e *Engine) decide() bool {
 	it := &e.it
+	e.plain.last = false
 	e.receiveNew()
 	if e.cfg.UnpredictedEnds && e.space.radix != nil && e.inFlight.n > 0 {
 		e.space.insertUnfinished(e.inFlight.at(0))

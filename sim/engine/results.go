@@ -11,6 +11,10 @@ import (
 
 // process delivers the tokens of the oldest iteration in flight and frees what it has finished.
 func (e *Engine) process(f *iteration) {
+	if e.plain.on && !f.partial && len(f.lasts)+len(f.returns) == 0 {
+		e.processPlain(f)
+		return
+	}
 	e.pipe.land(f)
 	for _, i := range f.firsts {
 		e.deliverFirst(e.seqs.at(i), f.end)

@@ -49,6 +49,10 @@ func verify(t testing.TB, draw func(t *rapid.T) Case) {
 			recorder := &Recorder{Cut: cut}
 			c.compare(t, fmt.Sprint("spans of ", maxSpan), &reference.Recorder, told, recorder, recorder, maxSpan)
 		}
+		general := c
+		general.config.DisablePlain = true
+		recorder := &Recorder{Cut: cut}
+		general.compare(t, "general cycle only", &reference.Recorder, told, recorder, recorder, 0)
 		detail := new(StepRecorder)
 		c.compare(t, "detailed steps", &reference.Recorder, told, detail, &detail.Recorder, 0)
 		chunks := new(ChunkRecorder)

@@ -1,0 +1,63 @@
+package engine
+
+import "clifftop/sim/clock"
+
+// The results of an iteration whose sequences were not touched by an optional part.
+
+// processPlain delivers the tokens of f, the oldest iteration in flight, and ends the requests that are complete.
+func (e *Engine) processPlain(f *iteration) {
+	for _, i := range f.firsts {
+		s := e.seqs.at(i)
+		if s.rec.FirstToken == clock.Never {
+			s.rec.FirstToken = f.end
+			if s.rec.Left == clock.Never {
+				s.rec.ClientFirst = e.seen(s.first)
+			}
+			e.host.Began(&s.rec.Request, int32(e.index))
+		}
+		if (s.phase == decoding || s.phase == finishing) && !s.streamed {
+			s.streamed = true
+			e.levels.Decoding++
+		}
+	}
+	for _, i := range f.finishes {
+		if s := e.seqs.at(i); s.phase == finishing {
+			e.completePlain(i, s, f.end)
+		} else {
+			e.complete(i, f)
+		}
+	}
+}
+
+// completePlain ends s, sequence i, whose last token was computed at an instant. Its seat and its blocks are free.
+func (e *Engine) completePlain(i int32, s *sequence, end clock.Time) {
+	e.answer(s, end)
+	s.rec.Tokens = s.output
+	b := &e.running
+	if s.prev == none {
+		b.first = s.next
+	} else {
+		e.seqs.at(s.prev).next = s.next
+	}
+	if s.next == none {
+		b.last = s.prev
+	} else {
+		e.seqs.at(s.next).prev = s.prev
+	}
+	b.remaining -= int64(s.declared - s.issued)
+	b.size--
+	b.departures++
+	if s.rec.Request.SharesOutput() {
+		b.answers--
+	}
+	e.levels.Running--
+	if s.streamed {
+		e.levels.Decoding--
+	}
+	e.space.pool.PutCount(s.blockCount)
+	s.rec.Released = e.now
+	e.outbox.end(s)
+	e.gpu.took += s.rec.GPU.Total()
+	e.host.Ended(&s.rec)
+	e.seqs.put(i)
+}
