@@ -70,6 +70,8 @@ func (e *Simulation) depart(x pq.Item[int32]) {
 	p.Departure = engine.Departure{Left: end.At, Ending: how, Again: e.src.Done(&p.Request, end)}
 	if p.Seq != noSeq {
 		e.replicas[p.To].ClientLeft(p, end.First)
+	} else if p.Again && p.To != noReplica {
+		e.replicas[p.To].Returns()
 	}
 	told := end.At.Add(e.networkIn)
 	if p.To != noReplica {

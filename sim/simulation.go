@@ -91,6 +91,14 @@ func (e *Simulation) InSystem() int { return e.levels.System }
 // after all of them those of a [Disaggregation], by replica.
 func (e *Simulation) Links() []engine.LinkUse { return e.transfers.Use(e.now) }
 
+// Effort returns the compositions of all engines so far.
+func (e *Simulation) Effort() (all engine.Effort) {
+	for _, r := range e.replicas {
+		all.Add(r.Effort())
+	}
+	return all
+}
+
 // ErrStuck means that requests wait, nothing runs, and no event will change that.
 var ErrStuck = errors.New("sim: deadlock: the policy can never admit the waiting requests")
 

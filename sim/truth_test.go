@@ -3,6 +3,8 @@ package sim_test
 import (
 	"testing"
 
+	"clifftop/internal/testenv"
+	"clifftop/sim/engine"
 	"clifftop/sim/simtest"
 )
 
@@ -27,5 +29,26 @@ func TestPipelinesTruth(t *testing.T) {
 			t.Parallel()
 			simtest.VerifyPipeline(t, p)
 		})
+	}
+}
+
+// TestPlainTruth is the same for engines without optional parts. It fails if the cases do not take each way out of the
+// plain cycle often.
+func TestPlainTruth(t *testing.T) {
+	t.Parallel()
+	all, mixed := simtest.VerifyPlain(t)
+	t.Logf("%d of %d compositions are plain, others %v; both kinds in %d cases", all.Plain, all.Compositions, all.General,
+		mixed)
+	if !testenv.Long() {
+		return
+	}
+	const often = 100
+	for why, n := range all.General {
+		if why != int(engine.IsPlain) && n < often {
+			t.Errorf("%d compositions are not plain because of %v (want %d or more)", n, engine.Reason(why), often)
+		}
+	}
+	if all.Plain < often || mixed < often {
+		t.Errorf("%d plain compositions, and %d cases with both kinds (want %d or more)", all.Plain, mixed, often)
 	}
 }

@@ -76,11 +76,16 @@ func (c *cohort) init(seqs *slab, blockSize int32, listed bool) {
 	c.fills.need = make([]int32, blockSize)
 	c.booked.need = make([]int32, blockSize)
 	if listed {
-		c.first = make([]int32, blockSize)
-		c.last = make([]int32, blockSize)
-		for i := range c.first {
-			c.first[i], c.last[i] = int32(sched.None), int32(sched.None)
-		}
+		c.initLists(blockSize)
+	}
+}
+
+// initLists makes empty lists of the members of each residue.
+func (c *cohort) initLists(blockSize int32) {
+	c.first = make([]int32, blockSize)
+	c.last = make([]int32, blockSize)
+	for i := range c.first {
+		c.first[i], c.last[i] = int32(sched.None), int32(sched.None)
 	}
 }
 

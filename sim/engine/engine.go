@@ -43,9 +43,10 @@ type Engine struct {
 	*connector // for KV outside the pool, or nil
 	drafter    drafter
 
-	plain plainCycle
-	it    batchBuilder
-	ends  sched.EndObserver // the scheduler, if it observes the ends of sequences, or nil
+	plain  plainCycle
+	effort Effort
+	it     batchBuilder
+	ends   sched.EndObserver // the scheduler, if it observes the ends of sequences, or nil
 	gpu
 	outbox frontEnd
 	reporter
@@ -66,6 +67,7 @@ func New(cfg Config, in Setup) *Engine {
 		r.maxSpan = 1 << 30
 	}
 	r.most = r.depth
+	r.plain = newPlainCycle(&r.cfg, in.Observers.WantsSteps() || in.Observers.WantsChunks())
 	r.space.init(r)
 	r.cohort.init(&r.seqs, cfg.BlockSize, r.space.caching || r.mostCharged > 0)
 	r.running.seqs, r.running.first, r.running.last = &r.seqs, none, none
@@ -85,12 +87,11 @@ func New(cfg Config, in Setup) *Engine {
 	r.drafter = newDrafter(cfg.Speculative, r.depth > 1)
 	if old := in.Before; old != nil {
 		old.retired = true
-		r.levels, r.fault = old.levels, old.fault
+		r.levels, r.fault, r.effort = old.levels, old.fault, old.effort
 		r.gpu.slowdown, r.link, r.gpu.free, r.gpu.remainder = old.gpu.slowdown, old.link, old.gpu.free,
 			old.gpu.remainder
 	}
 	r.ends, _ = cfg.Scheduler.(sched.EndObserver)
-	r.plain = newPlainCycle(&r.cfg, in.Observers.WantsSteps() || in.Observers.WantsChunks())
 	return r
 }
 
@@ -108,6 +109,9 @@ func (e *Engine) Group() []*Engine {
 // Enqueue adds a request to the waiting queue at the instant at, which is not later than the next boundary.
 func (e *Engine) Enqueue(at clock.Time, req *workload.Request) {
 	e.connector.noteHandoff(req)
+	if e.space.unnamed && e.needsNames(req) {
+		e.nameBlocks()
+	}
 	if e.inbox.delays() {
 		e.inbox.requests = append(e.inbox.requests, *req)
 		e.cutAt(at, e.inbox.from)
@@ -186,9 +190,12 @@ func (e *Engine) results() {
 
 // compose lets the policy compose an iteration and launches it. It reports whether the iteration has any tokens.
 func (e *Engine) compose() bool {
-	if e.plain.on && e.plainNow() {
+	why := e.whyGeneral()
+	e.effort.composed(why)
+	if why == IsPlain {
 		return e.composePlain()
 	}
+	e.nameBlocks()
 	if !e.decide() {
 		return false
 	}

@@ -31,18 +31,25 @@ func newPlainCycle(cfg *Config, singly bool) (p plainCycle) {
 	}
 	p.rule, p.on = policy.PlainRule(cfg.Scheduler)
 	p.on = p.on && cfg.Order == nil && cfg.Stages <= 1 && !cfg.Speculative.On() && cfg.Connector == nil &&
-		!cfg.Contiguous && !cfg.Radix && cfg.Hybrid == nil && cfg.mostCharged() == 0 && !cfg.PrefixCaching &&
+		!cfg.Contiguous && !cfg.Radix && cfg.Hybrid == nil && cfg.mostCharged() == 0 &&
 		cfg.MaxTokens == 0 && !cfg.UnpredictedEnds && cfg.StreamInterval <= 1 && cfg.RecvInterval <= 1
 	return p
 }
 
-// plainNow reports whether the next composition is plain: the decoding sequences are in step, the running prefills and
-// the head of the queue have never been preempted, and all running sequences get their tokens without a preemption.
-func (e *Engine) plainNow() bool {
+// whyGeneral returns why the next composition is not plain. It is plain if the decoding sequences are in step, the running
+// prefills and the head of the queue have never been preempted, and all running sequences get their tokens without a
+// preemption.
+func (e *Engine) whyGeneral() Reason {
 	q, c := &e.queue, &e.cohort
-	if e.lagging > 0 || len(q.resumed)+len(q.removed) > 0 || e.gpu.slowdown > 0 ||
-		len(e.groups) > 0 && (len(e.groups) > 1 || e.groups[0].number != e.gpu.batches) {
-		return false
+	switch {
+	case !e.plain.on:
+		return HasPart
+	case e.space.caching:
+		return NamesBlocks
+	case e.lagging > 0, len(e.groups) > 1, len(e.groups) == 1 && e.groups[0].number != e.gpu.batches:
+		return OutOfStep
+	case len(q.resumed)+len(q.removed) > 0:
+		return WasPreempted
 	}
 	e.groups = e.groups[:0]
 	budget, need := int32(min(e.cfg.MaxNumBatchedTokens, math.MaxInt32))-int32(c.size), 0
@@ -51,14 +58,20 @@ func (e *Engine) plainNow() bool {
 	}
 	for k, i := range e.running.prefills {
 		s := e.seqs.at(i)
-		if s.issued > 0 || s.reached > 0 || k == 0 && c.size > 0 && e.decoderBehind(i) {
-			return false
+		if s.issued > 0 || s.reached > 0 {
+			return WasPreempted
+		}
+		if k == 0 && c.size > 0 && e.decoderBehind(i) {
+			return PrefillBehind
 		}
 		n := e.plain.chunk(s.target-s.computed, budget)
 		budget -= n
 		need += max(0, e.cfg.blocksFor(s.computed+n)-s.blockCount)
 	}
-	return budget >= 0 && need <= e.space.free()
+	if need > e.space.free() {
+		return LacksBlocks
+	}
+	return IsPlain
 }
 
 // chunk returns how many of the missing tokens a request gets.

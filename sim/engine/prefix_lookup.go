@@ -289,7 +289,7 @@ func (c *prefixCache) Peek(q *workload.Request) int32 {
 // HashedBlocks returns the block size in tokens if blocks are found by hashes, else 0.
 func (c *prefixCache) HashedBlocks() int32 {
 	switch {
-	case c.caching:
+	case c.caching || c.unnamed:
 		return c.cfg.BlockSize
 	case c.groups != nil:
 		return c.groups.Hashed()
@@ -300,7 +300,9 @@ func (c *prefixCache) HashedBlocks() int32 {
 // TellBlocks makes the prefix cache call tell, from now on, for each block that can be found or can no longer be found,
 // and returns their size in tokens. With KV cache groups these are the blocks of the first group of full attention, and
 // with a radix cache the pages of its tree. It returns 0 if there are no such blocks.
-func (c *prefixCache) TellBlocks(tell func(kv.Change)) (blockSize int32) {
+func (e *Engine) TellBlocks(tell func(kv.Change)) (blockSize int32) {
+	e.nameBlocks()
+	c := &e.space.prefixCache
 	switch size := c.HashedBlocks(); {
 	case c.radix != nil:
 		c.radix.Tell(tell)

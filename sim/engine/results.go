@@ -11,7 +11,7 @@ import (
 
 // process delivers the tokens of the oldest iteration in flight and frees what it has finished.
 func (e *Engine) process(f *iteration) {
-	if e.plain.on && !f.partial && len(f.lasts)+len(f.returns) == 0 {
+	if e.plain.on && !e.space.caching && !f.partial && len(f.lasts)+len(f.returns) == 0 {
 		e.processPlain(f)
 		return
 	}

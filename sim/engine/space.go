@@ -31,6 +31,7 @@ type prefixCache struct {
 	radix    *kv.Radix   // counts blocks instead of the pool; nil without a radix cache
 	groups   *kv.Grouped // has the blocks of KV cache groups; nil without them
 	caching  bool        // blocks are found by hashes of their tokens
+	unnamed  bool        // they will be, when nameBlocks is called; until then blocks are counted
 	offloads bool        // tiers keep evicted blocks, so that private blocks of a request are hashed too
 	look     lookup      // result of the last lookup by hashes
 	matched  radixMatch  // result of the last match in the radix tree
@@ -43,7 +44,9 @@ func (k *space) init(r *Engine) {
 	k.mostCharged = cfg.mostCharged()
 	k.caching = cfg.PrefixCaching && !cfg.Radix && cfg.Hybrid == nil
 	k.offloads = cfg.Connector != nil && len(cfg.Connector.Tiers) > 0
-	if k.caching || cfg.Hybrid != nil && cfg.PrefixCaching {
+	if k.caching && r.plain.on {
+		k.countsFirst()
+	} else if k.caching || cfg.Hybrid != nil && cfg.PrefixCaching {
 		k.pool = kv.NewCache(cfg.UsableBlocks(), cfg.AppendUnkeyed)
 	} else {
 		k.pool = kv.NewCountingPool(cfg.UsableBlocks())
