@@ -70,7 +70,7 @@ func (e *Simulation) turnAway(rec *event.Record) {
 		e.clients.Remove(r.ID)
 	}
 	if rec.Left == clock.Never {
-		rec.Again = e.src.Done(r, workload.End{How: rec.Ending, At: e.now.Add(e.networkOut), First: clock.Never})
+		rec.Again = e.tell(r, workload.End{How: rec.Ending, At: e.now.Add(e.networkOut), First: clock.Never})
 	}
 	e.over(r, int32(rec.Replica))
 	e.finished(rec)
@@ -190,7 +190,7 @@ func (e *Simulation) answered(rec *event.Record) {
 		e.clients.Remove(rec.Request.ID)
 	}
 	if rec.Left == clock.Never {
-		rec.Again = e.src.Done(&rec.Request,
+		rec.Again = e.tell(&rec.Request,
 			workload.End{At: rec.ClientLast, First: rec.ClientFirst,
 				Tokens: e.replicas[rec.Replica].Config().OutputOf(&rec.Request)})
 	}

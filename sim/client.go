@@ -67,7 +67,7 @@ func (e *Simulation) depart(x pq.Item[int32]) {
 	}
 	after, _ := engine.Deadline(p.Request.Client, how != workload.TimedOutFirst)
 	end.At = p.Request.Arrival.Add(after)
-	p.Departure = engine.Departure{Left: end.At, Ending: how, Again: e.src.Done(&p.Request, end)}
+	p.Departure = engine.Departure{Left: end.At, Ending: how, Again: e.tell(&p.Request, end)}
 	if p.Seq != noSeq {
 		e.replicas[p.To].ClientLeft(p, end.First)
 	} else if p.Again && p.To != noReplica {

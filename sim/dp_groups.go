@@ -45,6 +45,7 @@ func (e *Simulation) lock(groups []int) {
 	rest := e.replicas
 	for _, n := range groups {
 		if n > 1 {
+			e.locked = true
 			engine.NewGroup(engines(rest[:n]))
 		}
 		rest = rest[n:]

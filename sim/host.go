@@ -28,7 +28,7 @@ func (h host) Done(r *workload.Request, end workload.End) bool {
 	if h.e.disaggregated != nil {
 		h.e.disaggregated.restore(r)
 	}
-	return h.e.src.Done(r, end)
+	return h.e.tell(r, end)
 }
 
 // Ended implements [engine.Host].

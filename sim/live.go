@@ -11,12 +11,14 @@ import (
 
 // Next returns the instant of the next event, or [clock.Never].
 func (e *Simulation) Next() clock.Time {
+	e.look()
 	at, _, _ := e.upcoming()
 	return at
 }
 
 // Advance handles all events before the instant until. Events at it are left, so that a request may still arrive then.
 func (e *Simulation) Advance(until clock.Time) error {
+	e.look()
 	for {
 		at, kind, r := e.upcoming()
 		if at >= until {

@@ -38,7 +38,9 @@ type Simulation struct {
 	reported  event.Levels
 
 	arriving  workload.Request
-	limited   bool // some queue may refuse requests
+	nextSent  clock.Time // when the source sends the next request, or Never
+	limited   bool       // some queue may refuse requests
+	locked    bool       // some engines iterate in lock step
 	frontEnd  frontEnd
 	clients   clients
 	transfers engine.Transfers
@@ -108,10 +110,13 @@ const ctxEvery = 1 << 12
 // Run runs until the source is exhausted and the system is empty, the horizon is reached, or ctx is done. In the last
 // case it returns the context's error; what was observed up to then is valid.
 func (e *Simulation) Run(ctx context.Context) error {
-	for n := 0; ; n++ {
-		if n%ctxEvery == 0 && ctx.Err() != nil {
-			e.stop(e.now)
-			return ctx.Err()
+	e.look()
+	for left := 0; ; left-- {
+		if left == 0 {
+			if left = ctxEvery; ctx.Err() != nil {
+				e.stop(e.now)
+				return ctx.Err()
+			}
 		}
 		done, err := e.event()
 		if err != nil {
@@ -138,15 +143,14 @@ const (
 func (e *Simulation) upcoming() (at clock.Time, kind int, r *Replica) {
 	at, r = e.boundaryNext()
 	kind = eventBoundary
-	if t := e.transfers.Next(); t <= at && t < clock.Never &&
-		(at < clock.Never || t == e.now || e.transfers.Awaited() > 0 || !e.quiet()) {
+	if t := e.transfers.Next(); t < clock.Never && t <= at && (at < clock.Never || t == e.now || e.transfers.Awaited() > 0 || !e.quiet()) {
 		at, kind = t, eventTransfer
 	}
 	if e.frontEnd.next() <= at {
 		at, kind = e.frontEnd.next(), eventQueueing
 	}
-	if t, ok := e.src.Peek(); ok && t <= at {
-		at, kind = t, eventArrival
+	if e.nextSent <= at && e.nextSent < clock.Never {
+		at, kind = e.nextSent, eventArrival
 	}
 	if e.clients.departures.Len() > 0 && clock.Time(e.clients.departures.Top().Key) <= at {
 		at, kind = clock.Time(e.clients.departures.Top().Key), eventDeparture
@@ -198,6 +202,7 @@ func (e *Simulation) handle(at clock.Time, kind int, r *Replica) (err error) {
 		err = e.lifecycle.runPlanned()
 	case eventArrival:
 		e.arriving = e.src.Next()
+		e.look()
 		err = e.arrive(&e.arriving)
 	case eventDeparture:
 		e.depart(e.clients.departures.Pop())
@@ -233,8 +238,10 @@ func (e *Simulation) syncTouched() {
 		return
 	}
 	e.sync(p)
-	for _, rank := range p.Group() {
-		e.sync(e.replicas[rank.Index()])
+	if e.locked {
+		for _, rank := range p.Group() {
+			e.sync(e.replicas[rank.Index()])
+		}
 	}
 	if p.leaving && e.lifecycle.allDrained(p.Index()) {
 		e.lifecycle.drained(int(e.lifecycle.lead[p.Index()]))
@@ -253,8 +260,22 @@ func (e *Simulation) dueNow() bool {
 	if e.frontEnd.next() <= e.now {
 		return true
 	}
-	at, ok := e.src.Peek()
-	return ok && at <= e.now
+	return e.nextSent <= e.now
+}
+
+// look asks the source for the instant of its next request. It is called after each change of the source.
+func (e *Simulation) look() {
+	e.nextSent = clock.Never
+	if at, ok := e.src.Peek(); ok {
+		e.nextSent = at
+	}
+}
+
+// tell tells the source that a request has ended for its client, and reports whether the client sends it again.
+func (e *Simulation) tell(r *workload.Request, end workload.End) (again bool) {
+	again = e.src.Done(r, end)
+	e.look()
+	return again
 }
 
 // end checks the final state when no event is left.
