@@ -82,6 +82,7 @@ func (e *Engine) take(place int, w *waiting) int32 {
 	if i == none {
 		i = e.seqs.take()
 		e.start(e.seqs.at(i), &w.req)
+		e.line.Begin(i)
 		if len(e.late) > 0 {
 			delete(e.late, w.req.ID)
 		}

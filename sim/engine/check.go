@@ -234,16 +234,9 @@ func (k *checker) checkBudget() error {
 // checkDelivery asserts that the gaps between the chunks of all requests are the times from their first to their last
 // chunks.
 func (k *checker) checkDelivery() error {
-	q := &k.e.outbox
-	elapsed := q.ended
-	for _, s := range k.e.seqs.items {
-		if s.serial != 0 {
-			elapsed += q.elapsed(s)
-		}
-	}
-	if q.each > 0 && elapsed != q.gaps {
+	if gaps, elapsed := k.e.line.Imbalance(); k.e.cfg.StreamPerSequence > 0 && elapsed != gaps {
 		return k.e.Broken("chunks reach clients in gaps of %d ps, but it is %d ps from the first to the last",
-			int64(q.gaps), int64(elapsed))
+			int64(gaps), int64(elapsed))
 	}
 	return nil
 }

@@ -169,7 +169,8 @@ func (c *clientSide) leaveDuringLinkLoss(s *sequence) {
 }
 
 // deliverFirst delivers the first token after an admission.
-func (c *clientSide) deliverFirst(s *sequence, end clock.Time) {
+func (c *clientSide) deliverFirst(i int32, end clock.Time) {
+	s := c.e.seqs.at(i)
 	if c.e.connector.handsOff(s) {
 		c.e.obs.Dropped(end, 1)
 		return
@@ -177,7 +178,7 @@ func (c *clientSide) deliverFirst(s *sequence, end clock.Time) {
 	if s.rec.FirstToken == clock.Never {
 		s.rec.FirstToken = end
 		if s.rec.Left == clock.Never {
-			s.rec.ClientFirst = c.seen(s.first)
+			s.rec.ClientFirst = c.seen(c.e.line.First(i))
 		}
 		c.e.host.Began(&s.rec.Request, int32(c.e.index))
 	}

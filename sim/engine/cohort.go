@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"clifftop/internal/pq"
+	"clifftop/sim/delivery"
 	"clifftop/sim/sched"
 )
 
@@ -60,13 +61,13 @@ type decoders struct {
 	space   *space
 	gpu     *gpu
 	fair    *fairQueue // nil without fair queueing
-	outbox  *frontEnd
+	line    *delivery.Line
 }
 
 // init connects the decoders with the parts of their engine.
 func (d *decoders) init(r *Engine) {
 	d.seqs, d.running, d.space, d.gpu, d.fair = &r.seqs, &r.running, &r.space, &r.gpu, r.queue.fair
-	d.outbox, d.running.outbox = &r.outbox, &r.outbox
+	d.line, d.running.line = &r.line, &r.line
 }
 
 // init makes an empty cohort of sequences of a slab. If listed is true, the members of each residue are listed.

@@ -92,14 +92,14 @@ func (d *decoders) retire(f *iteration, it *batchBuilder) {
 		}
 		last := s.issued+int32(c.steps-s.joined) == s.output
 		if f.endsUnpredicted(s, e.Value, s.issued+int32(c.steps-s.joined)) {
-			s.last = d.outbox.latest(s)
+			d.line.SetLast(e.Value, d.line.Latest(e.Value))
 			s.ends++
 			c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: e.Value})
 			f.finishes = append(f.finishes, e.Value)
 			continue
 		}
 		if d.leaveCohort(e.Value); last {
-			s.last = s.sent
+			d.line.SetLast(e.Value, d.line.Sent(e.Value))
 		}
 		f.finishes = append(f.finishes, e.Value)
 	}
@@ -112,15 +112,22 @@ func (d *decoders) retire(f *iteration, it *batchBuilder) {
 	for _, i := range f.finishes {
 		s := d.seqs.at(i)
 		s.lastBatch, s.lastEnd = f.number, f.end
-		if s.issued == s.output && s.last == 0 {
-			if s.last = s.sent; d.outbox.free() {
-				s.last = f.end
-			}
+		if s.issued == s.output && d.line.Last(i) == 0 {
+			d.setLast(i, f.end)
 		}
 	}
 	if (it.slow || it.mixed) && len(f.firsts) > 0 || len(f.verified) > 0 {
 		d.seqs.sortBySerial(f.finishes)
 	}
+}
+
+// setLast sets the instant of the last chunk of sequence i, whose last token is of an iteration that ends at the instant
+// end.
+func (d *decoders) setLast(i int32, end clock.Time) {
+	if !d.line.Free() {
+		end = d.line.Sent(i)
+	}
+	d.line.SetLast(i, end)
 }
 
 // endsUnpredicted reports whether s, sequence i, ends in iteration f on an EOS that the engine cannot predict. issued
@@ -152,6 +159,7 @@ func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.D
 	s.Drafts, s.Accepted, s.Discarded = it.drafts, it.accepted, it.discarded
 	s.SwappedBlocks, s.LostTokens = r.space.moved, it.lost
 	r.space.moved = 0
+	r.setOutput()
 	for {
 		n := p.N
 		if r.released > 0 || it.leaving > 0 {
@@ -164,7 +172,7 @@ func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.D
 			}
 			n = max(n, 1)
 		}
-		n = r.outbox.send(&p, n, s, opening)
+		n = r.deliver(&p, n, s, opening)
 		opening = false
 		s.Start, s.Remainder, s.First, s.Slope, s.N = p.Start, p.Remainder, p.First, p.Slope, n
 		s.Context = context

@@ -18,6 +18,7 @@ package engine
 
 import (
 	"clifftop/sim/clock"
+	"clifftop/sim/delivery"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -48,7 +49,9 @@ type Engine struct {
 	it     batchBuilder
 	ends   sched.EndObserver // the scheduler, if it observes the ends of sequences, or nil
 	gpu
-	outbox frontEnd
+	line     delivery.Line
+	out      delivery.Output // of the composed iteration
+	observed bool            // an observer wants every chunk
 	reporter
 	env
 }
@@ -79,8 +82,9 @@ func New(cfg Config, in Setup) *Engine {
 	}
 	r.connector = newConnector(r, in.Before)
 	r.clientSide.e = r
-	r.outbox = frontEnd{e: r, each: cfg.StreamPerSequence, interval: int32(max(1, cfg.StreamInterval)),
-		observed: in.Observers.WantsChunks()}
+	r.observed = in.Observers.WantsChunks()
+	r.line.Config = delivery.Config{Each: cfg.StreamPerSequence, Interval: int32(max(1, cfg.StreamInterval)),
+		Staged: cfg.Stages > 1, Singly: r.observed, Check: cfg.Check}
 	r.requests = requests{env: &r.env, seqs: &r.seqs, space: &r.space, queue: newQueue(cfg.Order),
 		inbox: inbox{interval: cfg.RecvInterval}}
 	r.decoders.init(r)

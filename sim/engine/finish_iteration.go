@@ -56,27 +56,27 @@ func (it *batchBuilder) finish() {
 // visitsSenders reports whether the front end must know each sequence that has output: they do not follow from the
 // running order.
 func (it *batchBuilder) visitsSenders() bool {
-	q := &it.r.outbox
-	return (!q.free() || q.observed) && (it.slow || it.preempted > 0 || it.r.pipe != nil || len(it.current.verified) > 0 ||
+	return (!it.r.line.Free() || it.r.observed) && (it.slow || it.preempted > 0 || it.r.pipe != nil || len(it.current.verified) > 0 ||
 		it.mixed && len(it.current.firsts) > 0 || it.r.cfg.Speculative.On())
 }
 
 // walkSenders lists the sequences with output, in batch order.
 func (it *batchBuilder) walkSenders() {
 	r := it.r
-	q := &r.outbox
-	q.senders = q.senders[:0]
+	r.out.Senders = r.out.Senders[:0]
 	for i := r.running.first; i != none; i = r.seqs.at(i).next {
 		s := r.seqs.at(i)
 		completes := s.joinBatch == it.current.number
 		decodes := s.phase == decoding && s.joinBatch < it.current.number && it.hasToken(s) && !r.inOtherCohort(s)
 		verifies := s.given > 0 && (s.phase == speculating || s.phase == finishing) && s.fresh > 0
 		if completes || decodes || verifies {
-			q.senders = append(q.senders, i)
+			it.addSender(i, s)
 		}
 	}
 	if it.current.partial {
-		it.current.emitters = append(it.current.emitters, q.senders...)
+		for k := range r.out.Senders {
+			it.current.emitters = append(it.current.emitters, r.out.Senders[k].Seq)
+		}
 	}
 }
 

@@ -233,7 +233,7 @@ func (e *Engine) beginDecoding(i int32, s *sequence) {
 	c.context += int64(s.target)
 	c.squares += square(s.target)
 	c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: i})
-	e.running.order.add(s.slot, 1)
+	e.line.Joins(i, s.joinBatch)
 	size := int64(e.cfg.BlockSize)
 	s.residue = int32(((s.joined-int64(s.target))%size + size) % size)
 	c.takes.add(s.residue, 1)

@@ -65,7 +65,7 @@ func (e *Engine) retirePlain(f *iteration) {
 		if s.phase != decoding || s.serial != end.Tie || s.ends != end.Key {
 			continue // it has left since
 		}
-		e.outbox.leaves(s)
+		e.line.Leaves(end.Value)
 		grown := int32(c.steps - s.joined)
 		s.rec.GPU.Decode += c.share - s.shared
 		s.computed = s.target + grown
@@ -76,7 +76,6 @@ func (e *Engine) retirePlain(f *iteration) {
 		c.context -= int64(s.computed)
 		c.squares -= square(s.computed)
 		c.takes.add(s.residue, -1)
-		e.running.order.add(s.slot, -1)
 		f.finishes = append(f.finishes, end.Value)
 	}
 	for _, i := range f.firsts {
@@ -87,9 +86,7 @@ func (e *Engine) retirePlain(f *iteration) {
 	for _, i := range f.finishes {
 		s := e.seqs.at(i)
 		s.lastBatch, s.lastEnd = f.number, f.end
-		if s.last = s.sent; e.outbox.free() {
-			s.last = f.end
-		}
+		e.setLast(i, f.end)
 	}
 	c.settled = c.steps
 }

@@ -11,7 +11,7 @@ func (e *Engine) processPlain(f *iteration) {
 		if s.rec.FirstToken == clock.Never {
 			s.rec.FirstToken = f.end
 			if s.rec.Left == clock.Never {
-				s.rec.ClientFirst = e.seen(s.first)
+				s.rec.ClientFirst = e.seen(e.line.First(i))
 			}
 			e.host.Began(&s.rec.Request, int32(e.index))
 		}
@@ -31,8 +31,9 @@ func (e *Engine) processPlain(f *iteration) {
 
 // completePlain ends s, sequence i, whose last token was computed at an instant. Its seat and its blocks are free.
 func (e *Engine) completePlain(i int32, s *sequence, end clock.Time) {
-	e.answer(s, end)
+	e.answer(i, s, end)
 	s.rec.Tokens = s.output
+	e.line.Exit(i)
 	b := &e.running
 	if s.prev == none {
 		b.first = s.next
@@ -56,7 +57,7 @@ func (e *Engine) completePlain(i int32, s *sequence, end clock.Time) {
 	}
 	e.space.pool.PutCount(s.blockCount)
 	s.rec.Released = e.now
-	e.outbox.end(s)
+	e.line.End(i)
 	e.gpu.took += s.rec.GPU.Total()
 	e.host.Ended(&s.rec)
 	e.seqs.put(i)

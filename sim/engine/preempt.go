@@ -42,7 +42,7 @@ func (it *batchBuilder) preempt(i int32, tail bool) {
 // They are produced again.
 func (it *batchBuilder) dropInFlight(i int32, s *sequence) {
 	s.issued -= it.r.withdraw(i, 0)
-	s.last = 0
+	it.r.line.SetLast(i, 0)
 }
 
 // takeOut removes s from the running batch.

@@ -17,7 +17,7 @@ func (e *Engine) process(f *iteration) {
 	}
 	e.pipe.land(f)
 	for _, i := range f.firsts {
-		e.deliverFirst(e.seqs.at(i), f.end)
+		e.deliverFirst(i, f.end)
 	}
 	if e.space.caching {
 		e.registerHeld(f)
@@ -64,11 +64,11 @@ func (e *Engine) deliverAwaited(i int32) {
 	e.space.register(s, computed)
 }
 
-// answer delivers the last token of s to its client.
-func (e *Engine) answer(s *sequence, end clock.Time) {
+// answer delivers the last token of s, sequence i, to its client.
+func (e *Engine) answer(i int32, s *sequence, end clock.Time) {
 	s.rec.LastToken = end
 	if s.rec.Left == clock.Never {
-		s.rec.ClientLast = e.seen(s.last)
+		s.rec.ClientLast = e.seen(e.line.Last(i))
 	}
 	e.answered = true
 	if e.connector.handsOff(s) {
@@ -89,7 +89,7 @@ func (e *Engine) answer(s *sequence, end clock.Time) {
 // all the same, and what that iteration issues is dropped.
 func (e *Engine) complete(i int32, f *iteration) {
 	s := e.seqs.at(i)
-	e.answer(s, f.end)
+	e.answer(i, s, f.end)
 	if e.drafter.async || slices.Contains(f.lasts, i) {
 		e.withdraw(i, 1)
 	}
@@ -160,7 +160,7 @@ func (k *space) remember(s *sequence) {
 func (e *Engine) end(i int32) {
 	s := e.seqs.at(i)
 	s.rec.Released = e.now
-	e.outbox.end(s)
+	e.line.End(i)
 	e.answered = true
 	e.gpu.took += s.rec.GPU.Total()
 	if s.rec.LastToken != clock.Never && e.connector.handsOff(s) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"clifftop/internal/pq"
+	"clifftop/sim/delivery"
 	"clifftop/sim/sched"
 )
 
@@ -14,16 +15,14 @@ type runningBatch struct {
 	seqs        *slab
 	first, last int32
 	size        int
-	serials     int64 // admissions so far
-	departures  int64 // times that a sequence left
-	order       streamOrder
-	outbox      *frontEnd // which knows slots
-	slots       int32     // number of slots given out
-	prefills    []int32   // sequences in prefill, in running order
-	speculating int       // sequences that decode with drafts
-	answers     int       // sequences whose output later requests may share
-	remaining   int64     // output tokens that the sequences may still be given, up to the declared maxima
-	longest     int32     // upper bound of the tokens that one of them may still be given
+	serials     int64          // admissions so far
+	departures  int64          // times that a sequence left
+	line        *delivery.Line // which keeps their order, too
+	prefills    []int32        // sequences in prefill, in running order
+	speculating int            // sequences that decode with drafts
+	answers     int            // sequences whose output later requests may share
+	remaining   int64          // output tokens that the sequences may still be given, up to the declared maxima
+	longest     int32          // upper bound of the tokens that one of them may still be given
 }
 
 // join appends sequence i to the running batch.
@@ -31,11 +30,7 @@ func (b *runningBatch) join(i int32) {
 	s := b.seqs.at(i)
 	b.serials++
 	s.serial = b.serials
-	if int(b.slots)+1 >= len(b.order.tree) {
-		b.renumber()
-	}
-	s.slot = b.slots
-	b.slots++
+	b.line.Enter(i)
 	s.prev, s.next = b.last, none
 	if b.last == none {
 		b.first = i
@@ -60,27 +55,6 @@ func (b *runningBatch) clients(yield func(client int32) bool) {
 	}
 }
 
-// renumber gives the running sequences new slots from 0, keeping their order.
-func (b *runningBatch) renumber() {
-	b.order.reset(max(64, 4*b.size))
-	b.slots = 0
-	left := b.outbox.gone
-	for i := b.first; i != none; i = b.seqs.at(i).next {
-		s := b.seqs.at(i)
-		for ; len(left) > 0 && left[0].slot < s.slot; left = left[1:] {
-			left[0].slot = b.slots - 1
-		}
-		s.slot = b.slots
-		b.slots++
-		if s.phase == decoding {
-			b.order.add(s.slot, 1)
-		}
-	}
-	for k := range left {
-		left[k].slot = b.slots - 1
-	}
-}
-
 // leaveRunning takes sequence i out of the running batch and frees its blocks. The blocks of the cohort are settled.
 func (e *Engine) leaveRunning(i int32) {
 	s := e.seqs.at(i)
@@ -92,6 +66,7 @@ func (e *Engine) leaveRunning(i int32) {
 	case prefilling:
 		e.running.prefills = without(e.running.prefills, i)
 	}
+	e.line.Exit(i)
 	if s.prev == none {
 		e.running.first = s.next
 	} else {
@@ -140,7 +115,7 @@ func (d *decoders) joinCohort(i int32) {
 	c.squares += square(s.target)
 	c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: i})
 	d.fair.joins(s)
-	d.running.order.add(s.slot, 1)
+	d.line.Joins(i, s.joinBatch)
 	d.space.enterSchedule(i)
 }
 
@@ -151,7 +126,7 @@ func (d *decoders) leaveCohort(i int32) {
 	}
 	d.space.Settle()
 	s, c := d.seqs.at(i), &d.cohort
-	d.outbox.leaves(s)
+	d.line.Leaves(i)
 	grown := int32(c.steps - s.joined)
 	s.rec.GPU.Decode += c.share - s.shared
 	held := d.space.held(s)
@@ -160,7 +135,6 @@ func (d *decoders) leaveCohort(i int32) {
 	c.size--
 	c.context -= int64(s.target + grown)
 	c.squares -= square(s.target + grown)
-	d.running.order.add(s.slot, -1)
 	d.space.leaveSchedule(i)
 	s.computed = s.target + grown
 	s.issued += grown
@@ -170,32 +144,4 @@ func (d *decoders) leaveCohort(i int32) {
 		s.lagging = false
 		d.lagging--
 	}
-}
-
-// streamOrder counts the decoding sequences up to a slot of the running batch: a Fenwick tree over slots. Slots are
-// given out in order of admission.
-type streamOrder struct{ tree []int32 }
-
-func (r *streamOrder) reset(slots int) {
-	if cap(r.tree) < slots+1 {
-		r.tree = make([]int32, slots+1)
-		return
-	}
-	r.tree = r.tree[:slots+1]
-	clear(r.tree)
-}
-
-func (r *streamOrder) add(slot int32, n int32) {
-	for i := int(slot) + 1; i < len(r.tree); i += i & -i {
-		r.tree[i] += n
-	}
-}
-
-// upTo returns the number of decoding sequences in slots 0…slot.
-func (r *streamOrder) upTo(slot int32) int32 {
-	var n int32
-	for i := int(slot) + 1; i > 0; i -= i & -i {
-		n += r.tree[i]
-	}
-	return n
 }

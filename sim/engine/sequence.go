@@ -36,7 +36,6 @@ type sequence struct {
 	heldBlocks
 
 	rec event.Record
-	delivery
 	iterationNumbers
 	scheduledPart
 	reservation
@@ -50,6 +49,7 @@ type sequence struct {
 	shared int64 // while it decodes: the cohort's share when it joined, plus the share of steps that it had no part in
 	client int32 // index of its client in the fair queue
 
+	received int32 // tokens that the client had received when the link was lost
 	returned int64 // when it last went to the tail of the queue; 0 is never
 }
 
@@ -84,8 +84,7 @@ type batchPlace struct {
 	serial   int64 // number of its last admission; orders the running batch
 	prev     int32 // neighbours in the running batch
 	next     int32
-	slot     int32 // its slot in the stream order
-	streamed bool  // it counts as decoding: its first token since the last admission was delivered
+	streamed bool // it counts as decoding: its first token since the last admission was delivered
 }
 
 // heldBlocks is a number of KV blocks that a sequence holds, or that are kept after it has left.
@@ -102,17 +101,6 @@ func (h *heldBlocks) detach() heldBlocks {
 	held := *h
 	*h = heldBlocks{}
 	return held
-}
-
-// delivery is the progress of the stream to the client of a sequence.
-type delivery struct {
-	// first, last and sent are when the first, the last and the latest chunk leave the front end. sent is not kept for
-	// members of the cohort: see frontEnd.
-	first, last, sent clock.Time
-	sentIn            int64 // the latest iteration with a token
-	placed            int32 // the place of the latest chunk in its iteration, if the front end was idle; 0 otherwise
-	received          int32 // tokens that the client had received when the link was lost
-	told              int32 // tokens up to the latest chunk, if the front end holds tokens back
 }
 
 // iterationNumbers are the numbers of the iterations that computed or issued tokens of a sequence.

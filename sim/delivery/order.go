@@ -1,0 +1,119 @@
+package delivery
+
+// order is the stream order: the running sequences in order of admission, and a count of those that decode up to each.
+// It has a slot for each sequence, and a Fenwick tree over the slots. Slots are given out in order of admission, so that
+// a sequence never changes its order; when they are used up, all running sequences get new ones.
+type order struct {
+	tree   []int32 // of decoding sequences
+	bySlot []int32 // the running sequence with a slot, or none
+	size   int     // running sequences
+}
+
+const none = int32(-1)
+
+// add adds n to the decoding sequences of a slot.
+func (r *order) add(slot, n int32) {
+	for i := int(slot) + 1; i < len(r.tree); i += i & -i {
+		r.tree[i] += n
+	}
+}
+
+// upTo returns the number of decoding sequences in slots 0…slot.
+func (r *order) upTo(slot int32) int32 {
+	var n int32
+	for i := int(slot) + 1; i > 0; i -= i & -i {
+		n += r.tree[i]
+	}
+	return n
+}
+
+// Enter puts sequence i, which begins to run, behind the others.
+func (l *Line) Enter(i int32) {
+	if len(l.bySlot)+1 >= len(l.tree) {
+		l.renumber()
+	}
+	l.streams[i].slot = int32(len(l.bySlot))
+	l.bySlot = append(l.bySlot, i)
+	l.size++
+}
+
+// Exit removes sequence i, which stops running and does not decode.
+func (l *Line) Exit(i int32) {
+	l.bySlot[l.streams[i].slot] = none
+	l.size--
+}
+
+// renumber gives the running sequences new slots from 0, keeping their order.
+func (l *Line) renumber() {
+	slots := max(64, 4*l.size)
+	if cap(l.tree) < slots+1 {
+		l.tree = make([]int32, slots+1)
+	} else {
+		l.tree = l.tree[:slots+1]
+		clear(l.tree)
+	}
+	running, left := l.bySlot, l.gone
+	l.bySlot = l.bySlot[:0]
+	for old, i := range running {
+		if i == none {
+			continue
+		}
+		n, s := int32(len(l.bySlot)), &l.streams[i]
+		for ; len(left) > 0 && left[0].slot < int32(old); left = left[1:] {
+			left[0].slot = n - 1
+		}
+		s.slot = n
+		l.bySlot = append(l.bySlot, i)
+		if s.decodes {
+			l.add(n, 1)
+		}
+	}
+	for k := range left {
+		left[k].slot = int32(len(l.bySlot)) - 1
+	}
+}
+
+// Joins notes that sequence i decodes from now on. It completed its prefill in the iteration with a number.
+func (l *Line) Joins(i int32, number int64) {
+	s := &l.streams[i]
+	s.decodes, s.joined = true, number
+	l.add(s.slot, 1)
+}
+
+// Leaves notes that sequence i stops decoding, and when its last chunk is sent.
+func (l *Line) Leaves(i int32) {
+	s := &l.streams[i]
+	switch {
+	case l.Free():
+		s.sent = l.base
+	case l.level:
+		l.settle(s)
+		l.goes(s.slot, s.placed)
+	case l.members > 0:
+		l.settle(s)
+		l.steady = false
+	}
+	s.decodes = false
+	l.add(s.slot, -1)
+}
+
+// place returns the place of s, which decodes, in the iteration that was sent last, if that was level.
+func (l *Line) place(s *stream) int32 { return l.upTo(s.slot) + int32(l.ahead(s.slot)) }
+
+// ahead returns the number of sequences in gone that were ahead of a slot.
+func (l *Line) ahead(slot int32) int {
+	n := len(l.gone)
+	for n > 0 && l.gone[n-1].slot >= slot { // nearly always none is behind
+		n--
+	}
+	return n
+}
+
+// goes adds the slot and the place of a sequence that is not in the iteration after the last one.
+func (l *Line) goes(slot, place int32) {
+	k := l.ahead(slot)
+	if l.gone = append(l.gone, gone{slot, place}); k < len(l.gone)-1 {
+		copy(l.gone[k+1:], l.gone[k:])
+		l.gone[k] = gone{slot, place}
+	}
+}
