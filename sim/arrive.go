@@ -98,7 +98,7 @@ func (e *Simulation) reach(x pq.Item[int32]) {
 		return
 	}
 	if to == noReplica {
-		if !e.disaggregated.handedOff(r) && !e.fits(r) {
+		if (e.disaggregated == nil || !e.disaggregated.handedOff(r)) && !e.fits(r) {
 			e.frontEnd.remove(x.Value)
 			e.levels.System--
 			e.refuse(r, noReplica, event.NeverFits)
@@ -125,11 +125,8 @@ func (e *Simulation) reach(x pq.Item[int32]) {
 // join puts a request into the queue of a replica, or rejects it if the queue is full.
 func (e *Simulation) join(r *workload.Request, to int32) {
 	if p := e.replicas[to]; !p.QueueFull() {
-		if e.disaggregated.prefills(to) && r.Replica == 0 {
-			e.disaggregated.outputs[r.ID] = r.OutputTokens
-			r = promptOnly(r)
-		} else if e.disaggregated.handedOff(r) {
-			e.disaggregated.first[r.ID].queued = e.now
+		if e.disaggregated != nil {
+			r = e.disaggregated.joins(r, to)
 		}
 		p.Enqueue(e.now, r)
 		e.changed = p

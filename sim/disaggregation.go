@@ -285,3 +285,15 @@ func (s *disaggregator) direct(r *workload.Request) bool {
 	}
 	return true
 }
+
+// joins returns a request as it joins the queue of a replica: at a prefill replica it asks for its prompt only.
+func (s *disaggregator) joins(r *workload.Request, to int32) *workload.Request {
+	if s.prefills(to) && r.Replica == 0 {
+		s.outputs[r.ID] = r.OutputTokens
+		return promptOnly(r)
+	}
+	if s.handedOff(r) {
+		s.first[r.ID].queued = s.sim.now
+	}
+	return r
+}

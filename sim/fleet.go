@@ -47,8 +47,10 @@ func (f *Fleet) Validate() error {
 			faults = append(faults, fmt.Errorf("replica %d: its network to the clients differs from that of replica 0", i))
 		}
 	}
-	faults = append(faults, f.validateLockstep()...)
-	faults = append(faults, f.validatePipelines()...)
+	if f.Lockstep != nil {
+		faults = append(faults, f.validateLockstep()...)
+		faults = append(faults, f.validatePipelines()...)
+	}
 	if f.Disaggregation != nil {
 		faults = append(faults, f.Disaggregation.validate(f))
 	}

@@ -76,7 +76,9 @@ func newSimulation(f Fleet, src workload.Source, obs *event.Fanout) *Simulation 
 	if f.Disaggregation != nil {
 		e.disaggregated = newDisaggregator(f.Disaggregation, e)
 	}
-	e.lock(f.Lockstep)
+	if f.Lockstep != nil {
+		e.lock(f.Lockstep)
+	}
 	if f.Lifecycle != nil {
 		e.initLifecycle(&f)
 	}

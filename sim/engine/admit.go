@@ -119,7 +119,9 @@ func (e *Engine) start(s *sequence, req *workload.Request) {
 	s.rec.ClientFirst, s.rec.ClientLast, s.rec.Left = clock.Never, clock.Never, clock.Never
 	s.output, s.declared = e.cfg.OutputOf(req), e.cfg.declaredOf(req)
 	s.slots = s.output
-	s.reached = e.connector.computedFor(req.ID)
+	if e.connector != nil {
+		s.reached = e.connector.computedFor(req.ID)
+	}
 	if e.depth > 1 && (s.declared > s.output || e.cfg.UnpredictedEnds) {
 		s.slots++
 	}

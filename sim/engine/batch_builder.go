@@ -54,7 +54,9 @@ func (it *batchBuilder) begin(number int64) {
 	it.mixed, it.missed = false, it.missed[:0]
 	it.drafts, it.accepted, it.discarded, it.surplus, it.behind = 0, 0, 0, 0, 0
 	it.preempted, it.loads, it.joined, it.walked = 0, 0, 0, false
-	it.r.fair.begin(it.r.cohort.steps, &it.r.running)
+	if it.r.fair != nil {
+		it.r.fair.begin(it.r.cohort.steps, &it.r.running)
+	}
 }
 
 // plain reports whether the iteration consists of the step of the cohort and nothing else.

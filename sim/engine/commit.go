@@ -9,13 +9,8 @@ import (
 // The commit of planned iterations: the cohort advances, the last iterations are in flight, and sequences with their
 // last token leave the cohort.
 
-// commit commits the iterations of the planned span: it advances the cohort, reports to the observers and puts the
-// last iterations in flight.
-func (e *Engine) commit() {
-	if e.plain.last {
-		e.commitPlain()
-		return
-	}
+// commitGeneral is [Engine.commit] for a composition of the general cycle.
+func (e *Engine) commitGeneral() {
 	p, c, it := e.ahead, &e.cohort, &e.it
 	e.ahead.N = 0
 	wait := clock.Duration(0)

@@ -253,7 +253,7 @@ func (c *Config) limits() sched.Limits {
 		MaxModelLen: c.MaxModelLen, BlockSize: c.BlockSize, NumGPUBlocks: c.NumGPUBlocks,
 		HostBlocks: c.HostBlocks, PrefixCaching: c.PrefixCaching, Contiguous: c.Contiguous, MaxPromptLen: c.MaxPromptLen,
 		Connector: c.Connector != nil, Ordered: c.Order != nil, Async: c.AsyncScheduling,
-		Speculative: c.Speculative.On(), Pipeline: c.Stages > 1, Hybrid: c.Hybrid != nil,
+		Speculative: c.Speculative.Tokens > 0, Pipeline: c.Stages > 1, Hybrid: c.Hybrid != nil,
 	}
 }
 
@@ -302,7 +302,9 @@ func (c *Config) Validate() error {
 	if c.Stages != 0 && c.Stages != 1 {
 		found.Add(c.validatePipeline()...)
 	}
-	found.Add(c.Speculative.validate(c))
+	if c.Speculative.Tokens != 0 {
+		found.Add(c.Speculative.validate(c))
+	}
 	if c.Connector != nil {
 		found.Add(c.Connector.validate(c))
 	}
@@ -354,5 +356,15 @@ func (c *Config) OutputOf(req *workload.Request) int32 {
 // NeverFits reports whether a request can never be served.
 func (c *Config) NeverFits(req *workload.Request) bool {
 	return req.InputTokens >= c.MaxModelLen || c.MaxPromptLen > 0 && req.InputTokens > c.MaxPromptLen ||
-		c.PagesFor(c.most(req.InputTokens, c.declaredOf(req))) > c.UsableBlocks()
+		c.PagesFor(c.longest(req)) > c.UsableBlocks()
+}
+
+// longest returns the largest number of tokens that a request needs slots for. The last token of an output is never
+// computed.
+func (c *Config) longest(req *workload.Request) int32 {
+	tokens := req.InputTokens + c.declaredOf(req) - 1
+	if c.Speculative.Tokens > 0 {
+		return c.withDrafts(tokens)
+	}
+	return tokens
 }

@@ -80,7 +80,9 @@ func New(cfg Config, in Setup) *Engine {
 		r.pipe = newPipeline(r)
 		r.inFlight.pipe = r.pipe
 	}
-	r.connector = newConnector(r, in.Before)
+	if cfg.Connector != nil {
+		r.connector = newConnector(r, in.Before)
+	}
 	r.clientSide.e = r
 	r.observed = in.Observers.WantsChunks()
 	r.line.Config = delivery.Config{Each: cfg.StreamPerSequence, Interval: int32(max(1, cfg.StreamInterval)),
@@ -88,7 +90,9 @@ func New(cfg Config, in Setup) *Engine {
 	r.requests = requests{env: &r.env, seqs: &r.seqs, space: &r.space, queue: newQueue(cfg.Order),
 		inbox: inbox{interval: cfg.RecvInterval}}
 	r.decoders.init(r)
-	r.drafter = newDrafter(cfg.Speculative, r.depth > 1)
+	if cfg.Speculative.Tokens > 0 {
+		r.drafter = newDrafter(cfg.Speculative, r.depth > 1)
+	}
 	if old := in.Before; old != nil {
 		old.retired = true
 		r.levels, r.fault, r.effort = old.levels, old.fault, old.effort
@@ -112,7 +116,9 @@ func (e *Engine) Group() []*Engine {
 
 // Enqueue adds a request to the waiting queue at the instant at, which is not later than the next boundary.
 func (e *Engine) Enqueue(at clock.Time, req *workload.Request) {
-	e.connector.noteHandoff(req)
+	if e.connector != nil {
+		e.connector.noteHandoff(req)
+	}
 	if e.space.unnamed && e.needsNames(req) {
 		e.nameBlocks()
 	}
@@ -189,7 +195,9 @@ func (e *Engine) results() {
 		e.process(e.inFlight.at(0))
 		e.inFlight.pop()
 	}
-	e.connector.receive()
+	if e.connector != nil {
+		e.connector.receive()
+	}
 }
 
 // compose lets the policy compose an iteration and launches it. It reports whether the iteration has any tokens.

@@ -37,7 +37,7 @@ func (e *Engine) setOutput() {
 	}
 	o.InOrder = !it.walked && !it.slow && !it.current.partial && e.lagging == 0 && it.resumed == 0 &&
 		it.decodes == e.cohort.size-it.joined
-	o.Settles = !e.cfg.Speculative.On() && e.lagging == 0 && it.resumed == 0 &&
+	o.Settles = e.cfg.Speculative.Tokens == 0 && e.lagging == 0 && it.resumed == 0 &&
 		(it.stepped || e.cohort.size == it.joined)
 	e.listVain()
 }

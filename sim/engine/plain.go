@@ -30,9 +30,10 @@ func newPlainCycle(cfg *Config, singly bool) (p plainCycle) {
 		return p
 	}
 	p.rule, p.on = policy.PlainRule(cfg.Scheduler)
-	p.on = p.on && cfg.Order == nil && cfg.Stages <= 1 && !cfg.Speculative.On() && cfg.Connector == nil &&
+	p.on = p.on && cfg.Order == nil && cfg.Stages <= 1 && cfg.Speculative.Tokens == 0 && cfg.Connector == nil &&
 		!cfg.Contiguous && !cfg.Radix && cfg.Hybrid == nil && cfg.mostCharged() == 0 &&
 		cfg.MaxTokens == 0 && !cfg.UnpredictedEnds && cfg.StreamInterval <= 1 && cfg.RecvInterval <= 1
+	p.last = p.on // the empty batch builder of a new engine is a plain one
 	return p
 }
 

@@ -5,7 +5,17 @@ import "clifftop/sim/clock"
 // The commit of a plain composition: the cohort advances, the last iteration of the span is in flight, and sequences
 // whose last token it issues leave the cohort.
 
-// commitPlain commits the iterations of the planned span.
+// commit commits the iterations of the planned span: it advances the cohort, reports to the observers and puts the last
+// iteration in flight.
+func (e *Engine) commit() {
+	if e.plain.last {
+		e.commitPlain()
+	} else {
+		e.commitGeneral()
+	}
+}
+
+// commitPlain is commit for a composition of the plain cycle.
 func (e *Engine) commitPlain() {
 	p, c, it := e.ahead, &e.cohort, &e.it
 	e.ahead.N = 0

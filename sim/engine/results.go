@@ -9,12 +9,8 @@ import (
 
 // The end of an iteration: tokens are delivered, requests complete, and requests whose clients have left end.
 
-// process delivers the tokens of the oldest iteration in flight and frees what it has finished.
-func (e *Engine) process(f *iteration) {
-	if e.plain.on && !e.space.caching && !f.partial && len(f.lasts)+len(f.returns) == 0 {
-		e.processPlain(f)
-		return
-	}
+// processGeneral is [Engine.process] where sequences may have been touched by an optional part.
+func (e *Engine) processGeneral(f *iteration) {
 	e.pipe.land(f)
 	for _, i := range f.firsts {
 		e.deliverFirst(i, f.end)
@@ -71,7 +67,7 @@ func (e *Engine) answer(i int32, s *sequence, end clock.Time) {
 		s.rec.ClientLast = e.seen(e.line.Last(i))
 	}
 	e.answered = true
-	if e.connector.handsOff(s) {
+	if e.connector != nil && e.connector.handsOff(s) {
 		return
 	}
 	if e.cfg.Check && s.rec.Left == clock.Never && s.rec.ClientLast < s.rec.ClientFirst {

@@ -165,12 +165,7 @@ func (c *Config) padding(known, missing int32) int32 {
 	return c.Speculative.Tokens
 }
 
-// most returns the largest number of tokens that a request needs slots for. The last token of an output is never
-// computed.
-func (c *Config) most(prompt, declared int32) int32 {
-	tokens := prompt + declared - 1
-	if c.Speculative.On() {
-		tokens = min(tokens+c.Speculative.Tokens+c.Speculative.Lookahead(), c.MaxModelLen)
-	}
-	return tokens
+// withDrafts returns the largest number of slots of a request whose drafts are at most at a number of tokens.
+func (c *Config) withDrafts(tokens int32) int32 {
+	return min(tokens+c.Speculative.Tokens+c.Speculative.Lookahead(), c.MaxModelLen)
 }
