@@ -40,6 +40,7 @@ type Simulation struct {
 	arriving  workload.Request
 	nextSent  clock.Time // when the source sends the next request, or Never
 	limited   bool       // some queue may refuse requests
+	linked    bool       // KV may move between engines or to tiers
 	locked    bool       // some engines iterate in lock step
 	frontEnd  frontEnd
 	clients   clients
@@ -70,6 +71,7 @@ func newSimulation(f Fleet, src workload.Source, obs *event.Fanout) *Simulation 
 	e.clients.networkOut = e.networkOut
 	for i, cfg := range f.Replicas {
 		e.check, e.limited = e.check || cfg.Check, e.limited || cfg.Limited()
+		e.linked = e.linked || cfg.Connector != nil || f.Disaggregation != nil
 		e.replicas = append(e.replicas, e.newReplica(cfg, i, obs.Replica(i), nil))
 	}
 	e.routing.init(&f, &e.fleet)
@@ -145,8 +147,11 @@ const (
 func (e *Simulation) upcoming() (at clock.Time, kind int, r *Replica) {
 	at, r = e.boundaryNext()
 	kind = eventBoundary
-	if t := e.transfers.Next(); t < clock.Never && t <= at && (at < clock.Never || t == e.now || e.transfers.Awaited() > 0 || !e.quiet()) {
-		at, kind = t, eventTransfer
+	if e.linked {
+		if t := e.transfers.Next(); t < clock.Never && t <= at &&
+			(at < clock.Never || t == e.now || e.transfers.Awaited() > 0 || !e.quiet()) {
+			at, kind = t, eventTransfer
+		}
 	}
 	if e.frontEnd.next() <= at {
 		at, kind = e.frontEnd.next(), eventQueueing

@@ -95,8 +95,9 @@ type Output struct {
 	InOrder bool
 	// Vain are sequences that get a token after the end of their output.
 	Vain []int32
-	// Senders are the sequences with a token, in batch order. They are needed if [Line.Visits] says so.
+	// Senders are the sequences with a token, in batch order, if they are Listed.
 	Senders []Sender
+	Listed  bool
 	// Settles means that after this iteration the decoding sequences, as many as Members, go on in step.
 	Settles bool
 	Members int
@@ -200,18 +201,6 @@ func (l *Line) elapsed(i int32) clock.Duration {
 	}
 }
 
-// Visits reports whether an iteration that ends at an instant must be sent sequence by sequence. opening is true for
-// the iteration that was composed, and false for one that repeats it.
-func (l *Line) Visits(o *Output, end clock.Time, opening bool) bool {
-	switch {
-	case o.Decodes+len(o.Firsts) == 0 || l.Free():
-		return false
-	case l.Interval > 1 || l.Singly:
-		return true
-	}
-	return !l.sendsLevel(o, end, opening) && !l.turns(o, end, opening)
-}
-
 // sendsLevel reports whether an iteration can be sent in batch order.
 func (l *Line) sendsLevel(o *Output, end clock.Time, opening bool) bool {
 	return l.level && l.until <= end && (!opening || o.InOrder)
@@ -233,7 +222,8 @@ func (l *Line) number(o *Output, opening bool) int64 {
 }
 
 // Send queues the output of up to n equal iterations, the first ones of p, and returns of how many. It says in d when
-// clients get it.
+// clients get it. opening is true for the iteration that was composed, and false for one that repeats it. If Send returns
+// 0, the senders must be listed.
 func (l *Line) Send(o *Output, p *clock.Progression, n int, d *event.Delivery, opening bool) int {
 	d.First, d.Later, d.Cycle, d.Others = 0, 0, 0, d.Others[:0] // whole-struct stores stall the loads that follow
 	number, end := l.number(o, opening), p.End(1)
@@ -252,6 +242,9 @@ func (l *Line) Send(o *Output, p *clock.Progression, n int, d *event.Delivery, o
 		return l.sendLevel(o, p, n, d, opening)
 	case l.turns(o, end, opening):
 		return l.turn(p, n, d, number)
+	}
+	if !o.Listed {
+		return 0
 	}
 	l.sendEach(o, end, d, number)
 	return 1

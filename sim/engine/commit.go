@@ -18,6 +18,7 @@ func (e *Engine) commitGeneral() {
 		wait = p.Start.Sub(e.gpu.free)
 	}
 	each := e.gpu.shareOut(&p, it, &e.span)
+	e.setOutput()
 	e.reporter.report(e, p, e.space.Used()+e.released, wait)
 	e.released = 0
 	if p.N > 1 {
@@ -154,7 +155,6 @@ func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.D
 	s.Drafts, s.Accepted, s.Discarded = it.drafts, it.accepted, it.discarded
 	s.SwappedBlocks, s.LostTokens = r.space.moved, it.lost
 	r.space.moved = 0
-	r.setOutput()
 	for {
 		n := p.N
 		if r.released > 0 || it.leaving > 0 {

@@ -11,15 +11,32 @@ import (
 // deliver sends the output of up to n iterations like the composed one, which begin with p, and returns of how many. It
 // says in the span when clients get it. opening is true for the iteration that was composed.
 func (e *Engine) deliver(p *clock.Progression, n int, s *event.Span, opening bool) int {
-	o, end := &e.out, p.End(1)
-	if (e.observed || e.line.Visits(o, end, opening)) && !(opening && e.it.walked) {
+	o := &e.out
+	o.Listed = opening && e.it.walked
+	sent := e.line.Send(o, p, n, &s.Delivery, opening)
+	if sent == 0 || e.observed && !o.Listed {
 		e.it.listSenders()
+		o.Listed = true
 	}
-	n = e.line.Send(o, p, n, &s.Delivery, opening)
+	if sent == 0 {
+		sent = e.line.Send(o, p, n, &s.Delivery, opening)
+	}
 	if e.observed {
-		e.reportChunks(end)
+		e.reportChunks(p.End(1))
 	}
-	return n
+	return sent
+}
+
+// setPlainOutput describes what a plain composition gives to clients.
+func (e *Engine) setPlainOutput() {
+	it, o := &e.it, &e.out
+	o.Number, o.Decodes, o.Gaps, o.Members = it.current.number, it.decodes, it.gaps, e.cohort.size
+	o.InOrder, o.Settles = true, true
+	o.Firsts, o.Late, o.Vain = o.Firsts[:0], o.Late[:0], o.Vain[:0]
+	for _, i := range it.current.firsts {
+		s := e.seqs.at(i)
+		o.Firsts = append(o.Firsts, delivery.First{Seq: i, Issued: 1, Output: s.output, Ends: s.phase == finishing})
+	}
 }
 
 // setOutput describes what the composed iteration gives to clients. The senders are listed only if they are needed.

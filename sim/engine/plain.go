@@ -116,6 +116,9 @@ func (e *Engine) composePlain() bool {
 	if e.fault != nil {
 		return false
 	}
+	if n > 1 {
+		n = e.repeatPlain(n)
+	}
 	e.launchPlain(first, slope, n)
 	return true
 }
@@ -244,9 +247,26 @@ func (e *Engine) beginDecoding(i int32, s *sequence) {
 // pacePlain returns the time of the composed iteration, and by how much each of the next iterations like it takes longer
 // than the one before, in femtoseconds. n is the number of iterations that it is repeated, at most.
 func (e *Engine) pacePlain() (first, slope int64, n int) {
-	first, slope, n = e.gpu.pace(e)
-	if n > 1 {
-		n = e.repeatPlain(n)
+	it, b := &e.it, &e.gpu.batch // field by field: whole-struct stores stall the loads that follow
+	b.Decodes, b.Context, b.Chunks = it.decodes, it.context, it.chunks
+	b.ContextDeviation = model.ContextDeviation(it.decodes, it.context, it.squares)
+	b.SharedTokens, b.Drafts, b.Emit = 0, 0, it.decodes+len(it.current.firsts)
+	first, slope, n = e.cfg.Timer.Span(b)
+	if first <= 0 || first >= clock.MaxFemtos || slope < 0 || n < 1 || e.cfg.Check || e.gpu.slowdown > 0 {
+		return e.gpu.pace(e)
+	}
+	e.span.SwapFemtos, e.span.HostFemtos, e.span.HostSlope = 0, 0, 0
+	host := int64(e.cfg.CPUStep+clock.Duration(it.decodes+len(it.chunks))*e.cfg.CPUPerSequence) * clock.FemtosPerPico
+	if e.depth == 1 {
+		e.span.HostFemtos = host
+		return first + host, slope, n
+	}
+	if first < host { // until the GPU is slower than the host
+		if slope > 0 {
+			n = int(min(int64(n), (host-first)/slope+1))
+		}
+		e.span.HostFemtos, e.span.HostSlope = host-first, -slope
+		return host, 0, n
 	}
 	return first, slope, n
 }

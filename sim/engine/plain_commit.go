@@ -24,6 +24,7 @@ func (e *Engine) commitPlain() {
 		wait = p.Start.Sub(e.gpu.free)
 	}
 	each := e.gpu.shareOut(&p, it, &e.span)
+	e.setPlainOutput()
 	e.reporter.report(e, p, e.space.Used()+e.released, wait)
 	e.released = 0
 	if more := p.N - 1; more > 0 {
