@@ -163,7 +163,7 @@ func TestPoolFaults(t *testing.T) {
 		{"deployment: {replicas: 2, router: session}",
 			"s.yaml:1:35: deployment.router: session: it needs sessions, but the traffic has none"},
 		{"deployment: {replicas: 2, router: {policy: session, by: prefix}}",
-			`s.yaml:1:57: deployment.router.by: prefix is not allowed (want session or user; use bounded-hash for prefixes)`},
+			`s.yaml:1:57: deployment.router.by: "prefix" is not known (want session or user)`},
 		{"deployment: {replicas: 2, router: {policy: bounded-hash, factor: 0.5}}",
 			"s.yaml:1:66: deployment.router.factor: 0.5 is not allowed (want a number, 1 to 1000000)"},
 		{"deployment: {replicas: 2, router: {policy: random, factor: 2}}",

@@ -57,7 +57,7 @@ func (name Metric) Of() autoscale.Metric {
 
 // window is an option of all rules.
 type window struct {
-	// Window is that of the mean of the metric: 60s for knative; for the others null, the last value that was read.
+	// Window of the metric's mean; null is the last scrape, or 60s for knative.
 	Window *unit.Duration `json:"window,omitempty" range:"(0,86400]"`
 }
 

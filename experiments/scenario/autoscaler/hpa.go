@@ -15,14 +15,15 @@ var hpaRule = Rule{
 
 type hpa struct {
 	window
-	// SyncPeriod is the period of the loop of the HPA, which keda uses too.
+	// Period of the HPA's loop.
 	SyncPeriod *unit.Duration `json:"sync_period,omitempty" range:"(0,3600]"`
-	// Tolerance is how far from 1 the ratio of metric and target may be.
+	// Deviation of metric/target from 1 that changes nothing.
 	Tolerance *float64 `json:"tolerance,omitempty" range:"[0,1)"`
-	// ScaleUpPods may always be added in a scale_up_period, and as many as there are.
-	ScaleUpPods   *int           `json:"scale_up_pods,omitempty" range:"[1,4096]"`
+	// Replicas that may always be added in a scale_up_period.
+	ScaleUpPods *int `json:"scale_up_pods,omitempty" range:"[1,4096]"`
+	// Period of scale_up_pods.
 	ScaleUpPeriod *unit.Duration `json:"scale_up_period,omitempty" range:"(0,3600]"`
-	// StabilizationWindow is how long a higher recommendation delays the removal of replicas.
+	// How long a higher recommendation prevents removals.
 	StabilizationWindow *unit.Duration `json:"stabilization_window,omitempty" range:"[0,3600]"`
 }
 

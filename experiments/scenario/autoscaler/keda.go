@@ -14,11 +14,11 @@ var kedaRule = Rule{
 
 type keda struct {
 	hpa
-	// PollingInterval is how often keda looks at the metric.
+	// Period of reading the metric.
 	PollingInterval *unit.Duration `json:"polling_interval,omitempty" range:"(0,3600]"`
-	// CooldownPeriod is how long after the last activity keda removes the last replica.
+	// Inactivity after which the last replica is removed.
 	CooldownPeriod *unit.Duration `json:"cooldown_period,omitempty" range:"[0,86400]"`
-	// ActivationThreshold is the sum of the metric above which keda starts the first replica.
+	// Sum of the metric above which the first replica starts.
 	ActivationThreshold *float64 `json:"activation_threshold,omitempty" range:"[0,1000000000]"`
 }
 

@@ -15,18 +15,19 @@ var knativeRule = Rule{
 
 type knative struct {
 	window
-	// TargetUtilization is the part of the target that knative aims at.
+	// Part of the target that is aimed at.
 	TargetUtilization *float64 `json:"target_utilization,omitempty" range:"(0,1]"`
-	// PanicWindow is the part of the window by which knative panics, and PanicThreshold how many times the ready
-	// replicas make it do so.
-	PanicWindow    *float64 `json:"panic_window,omitempty" range:"(0,1]"`
+	// Part of the window that shows a reason for panic.
+	PanicWindow *float64 `json:"panic_window,omitempty" range:"(0,1]"`
+	// Needed over ready replicas at which panic begins.
 	PanicThreshold *float64 `json:"panic_threshold,omitempty" range:"(1,1000]"`
-	// MaxScaleUpRate and MaxScaleDownRate bound by how many times the number changes at once.
-	MaxScaleUpRate   *float64 `json:"max_scale_up_rate,omitempty" range:"(1,1000000]"`
+	// Most growth in one step, as a factor.
+	MaxScaleUpRate *float64 `json:"max_scale_up_rate,omitempty" range:"(1,1000000]"`
+	// Most reduction in one step, as a factor.
 	MaxScaleDownRate *float64 `json:"max_scale_down_rate,omitempty" range:"(1,1000000]"`
-	// ScaleToZeroGracePeriod is how long no replica must be needed before knative removes the last one.
+	// Time without need before the last replica is removed.
 	ScaleToZeroGracePeriod *unit.Duration `json:"scale_to_zero_grace_period,omitempty" range:"[0,86400]"`
-	// TickInterval is the period of knative's loop.
+	// Period of the loop.
 	TickInterval *unit.Duration `json:"tick_interval,omitempty" range:"(0,3600]"`
 }
 

@@ -13,7 +13,7 @@ var edfRule = Rule{
 }
 
 type edf struct {
-	// Within is the deadline of a request after its arrival.
+	// Deadline after the arrival.
 	Within *unit.Duration `json:"within,omitempty" range:"[0,)" required:"yes"`
 }
 

@@ -14,9 +14,9 @@ var leastSlackRule = Rule{
 
 type leastSlack struct {
 	size
-	// Within is the deadline of a request after its arrival.
+	// Deadline after the arrival.
 	Within *unit.Duration `json:"within,omitempty" range:"[0,)" required:"yes"`
-	// TokenTime is the time that a token of the size takes, for least-slack.
+	// Time that a token of the size takes.
 	TokenTime *unit.Duration `json:"token_time,omitempty" range:"[0,1]" required:"yes"`
 }
 

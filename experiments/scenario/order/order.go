@@ -47,7 +47,7 @@ func (Name) Names() []string { return Rules().Names() }
 
 // ageing is an option of orders in which requests can starve.
 type ageing struct {
-	// Ageing prevents starvation: each such time of waiting counts as one token, or one priority, less.
+	// Wait that counts as one token, or one priority, less.
 	Ageing *unit.Duration `json:"ageing,omitempty" range:"(0,3600]"`
 }
 

@@ -41,13 +41,11 @@ type bySize struct {
 
 // size is the measure of a job.
 type size struct {
-	// Size is the measure of a job: its output tokens, its prompt tokens, or both, where an output token counts
-	// output_weight times.
+	// Measure of a job: output tokens, prompt tokens, or both.
 	Size *string `json:"size,omitempty" one:"output prompt both" called:"answer=output"`
-	// OutputWeight is the weight of an output token, relative to a prompt token, for size both.
+	// Weight of an output token with size both.
 	OutputWeight *int `json:"output_weight,omitempty" range:"[1,1000000]" was:"answer_weight"`
-	// Error makes the output length a prediction: the true length times a lognormal factor with this standard
-	// deviation of its logarithm. 0 means an oracle.
+	// Deviation of the log of predicted lengths; 0 is an oracle.
 	Error *float64 `json:"error,omitempty" range:"[0,10]"`
 }
 

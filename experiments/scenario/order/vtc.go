@@ -13,7 +13,7 @@ var vtcRule = Rule{
 }
 
 type vtc struct {
-	// Clients is the unit whose service vtc counts: users of a closed loop, classes or sessions.
+	// Whose service is counted.
 	Clients *string `json:"clients,omitempty" one:"user class session"`
 }
 

@@ -24,7 +24,7 @@ var sglangPolicy = Policy{
 	Idle:         sglangIdle,
 	BySession:    sglangBySession,
 	RecvInterval: func(options any) int { return options.(*sglang).SchedulerRecvInterval },
-	Section: &Section{"sglang", "SGLang holds the knobs of policy sglang.", func() any {
+	Section: &Section{"sglang", "Options of policy sglang.", func() any {
 		return &sglang{MaxPrefillTokens: 16_384, SchedulePolicy: "fcfs", ScheduleConservativeness: 1,
 			RadixEvictionPolicy: "lru", SchedulerRecvInterval: 1}
 	}},
@@ -47,30 +47,25 @@ const (
 
 // sglang are options under SGLang's names. max_num_seqs is its max_running_requests, and block_size its page_size.
 type sglang struct {
-	// ChunkedPrefillSize is the most prompt tokens of an iteration; null is max_num_batched_tokens.
+	// Most prompt tokens of an iteration; null is max_num_batched_tokens.
 	ChunkedPrefillSize *int `json:"chunked_prefill_size" range:"[1,16777216]"`
-	// MaxPrefillTokens bounds them too, but cuts no prompt.
+	// Bounds the prompt tokens too, but cuts no prompt.
 	MaxPrefillTokens int `json:"max_prefill_tokens" range:"[1,16777216]"`
-	// EnableMixedChunk adds decodes to the iterations of prefills.
+	// Adds decodes to the iterations of prefills.
 	EnableMixedChunk bool `json:"enable_mixed_chunk"`
-	// SchedulePolicy is the order in which waiting requests are tried. The routing key of a request is its session.
+	// Order in which waiting requests are tried.
 	SchedulePolicy string `json:"schedule_policy" one:"fcfs lpm dfs-weight lof random routing-key"`
-	// ScheduleConservativeness scales what is reserved for the outputs of running requests.
+	// Scales what is reserved for outputs of running requests.
 	ScheduleConservativeness float64 `json:"schedule_conservativeness" range:"(0,1000]"`
-	// PriorityThreshold lets a waiting request retract running ones whose priority is worse by more; null never does.
-	// It needs scheduling_policy priority.
+	// More urgent requests retract others beyond this difference; null is never.
 	PriorityThreshold *int `json:"priority_scheduling_preemption_threshold" range:"[0,65535]"`
-	// MemFractionStatic is the part of the memory free before loading that weights and KV pool take; null is by
-	// SGLang's rule.
+	// Part of the free memory for weights and KV pool; null is SGLang's rule.
 	MemFractionStatic *float64 `json:"mem_fraction_static" range:"(0,1]"`
-	// RadixEvictionPolicy is the order in which cached prefixes are evicted. lfu and slru go by hits as SGLang has counted
-	// them since March 2026; before, both were lru. priority evicts last what requests of urgent priority have cached.
+	// Order in which cached prefixes are evicted.
 	RadixEvictionPolicy string `json:"radix_eviction_policy" one:"lru fifo mru filo lfu slru priority"`
-	// SchedulerRecvInterval makes the scheduler receive requests only once in so many iterations while it only decodes.
-	// After an iteration with prompts, and when idle, it receives at once.
+	// Decoding iterations between receipts of requests.
 	SchedulerRecvInterval int `json:"scheduler_recv_interval" range:"[1,1000]"`
-	// IgnoreEOS means that requests carry ignore_eos, as those of benchmarks do: without a prefix cache SGLang then looks
-	// ahead when it admits, instead of estimating. Lengths come from the workload as ever.
+	// Requests carry ignore_eos: SGLang looks ahead if nothing is cached.
 	IgnoreEOS bool `json:"ignore_eos"`
 }
 

@@ -7,7 +7,7 @@ var tgiPolicy = Policy{
 	Does: "room for prompt and output taken on admission; prompts in chunks beside decodes, or whole when enough of " +
 		"them wait",
 	Source: "text-generation-inference, backends/v3",
-	Section: &Section{"tgi", "TGI holds the knobs of policy tgi.", func() any {
+	Section: &Section{"tgi", "Options of policy tgi.", func() any {
 		return &tgi{WaitingServedRatio: 0.3, MaxWaitingTokens: 20}
 	}},
 	New: func(e *Engine) sched.Scheduler {
@@ -20,8 +20,8 @@ var tgiPolicy = Policy{
 
 // tgi are options of text-generation-inference's scheduler. With chunked prefill they have no effect.
 type tgi struct {
-	// WaitingServedRatio is how many requests have to wait, for each one that decodes, to be worth a pause.
+	// Waiting requests per decoding one that are worth a pause.
 	WaitingServedRatio float64 `json:"waiting_served_ratio" range:"[0,1000000]"`
-	// MaxWaitingTokens is the number of iterations after which any waiting request is.
+	// Iterations after which one waiting request is.
 	MaxWaitingTokens int `json:"max_waiting_tokens" range:"[1,1000000000]"`
 }

@@ -13,7 +13,9 @@ var (
 	trtllmStatic = trtllmPolicy("trtllm-static", sched.StaticBatch, "starts requests only when the batch is empty")
 )
 
-var trtllmSection = &Section{"trtllm", "TRTLLM holds the knobs of the policies of TensorRT-LLM.", func() any {
+const trtllmDoc = "Options of policy trtllm-guaranteed-no-evict, trtllm-max-utilization or trtllm-static."
+
+var trtllmSection = &Section{"trtllm", trtllmDoc, func() any {
 	return &trtllm{ContextChunkingPolicy: "FIRST_COME_FIRST_SERVED", FreeGPUMemoryFraction: 0.9,
 		AttentionDPTimeoutIters: 50, AttentionDPBatchingWaitIters: 10}
 }}
@@ -21,18 +23,17 @@ var trtllmSection = &Section{"trtllm", "TRTLLM holds the knobs of the policies o
 // trtllm are options under TensorRT-LLM's names. max_num_seqs is its max_batch_size, max_num_batched_tokens its
 // max_num_tokens, and block_size its tokens_per_block.
 type trtllm struct {
-	// ContextChunkingPolicy shares the token budget among prompts, with enable_chunked_prefill.
+	// How prompts share the token budget.
 	ContextChunkingPolicy string `json:"context_chunking_policy" one:"FIRST_COME_FIRST_SERVED EQUAL_PROGRESS"`
-	// ContextChunkSize is what chunks are multiples of; null is block_size.
+	// Unit of chunks, in tokens; null is block_size.
 	ContextChunkSize *int `json:"context_chunk_size" range:"[1,16777216]"`
-	// FreeGPUMemoryFraction is the part of the memory left after loading that the KV pool takes.
+	// Part of the memory left after loading for the KV pool.
 	FreeGPUMemoryFraction float64 `json:"free_gpu_memory_fraction" range:"(0,1]"`
-	// AttentionDPEnableBalance makes data-parallel ranks wait until all of them have prompts, so that a prompt does not
-	// stall ranks that only generate.
+	// Data-parallel ranks wait until all have prompts.
 	AttentionDPEnableBalance bool `json:"attention_dp_enable_balance"`
-	// AttentionDPTimeoutIters is the number of iterations after which they wait no longer.
+	// Iterations after which they wait no longer.
 	AttentionDPTimeoutIters int `json:"attention_dp_timeout_iters" range:"[1,1000000]"`
-	// AttentionDPBatchingWaitIters is the number of iterations for which prompts of all ranks wait for more.
+	// Iterations for which prompts of all ranks wait for more.
 	AttentionDPBatchingWaitIters int `json:"attention_dp_batching_wait_iters" range:"[0,1000000]"`
 }
 

@@ -13,11 +13,11 @@ var boundedHashRule = Rule{
 }
 
 type boundedHash struct {
-	// By is the key of the consistent hash.
+	// Key of the consistent hash.
 	By *string `json:"by,omitempty" one:"session user prefix"`
-	// PrefixTokens is how much of a prompt it looks at, by prefix.
+	// Length of the hashed prefix, if by is prefix.
 	PrefixTokens *int `json:"prefix_tokens,omitempty" range:"[1,1000000000]"`
-	// Factor bounds the load of a replica, as a multiple of the mean.
+	// Most load of a replica, as a multiple of the mean.
 	Factor *float64 `json:"factor,omitempty" range:"[1,1000000]"`
 }
 

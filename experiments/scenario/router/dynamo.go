@@ -14,19 +14,20 @@ var dynamoRule = Rule{
 }
 
 type dynamo struct {
-	// BlockTokens is the granularity of prefixes, in tokens.
+	// Granularity of prefixes, in tokens.
 	BlockTokens *int `json:"block_tokens,omitempty" range:"[1,1000000]"`
-	// MaxBlocks is the most blocks remembered: of a replica, or by dynamo in all; 0 is no limit.
+	// Most blocks remembered in all; 0 is no limit.
 	MaxBlocks *int `json:"max_blocks,omitempty" range:"[0,1000000000000]"`
-	// OverlapWeight is the worth of a block to prefill in active blocks, for dynamo.
+	// Worth of a block to prefill, in active blocks.
 	OverlapWeight *float64 `json:"overlap_weight,omitempty" range:"[0,1000000000]"`
-	// Temperature of dynamo's softmax over costs; 0 takes the cheapest.
+	// Temperature of the softmax; 0 takes the cheapest.
 	Temperature *float64 `json:"temperature,omitempty" range:"[0,1000000000]"`
-	// Approximate takes prefixes from the router's own decisions instead of KV events. Each entry expires after TTL
-	// (0 is never); beyond MaxBlocks the oldest are removed down to PruneTo of that.
-	Approximate *bool          `json:"approximate,omitempty"`
-	TTL         *unit.Duration `json:"ttl,omitempty" range:"[0,)"`
-	PruneTo     *float64       `json:"prune_to,omitempty" range:"[0,1]"`
+	// Takes prefixes from own decisions instead of KV events.
+	Approximate *bool `json:"approximate,omitempty"`
+	// How long an own decision is valid; 0 is no limit.
+	TTL *unit.Duration `json:"ttl,omitempty" range:"[0,)"`
+	// Fraction of max_blocks that pruning leaves.
+	PruneTo *float64 `json:"prune_to,omitempty" range:"[0,1]"`
 }
 
 func (o *dynamo) Router(id route.Identity) route.Router {

@@ -12,7 +12,7 @@ var kvAwareRule = Rule{
 }
 
 type kvAware struct {
-	// MissingTokens is the largest part of a prompt that may be missing from a cache that kv-aware sends it to.
+	// Most prompt tokens that may be missing from the cache.
 	MissingTokens *int `json:"missing_tokens,omitempty" range:"[0,1000000000]"`
 }
 

@@ -13,11 +13,11 @@ var leastQueueRule = Rule{
 }
 
 type leastQueue struct {
-	// Ties says which of equally good replicas is taken.
-	Ties *string `json:"ties,omitempty" one:"random first"`
-	// Running adds the running requests to the waiting ones.
+	// Which of equally good replicas is taken.
+	Ties *string `json:"ties,omitempty" one:"first random"`
+	// Adds running requests to waiting ones.
 	Running *bool `json:"running,omitempty"`
-	// Local adds the requests that this router has sent since the last scrape.
+	// Adds what this router has sent since the last scrape.
 	Local *bool `json:"local,omitempty"`
 }
 

@@ -13,7 +13,7 @@ var leastRequestsRule = Rule{
 }
 
 type leastRequests struct {
-	// Ties says which of equally good replicas is taken.
+	// Which of equally good replicas is taken.
 	Ties *string `json:"ties,omitempty" one:"random first"`
 }
 

@@ -13,13 +13,11 @@ var leastTokensRule = Rule{
 }
 
 type leastTokens struct {
-	// Ties says which of equally good replicas is taken.
+	// Which of equally good replicas is taken.
 	Ties *string `json:"ties,omitempty" one:"random first"`
-	// AssumedOutput is the output length that least-tokens assumes for every request, in tokens; null uses the true
-	// length, which a real router does not know.
+	// Assumed output length; null is exact.
 	AssumedOutput *int `json:"assumed_output,omitempty" range:"[1,1000000000]" was:"answer"`
-	// Uncached counts only the prompt tokens that are missing from the replica's prefix cache, as its KV events
-	// tell.
+	// Counts only prompt tokens that are not cached, by KV events.
 	Uncached *bool `json:"uncached,omitempty"`
 }
 

@@ -17,28 +17,29 @@ var llmDRule = Rule{
 }
 
 type llmD struct {
-	// BlockTokens is the granularity of prefixes, in tokens.
+	// Granularity of prefixes, in tokens.
 	BlockTokens *int `json:"block_tokens,omitempty" range:"[1,1000000]"`
-	// MaxBlocks is the most blocks remembered: of a replica, or by dynamo in all; 0 is no limit.
+	// Most blocks remembered of a replica; 0 is no limit.
 	MaxBlocks *int `json:"max_blocks,omitempty" range:"[0,1000000000000]"`
-	// Scorers are those of llm-d, with their weights.
+	// Weights by the names of llm-d's scorers.
 	Scorers *Scorers `json:"scorers,omitempty"`
-	// Picker says how llm-d chooses by the scores.
+	// How a replica is chosen by the scores.
 	Picker *string `json:"picker,omitempty" one:"max-score random weighted-random"`
-	// Precise takes prefixes from KV events, and not from the router's own decisions.
+	// Takes prefixes from KV events instead of own decisions.
 	Precise *bool `json:"precise,omitempty"`
-	// Affinity is llm-d's filter that keeps prompts where most of them is.
+	// Filter that keeps prompts where most of them is cached.
 	Affinity *Affinity `json:"affinity,omitempty"`
-	// MaxMatchTokens is how much of a prompt is looked at; 0 is all of it.
+	// Part of a prompt that is looked at; 0 is all.
 	MaxMatchTokens *int `json:"max_match_tokens,omitempty" range:"[0,1000000000]"`
-	// StaleAfter is the age of metrics from which on a replica counts as full; 0 is never.
+	// Age at which metrics mean full; 0 is never.
 	StaleAfter *unit.Duration `json:"stale_after,omitempty" range:"[0,)"`
-	// IdleThreshold is the number of own requests up to which a replica is idle, and MaxBusyScore the most that
-	// another one gets, for the scorer active-requests.
-	IdleThreshold *int     `json:"idle_threshold,omitempty" range:"[0,1000000000]"`
-	MaxBusyScore  *float64 `json:"max_busy_score,omitempty" range:"[0,1]"`
-	// TokenLimit is where the scorer token-load is 0, QueueLimit where load-aware is.
+	// Own requests of an idle replica, for active-requests.
+	IdleThreshold *int `json:"idle_threshold,omitempty" range:"[0,1000000000]"`
+	// Most that another one gets, for active-requests.
+	MaxBusyScore *float64 `json:"max_busy_score,omitempty" range:"[0,1]"`
+	// Tokens in flight at which token-load is 0.
 	TokenLimit *int `json:"token_limit,omitempty" range:"[1,1000000000000]"`
+	// Waiting requests at which load-aware is 0.
 	QueueLimit *int `json:"queue_limit,omitempty" range:"[1,1000000000]"`
 }
 
@@ -106,14 +107,13 @@ func (s Scorers) weighted() []route.Weighted {
 
 // Affinity is llm-d's filter by prefix caches.
 type Affinity struct {
-	// Threshold is the part of the prompt from which on a replica is sticky.
+	// Part of the prompt at which a replica is sticky.
 	Threshold float64 `json:"threshold" range:"(0,1]"`
-	// Explore is the probability that the filter keeps all replicas.
+	// Probability that the filter is skipped.
 	Explore float64 `json:"explore" range:"[0,1]"`
-	// MaxPenalty is by how much the expected TTFT of the best sticky replica may exceed that of the best other one; 0
-	// sticks always.
+	// TTFT that a sticky replica may lose; 0 is any.
 	MaxPenalty unit.Duration `json:"max_penalty" range:"[0,)"`
-	// PrefillRate is the speed at which prompts are expected to be computed, in tokens per second.
+	// Expected speed of prefill in tokens/s.
 	PrefillRate float64 `json:"prefill_rate" range:"(0,1000000000]"`
 }
 

@@ -13,7 +13,7 @@ var powerOfTwoRule = Rule{
 }
 
 type powerOfTwo struct {
-	// Load is what power-of-two compares: the router's own outstanding requests, or what the replicas said last.
+	// Compares own outstanding requests, or scraped metrics.
 	Load *string `json:"load,omitempty" one:"outstanding scraped"`
 }
 

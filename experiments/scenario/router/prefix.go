@@ -12,11 +12,11 @@ var prefixRule = Rule{
 }
 
 type prefix struct {
-	// BlockTokens is the granularity of prefixes, in tokens.
+	// Granularity of prefixes, in tokens.
 	BlockTokens *int `json:"block_tokens,omitempty" range:"[1,1000000]"`
-	// MinTokens is the shortest prefix that decides; below it the fewest outstanding requests do.
+	// Shortest match that counts.
 	MinTokens *int `json:"min_tokens,omitempty" range:"[0,1000000000]"`
-	// MaxBlocks is the most blocks remembered: of a replica, or by dynamo in all; 0 is no limit.
+	// Most blocks remembered of a replica; 0 is no limit.
 	MaxBlocks *int `json:"max_blocks,omitempty" range:"[0,1000000000000]"`
 }
 

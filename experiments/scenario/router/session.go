@@ -2,7 +2,6 @@ package router
 
 import (
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/route"
 )
 
@@ -14,17 +13,10 @@ var sessionRule = Rule{
 }
 
 type session struct {
-	// By is the key of the consistent hash.
-	By *string `json:"by,omitempty" one:"session user prefix"`
+	// Key of the consistent hash.
+	By *string `json:"by,omitempty" one:"session user"`
 }
 
 func (o *session) Router(_ route.Identity) route.Router {
 	return &route.Session{ByUser: optional.Value(o.By) == "user"}
-}
-
-// Check implements [yamldoc.Checker].
-func (o *session) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
-	if optional.Value(o.By) == "prefix" {
-		d.Refuse(n.Get("by"), yamldoc.Join(key, "by"), "session or user; use bounded-hash for prefixes")
-	}
 }

@@ -14,18 +14,19 @@ var sglangRule = Rule{
 }
 
 type sglang struct {
-	// BlockTokens is the granularity of prefixes, in tokens.
+	// Granularity of prefixes, in tokens.
 	BlockTokens *int `json:"block_tokens,omitempty" range:"[1,1000000]"`
-	// CacheThreshold is the part of the prompt that a prefix has to exceed.
+	// Part of the prompt that a match must exceed.
 	CacheThreshold *float64 `json:"cache_threshold,omitempty" range:"[0,1]"`
-	// BalanceAbs and BalanceRel: loads are unbalanced if the largest exceeds the least by more requests than the one,
-	// and by more than the other times.
-	BalanceAbs *int     `json:"balance_abs_threshold,omitempty" range:"[0,1000000000]"`
+	// Unbalanced loads differ by more requests.
+	BalanceAbs *int `json:"balance_abs_threshold,omitempty" range:"[0,1000000000]"`
+	// Unbalanced loads differ by a larger factor.
 	BalanceRel *float64 `json:"balance_rel_threshold,omitempty" range:"[0,1000000000]"`
-	// SmallestTree sends a prompt without a long enough prefix to the smallest tree, as older versions did.
+	// Sends new prompts to the smallest tree, as older versions did.
 	SmallestTree *bool `json:"smallest_tree,omitempty"`
-	// MaxTreeTokens is what a tree is trimmed to, every EvictionInterval; 0 is never.
-	MaxTreeTokens    *int           `json:"max_tree_tokens,omitempty" range:"[0,1000000000000]"`
+	// Size of trimmed trees, in tokens; 0 is never.
+	MaxTreeTokens *int `json:"max_tree_tokens,omitempty" range:"[0,1000000000000]"`
+	// Period of trimming; 0 is never.
 	EvictionInterval *unit.Duration `json:"eviction_interval,omitempty" range:"[0,)"`
 }
 
