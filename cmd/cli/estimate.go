@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/cmd/cli/console"
-	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 )
 
 func newEstimate() *cobra.Command {
@@ -39,7 +39,7 @@ func parsed[T any](flag, text string, parse func(string) (T, error)) (T, error) 
 
 // parseSeconds parses a duration with a unit and returns seconds.
 func parseSeconds(text string) (float64, error) {
-	d, ok := unit.ParseDuration(strings.TrimSpace(text))
+	d, ok := yamldoc.ParseDuration(strings.TrimSpace(text))
 	if !ok {
 		return 0, fmt.Errorf("%q is not a duration (want one with its unit, such as 30s or 800ms)", text)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"clifftop/cmd/cli/console"
 	"clifftop/experiments/scenario"
-	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/workload/trace"
 )
 
@@ -103,14 +103,14 @@ func (f *traceFlags) parseSlice(c *cobra.Command) error {
 		return bad
 	}
 	if from != "" {
-		d, ok := unit.ParseDuration(from)
+		d, ok := yamldoc.ParseDuration(from)
 		if !ok {
 			return bad
 		}
 		f.change.From = d.Clock()
 	}
 	if to != "" {
-		d, ok := unit.ParseDuration(to)
+		d, ok := yamldoc.ParseDuration(to)
 		if !ok {
 			return bad
 		}

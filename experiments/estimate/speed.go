@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 )
 
 // Speed is the time per output token (TPOT) in seconds.
@@ -16,7 +16,7 @@ type Speed float64
 // either.
 func ParseSpeed(text string) (Speed, error) {
 	trimmed := strings.TrimSpace(text)
-	if d, ok := unit.ParseTokenTime(strings.ReplaceAll(trimmed, " ", "")); ok && d > 0 {
+	if d, ok := yamldoc.ParseTokenTime(strings.ReplaceAll(trimmed, " ", "")); ok && d > 0 {
 		return Speed(d.Seconds()), nil
 	}
 	if _, err := strconv.ParseFloat(trimmed, 64); err == nil {

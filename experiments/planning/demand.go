@@ -6,7 +6,7 @@ import (
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario"
-	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 	"clifftop/workload/trace"
@@ -161,9 +161,10 @@ func (d *Demand) At(rate float64) []scenario.Setting {
 	}
 	var sets []scenario.Setting
 	if d.slice && d.setup.Scenario.Workload.Trace.Speedup == nil && d.setup.Scenario.Workload.Trace.From == nil {
-		from := unit.Duration(d.from)
+		from := yamldoc.Duration(d.from)
 		sets = append(sets, scenario.Setting{Key: "workload.trace.from", Value: from.String(), Flag: flag},
-			scenario.Setting{Key: "workload.trace.to", Value: (from + unit.Duration(clock.Hour)).String(), Flag: flag})
+			scenario.Setting{Key: "workload.trace.to", Value: (from + yamldoc.Duration(clock.Hour)).String(),
+				Flag: flag})
 	}
 	return append(sets, scenario.Setting{Key: scenario.RateKey, Value: number(rate), Flag: flag})
 }

@@ -8,7 +8,6 @@ import (
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/autoscaler"
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim"
 	"clifftop/sim/autoscale"
@@ -73,7 +72,7 @@ type Autoscaler struct {
 	// of which target_utilization is aimed at.
 	Target float64 `json:"target" range:"(0,1000000000]"`
 	// Scrape is how often the metric is read; null is 15s, and 1s for knative.
-	Scrape *unit.Duration `json:"scrape,omitempty" range:"(0,3600]"`
+	Scrape *yamldoc.Duration `json:"scrape,omitempty" range:"(0,3600]"`
 
 	options autoscaler.Options // of the rule
 }
@@ -194,7 +193,7 @@ func (u fleetResolver) scaler(x *Autoscaler, key string) error {
 	optional.Default(&x.Min, 1)
 	optional.Default(&x.Initial, max(*x.Min, 1))
 	optional.Default(&x.Metric, autoscaler.Metric(usual.Metric.String()))
-	optional.Default(&x.Scrape, unit.Duration(usual.Scrape))
+	optional.Default(&x.Scrape, yamldoc.Duration(usual.Scrape))
 	metric := x.Metric.Of()
 	least := s.FirstGiven(key+".min", key)
 	switch most := *x.Max; {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/sim/clock"
@@ -16,9 +15,9 @@ import (
 // Clients says how long clients wait for their outputs, what they do then, and how fast they read.
 type Clients struct {
 	// Timeout is the time after which a client leaves if the response is not complete; null is never.
-	Timeout *unit.Duration `json:"timeout" range:"(0,)"`
+	Timeout *yamldoc.Duration `json:"timeout" range:"(0,)"`
 	// TTFTTimeout is the same for the first token.
-	TTFTTimeout *unit.Duration `json:"ttft_timeout" range:"(0,)"`
+	TTFTTimeout *yamldoc.Duration `json:"ttft_timeout" range:"(0,)"`
 	// Cancel lets users abandon a response before it is complete; null is never.
 	Cancel *Cancel `json:"cancel"`
 	// Retries is the maximum number of retries of a request.
@@ -56,9 +55,9 @@ func (c *Cancel) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 // by the jitter.
 type Backoff struct {
 	// Base is the wait before the first retry; 0 is none.
-	Base unit.Duration `json:"base"`
+	Base yamldoc.Duration `json:"base"`
 	// Cap is the longest wait.
-	Cap unit.Duration `json:"cap" range:"(0,)"`
+	Cap yamldoc.Duration `json:"cap" range:"(0,)"`
 	// Factor is by how much the wait grows from one retry to the next.
 	Factor float64 `json:"factor" range:"[1,100]"`
 	// Jitter spreads a wait d: none, over 0…d (full), d/2…d (equal), or ¾ d…d (openai).
@@ -80,7 +79,7 @@ func defaultClients() Clients {
 	return Clients{
 		RetryOn: []string{"timeout", "busy", "connection"}, HonorRetryAfter: true, CancelOnTimeout: true,
 		Backoff: Backoff{
-			Base: unit.Duration(500 * clock.Millisecond), Cap: unit.Duration(8 * clock.Second), Factor: 2,
+			Base: yamldoc.Duration(500 * clock.Millisecond), Cap: yamldoc.Duration(8 * clock.Second), Factor: 2,
 			Jitter: "openai",
 		},
 	}
@@ -101,7 +100,7 @@ func (c *Clients) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 }
 
 // Spec is what the clients do, as the workload package takes it. The server asks for a wait of retryAfter.
-func (c *Clients) spec(retryAfter *unit.Duration) workload.ClientSpec {
+func (c *Clients) spec(retryAfter *yamldoc.Duration) workload.ClientSpec {
 	s := workload.ClientSpec{
 		FirstTimeout: optional.Value(c.TTFTTimeout).Clock(), Timeout: optional.Value(c.Timeout).Clock(),
 		Retries: limitInt32(c.Retries), RetryBudget: optional.Value(c.RetryBudget),
@@ -179,7 +178,7 @@ func (u trafficResolver) tooShort(key string, c *Clients) error {
 	way := u.Config.NetworkIn + u.Config.Frontend + u.Config.NetworkOut
 	for _, x := range []struct {
 		key  string
-		wait *unit.Duration
+		wait *yamldoc.Duration
 	}{{"ttft_timeout", c.TTFTTimeout}, {"timeout", c.Timeout}} {
 		if x.wait != nil && x.wait.Clock() < step+way {
 			return s.Fault(yamldoc.Join(key, x.key),
@@ -191,11 +190,11 @@ func (u trafficResolver) tooShort(key string, c *Clients) error {
 }
 
 // rounded is a duration for messages, to the microsecond.
-func rounded(d clock.Duration) unit.Duration {
+func rounded(d clock.Duration) yamldoc.Duration {
 	if d > clock.Microsecond {
 		d = (d + clock.Microsecond/2) / clock.Microsecond * clock.Microsecond
 	}
-	return unit.Duration(d)
+	return yamldoc.Duration(d)
 }
 
 // limited reports whether a limit of the queue may refuse requests.
@@ -254,7 +253,7 @@ func (u trafficResolver) judgeRetryAfter(all []*Clients) {
 	default:
 		u.unused(after > workload.MaxRetryAfter, key,
 			fmt.Sprintf("clients honor %v at most, and then use their own backoff",
-				unit.Duration(workload.MaxRetryAfter)))
+				yamldoc.Duration(workload.MaxRetryAfter)))
 	}
 }
 

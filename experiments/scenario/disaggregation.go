@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim"
 	"clifftop/sim/clock"
@@ -24,12 +23,12 @@ type Disaggregation struct {
 	// LinkGBPerS is the bandwidth of the link of each replica, in GB/s; null is 25 for each of its GPUs.
 	LinkGBPerS *float64 `json:"link_gb_per_s" range:"[0.001,1000000]"`
 	// Latency is added to each transfer.
-	Latency unit.Duration `json:"latency" range:"[0,60]"`
+	Latency yamldoc.Duration `json:"latency" range:"[0,60]"`
 	// Hop is the delay of a request from the prefill replica through the router to the decode replica.
-	Hop unit.Duration `json:"hop" range:"[0,60]"`
+	Hop yamldoc.Duration `json:"hop" range:"[0,60]"`
 	// Lease is how long the KV of a prompt is kept for a decode replica that has not read it; null is until the
 	// request ends.
-	Lease *unit.Duration `json:"lease" range:"(0,)"`
+	Lease *yamldoc.Duration `json:"lease" range:"(0,)"`
 	// KVLoadFailurePolicy is the treatment of a request whose KV is lost before the transfer: its prompt is
 	// recomputed on the decode replica, or the request fails and its client may retry. vLLM's default is fail.
 	KVLoadFailurePolicy string `json:"kv_load_failure_policy" one:"recompute fail"`
@@ -51,9 +50,9 @@ type Disaggregation struct {
 // leases go on.
 type Outage struct {
 	// At is when it begins.
-	At unit.Duration `json:"at" range:"[0,)"`
+	At yamldoc.Duration `json:"at" range:"[0,)"`
 	// For is how long it lasts.
-	For unit.Duration `json:"for" range:"(0,)"`
+	For yamldoc.Duration `json:"for" range:"(0,)"`
 	// Pool is the name of the pool.
 	Pool string `json:"pool"`
 	// Replica is the number of its member, from 0 on; null is all of them.
@@ -68,7 +67,7 @@ func (o *Outage) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 const linkPerGPU = 25
 
 func (d *Disaggregation) SetDefaults() {
-	*d = Disaggregation{Mode: "pull", KVLoadFailurePolicy: "recompute", Hop: unit.Duration(clock.Millisecond),
+	*d = Disaggregation{Mode: "pull", KVLoadFailurePolicy: "recompute", Hop: yamldoc.Duration(clock.Millisecond),
 		Router: defaultRouter()}
 }
 

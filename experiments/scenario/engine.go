@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/sim/clock"
@@ -257,9 +256,9 @@ func (u engineResolver) overheads() error {
 	if u.Scenario.StepTime.Kind == "linear" {
 		frontend, perToken, stream = 0, 0, 0
 	}
-	optional.Default(&o.Frontend, unit.Duration(frontend))
-	optional.Default(&o.FrontendPerToken, unit.Duration(perToken))
-	optional.Default(&o.StreamPerSequence, unit.Duration(stream))
+	optional.Default(&o.Frontend, yamldoc.Duration(frontend))
+	optional.Default(&o.FrontendPerToken, yamldoc.Duration(perToken))
+	optional.Default(&o.StreamPerSequence, yamldoc.Duration(stream))
 	optional.Default(&o.NetworkIn, 0)
 	optional.Default(&o.NetworkOut, 0)
 	u.Config.Frontend = o.Frontend.Clock()

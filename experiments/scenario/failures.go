@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim"
 	"clifftop/sim/clock"
@@ -23,7 +22,7 @@ type Failure struct {
 	// restarts one replica after the other.
 	Kind string `json:"kind" one:"crash drain slow link-loss rolling-restart"`
 	// At is when it happens.
-	At unit.Duration `json:"at"`
+	At yamldoc.Duration `json:"at"`
 	// Pool is the pool of the replica, which is then counted within it.
 	Pool *string `json:"pool,omitempty"`
 	// Replica is its number, from 0 on, as results have it; of a rolling-restart that of the first one, by default 0.
@@ -32,7 +31,7 @@ type Failure struct {
 	// Last is the number of the last replica of a rolling-restart, by default the last one that there is.
 	Last *int `json:"last,omitempty" range:"[0,4095]"`
 	// For is the duration, after which a stopped replica starts again; null is no end.
-	For *unit.Duration `json:"for,omitempty" range:"(0,)"`
+	For *yamldoc.Duration `json:"for,omitempty" range:"(0,)"`
 	// Factor multiplies the iteration time of a slow replica.
 	Factor *float64 `json:"factor,omitempty" range:"[1,1000]"`
 }
@@ -54,9 +53,9 @@ func (*Failure) Variants() (string, map[string]yamldoc.VariantKeys) {
 // run.duration.
 type RandomCrashes struct {
 	// MTBF is the mean time from the end of a repair to the next crash.
-	MTBF unit.Duration `json:"mtbf" range:"(0,)"`
+	MTBF yamldoc.Duration `json:"mtbf" range:"(0,)"`
 	// MTTR is the mean time to repair, until the replica starts again; its cold start comes on top.
-	MTTR unit.Duration `json:"mttr" range:"(0,)"`
+	MTTR yamldoc.Duration `json:"mttr" range:"(0,)"`
 }
 
 func (c *RandomCrashes) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
@@ -83,7 +82,7 @@ func (u fleetResolver) failures() error {
 			if y := &u.Failures[j]; overlap(&x, y) && together(firsts, x.Replica, y.Replica) {
 				faults = append(faults, s.Fault(key+".at",
 					"replica %d is %s twice at once, at %v and at %v (want one after the other)", x.Replica,
-					participle(x.Kind), unit.Duration(y.At), unit.Duration(x.At)))
+					participle(x.Kind), yamldoc.Duration(y.At), yamldoc.Duration(x.At)))
 				break
 			}
 		}

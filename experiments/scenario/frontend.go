@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
 )
 
@@ -21,8 +21,8 @@ func (u engineResolver) frontend() error {
 	c.MaxQueuedTokens = int64(optional.Value(e.MaxNumQueuedTokens))
 	c.MaxTokens = limitInt32(optional.Value(s.Workload.MaxTokens))
 	cpu, perSequence := u.hostTime()
-	optional.Default(&o.CPU, unit.Duration(cpu))
-	optional.Default(&o.CPUPerSequence, unit.Duration(perSequence))
+	optional.Default(&o.CPU, yamldoc.Duration(cpu))
+	optional.Default(&o.CPUPerSequence, yamldoc.Duration(perSequence))
 	c.CPUStep, c.CPUPerSequence = o.CPU.Clock(), o.CPUPerSequence.Clock()
 	c.Contiguous = e.KVAllocation == "contiguous"
 	return u.swapSpace()

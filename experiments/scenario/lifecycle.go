@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim"
 	"clifftop/sim/clock"
@@ -17,10 +16,10 @@ type Lifecycle struct {
 	// ColdStart is the time from the decision to start a replica until it is ready.
 	ColdStart ThinkTime `json:"cold_start"`
 	// Grace is how long a draining replica may continue its requests before they fail; 0 is no limit.
-	Grace unit.Duration `json:"grace"`
+	Grace yamldoc.Duration `json:"grace"`
 	// Probe is the period of the health checks that tell the router whether a replica has failed or is ready; 0 is
 	// immediate. Until then requests sent to a failed replica fail.
-	Probe unit.Duration `json:"probe"`
+	Probe yamldoc.Duration `json:"probe"`
 	// Hold is the number of requests that wait at the router while no replica is ready; further requests are
 	// rejected. Null is no limit.
 	Hold *int `json:"hold,omitempty" range:"[0,1000000000]"`
@@ -34,9 +33,9 @@ type Lifecycle struct {
 
 func (l *Lifecycle) SetDefaults() {
 	*l = Lifecycle{
-		ColdStart: ThinkTime{Law: "fixed", Mean: unit.Duration(2 * clock.Minute)},
-		Grace:     unit.Duration(30 * clock.Second),
-		Probe:     unit.Duration(10 * clock.Second),
+		ColdStart: ThinkTime{Law: "fixed", Mean: yamldoc.Duration(2 * clock.Minute)},
+		Grace:     yamldoc.Duration(30 * clock.Second),
+		Probe:     yamldoc.Duration(10 * clock.Second),
 	}
 }
 

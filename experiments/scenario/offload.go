@@ -38,7 +38,7 @@ type OffloadTier struct {
 	// Bandwidth is the bandwidth of its link, such as 25GB/s, shared by loads and stores.
 	Bandwidth unit.ByteRate `json:"bandwidth"`
 	// Latency is added to the transfer time of a load.
-	Latency *unit.Duration `json:"latency,omitempty"`
+	Latency *yamldoc.Duration `json:"latency,omitempty"`
 	// Eviction is the eviction policy: lru (least recently used, the default) or arc (adaptive replacement).
 	Eviction *evictionName `json:"eviction,omitempty"`
 	// Write says what is stored: through, the default, stores what requests compute; back stores what the KV cache

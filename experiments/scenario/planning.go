@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 )
 
@@ -49,7 +48,7 @@ type Planning struct {
 	// Prices are US dollars per GPU and hour, by GPU name; they replace those of the catalog.
 	Prices Prices `json:"prices"`
 	// StartUp is how long a new replica takes until it serves, where replicas follow the load.
-	StartUp unit.Duration `json:"start_up" range:"[0,3600]"`
+	StartUp yamldoc.Duration `json:"start_up" range:"[0,3600]"`
 	// IdlePower is the part of a GPU's design power that it draws when idle, where that of the catalog does not apply.
 	IdlePower float64 `json:"idle_power" range:"[0,1]"`
 	// OnPrem compares with GPUs of one's own; null does not.
@@ -107,7 +106,8 @@ func (p *Planning) SetDefaults() {
 	*p = Planning{
 		Dtypes: []string{"auto", "fp8", "int4"}, TensorParallelSizes: []int{1, 2, 4, 8},
 		PipelineParallelSizes: []int{1},
-		MaxGPUs:               64, Within: 3, Budget: 1e7, Spare: 1, UnvalidatedError: 0.15, Unmeasured: "apart", StartUp: unit.Duration(5 * 60 * 1e12),
+		MaxGPUs:               64, Within: 3, Budget: 1e7, Spare: 1, UnvalidatedError: 0.15, Unmeasured: "apart",
+		StartUp:   yamldoc.Duration(5 * 60 * 1e12),
 		IdlePower: 0.25,
 	}
 }

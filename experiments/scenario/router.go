@@ -8,7 +8,6 @@ import (
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/router"
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
 	"clifftop/sim/route"
@@ -23,7 +22,7 @@ type Router struct {
 	FrontEnds int `json:"front_ends" range:"[1,1024]"`
 	// Scrape is the period at which routers read the metrics of replicas; 0 is continuous, and null the default of
 	// the rule.
-	Scrape *unit.Duration `json:"scrape,omitempty" range:"[0,3600]"`
+	Scrape *yamldoc.Duration `json:"scrape,omitempty" range:"[0,3600]"`
 
 	options router.Options // of the rule; nil where none is given
 }
@@ -202,7 +201,7 @@ func (u fleetResolver) routes(key string, r *Router, pools []PoolSetup) error {
 	}
 	if scrapes(options) {
 		bound := route.Bind(made)
-		optional.Default(&r.Scrape, unit.Duration(bound.Requirements().Scrape))
+		optional.Default(&r.Scrape, yamldoc.Duration(bound.Requirements().Scrape))
 	} else {
 		u.unused(r.Scrape != nil, yamldoc.Join(key, "scrape"), rule.Name+" does not read metrics of replicas")
 	}

@@ -201,7 +201,7 @@ type RunSpec struct {
 	// or phases end them.
 	Requests *int `json:"requests" range:"[1,1000000000]"`
 	// Duration ends the run.
-	Duration *unit.Duration `json:"duration" range:"(0,)"`
+	Duration *yamldoc.Duration `json:"duration" range:"(0,)"`
 	// Warmup is excluded from the measurement: auto, none, or a duration.
 	Warmup Warmup `json:"warmup"`
 	// Seed initializes the random numbers.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"clifftop/experiments/scenario/policy"
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report/collect"
 	"clifftop/workload"
@@ -184,7 +183,7 @@ type Engine struct {
 	// MaxNumQueuedTokens rejects a request if this many prompt tokens are still to be computed; null is no limit.
 	MaxNumQueuedTokens *int `json:"max_num_queued_tokens" range:"[1,1000000000000]"`
 	// RetryAfter is the wait that a rejecting server asks of its clients; null sends none.
-	RetryAfter *unit.Duration `json:"retry_after" range:"(0,)"`
+	RetryAfter *yamldoc.Duration `json:"retry_after" range:"(0,)"`
 	// Speculative is speculative decoding; null is none.
 	Speculative *Speculative `json:"speculative"`
 }
@@ -193,21 +192,21 @@ type Engine struct {
 // version.
 type Overheads struct {
 	// Frontend delays every request before it enters the queue of the engine.
-	Frontend *unit.Duration `json:"frontend"`
+	Frontend *yamldoc.Duration `json:"frontend"`
 	// FrontendPerToken delays a request for each token of its prompt.
-	FrontendPerToken *unit.Duration `json:"frontend_per_token"`
+	FrontendPerToken *yamldoc.Duration `json:"frontend_per_token"`
 	// NetworkIn delays requests and cancellations from client to server, NetworkOut delays tokens on the way back;
 	// null is 0.
-	NetworkIn  *unit.Duration `json:"network_in"`
-	NetworkOut *unit.Duration `json:"network_out"`
+	NetworkIn  *yamldoc.Duration `json:"network_in"`
+	NetworkOut *yamldoc.Duration `json:"network_out"`
 	// StreamPerSequence is the time of the front end to send a chunk to a client. It sends the output of an iteration in
 	// batch order. If it is behind, the tokens of a sequence that wait are one chunk.
-	StreamPerSequence *unit.Duration `json:"stream_per_sequence"`
+	StreamPerSequence *yamldoc.Duration `json:"stream_per_sequence"`
 	// CPU is the host time of an iteration. It precedes the GPU time, or overlaps with it under asynchronous
 	// scheduling; null is 950 us on vLLM's engine, else 0.
-	CPU *unit.Duration `json:"cpu"`
+	CPU *yamldoc.Duration `json:"cpu"`
 	// CPUPerSequence is added to it for each sequence in the iteration; null is 1.1 us on vLLM's engine, else 0.
-	CPUPerSequence *unit.Duration `json:"cpu_per_sequence"`
+	CPUPerSequence *yamldoc.Duration `json:"cpu_per_sequence"`
 }
 
 // Cost holds prices.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/report"
@@ -260,7 +259,7 @@ func TestSettings(t *testing.T) {
 			[]Setting{{Key: "users", Value: "7"}},
 			func(s *Scenario) bool {
 				a := s.Workload.Arrivals.Stages[0]
-				return *a.Users == 7 && a.ThinkTime.Mean == unit.Duration(3*clock.Second)
+				return *a.Users == 7 && a.ThinkTime.Mean == yamldoc.Duration(3*clock.Second)
 			}},
 		{"index", "workload: {arrivals: [{duration: 1s, process: poisson, rate: 2}]}",
 			[]Setting{{Key: "workload.arrivals.0.rate", Value: "7"}},
@@ -316,16 +315,16 @@ func TestDurations(t *testing.T) {
 		"48µs": 48 * clock.Microsecond,
 		"0s":   0, ".5s": 500 * clock.Millisecond,
 	} {
-		d, ok := unit.ParseDuration(text)
+		d, ok := yamldoc.ParseDuration(text)
 		if !ok || d.Clock() != want {
 			t.Errorf("%s is %v, %v, want %v", text, d.Clock(), ok, want)
 		}
-		if again, ok := unit.ParseDuration(d.String()); !ok || again != d {
+		if again, ok := yamldoc.ParseDuration(d.String()); !ok || again != d {
 			t.Errorf("%s prints as %s, which reads as %v", text, d, again)
 		}
 	}
 	for _, text := range []string{"", "1", "s", "-1s", "1 s", "1e3s", "1d", "1.2.3s", "NaN", "9999999h"} {
-		if d, ok := unit.ParseDuration(text); ok {
+		if d, ok := yamldoc.ParseDuration(text); ok {
 			t.Errorf("%q reads as %v", text, d)
 		}
 	}

@@ -37,7 +37,7 @@ func TestSchemaIsCurrent(t *testing.T) {
 	s.Title = "Clifftop scenario"
 	s.Defs = map[string]*jsonschema.Schema{
 		"duration": {AnyOf: []*jsonschema.Schema{
-			{Type: "string", Pattern: unit.DurationPattern}, {Const: jsonschema.Ptr(any(0))},
+			{Type: "string", Pattern: yamldoc.DurationPattern}, {Const: jsonschema.Ptr(any(0))},
 			{Const: jsonschema.Ptr(any("0"))},
 		}},
 		"router": m.router(),
@@ -307,7 +307,7 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 	either := func(s ...*jsonschema.Schema) *jsonschema.Schema { return &jsonschema.Schema{AnyOf: s} }
 	none := reflect.Value{}
 	switch t {
-	case reflect.TypeFor[unit.Duration]():
+	case reflect.TypeFor[yamldoc.Duration]():
 		return duration
 	case reflect.TypeFor[Distribution]():
 		return &jsonschema.Schema{Ref: "#/$defs/distribution"}
@@ -425,7 +425,7 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 				"horizon": duration},
 			PatternProperties: map[string]*jsonschema.Schema{
 				sloOtherPattern: duration,
-				sloTokenPattern: either(duration, &jsonschema.Schema{Type: "string", Pattern: unit.SpeedPattern}),
+				sloTokenPattern: either(duration, &jsonschema.Schema{Type: "string", Pattern: yamldoc.SpeedPattern}),
 			},
 			AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 		}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 )
@@ -19,7 +18,7 @@ import (
 type SLO struct {
 	// Limits maps METRIC_STATISTIC to its limit. The metrics are those of [report.LatencyMetrics]; the statistics mean
 	// and percentiles such as p50, p95 and p99_9.
-	Limits map[string]unit.Duration
+	Limits map[string]yamldoc.Duration
 	// Attainment is the fraction wanted, 0 to 1; nil asks for none.
 	Attainment *float64
 	// WaitProbability is the greatest fraction of requests that may wait in the engine's queue for more than the end
@@ -29,7 +28,7 @@ type SLO struct {
 	// plans use it.
 	Hours *float64
 	// Horizon is the length of an hour; nil is 1h.
-	Horizon *unit.Duration
+	Horizon *yamldoc.Duration
 }
 
 // The syntax of a limit's key. Limits on the time of a token may be written as a speed too.
@@ -114,9 +113,9 @@ func (s SLO) Objective() (*report.SLO, error) {
 }
 
 // decodeLimit reads a limit on latency. Of the time of a token a number without a unit could be either that or a speed.
-func decodeLimit(d *yamldoc.Decoder, f yamldoc.Field, full string) (limit unit.Duration) {
+func decodeLimit(d *yamldoc.Decoder, f yamldoc.Field, full string) (limit yamldoc.Duration) {
 	if n := f.Value; sloTokenKey.MatchString(f.Name) {
-		speed, ok := unit.ParseTokenTime(n.Text)
+		speed, ok := yamldoc.ParseTokenTime(n.Text)
 		switch {
 		case n.Kind == yamldoc.Text && ok && strings.HasSuffix(n.Text, "tok/s"):
 			return speed
@@ -131,7 +130,7 @@ func decodeLimit(d *yamldoc.Decoder, f yamldoc.Field, full string) (limit unit.D
 }
 
 func (s *SLO) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
-	*s = SLO{Limits: map[string]unit.Duration{}}
+	*s = SLO{Limits: map[string]yamldoc.Duration{}}
 	if n.Kind != yamldoc.Map {
 		d.Wrong(n, key, "a map such as {ttft_p95: 800ms}")
 		return

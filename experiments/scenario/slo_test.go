@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 	"clifftop/sim/clock"
 )
@@ -45,9 +45,9 @@ func TestObjective(t *testing.T) {
 func TestObjectiveMadeInGo(t *testing.T) {
 	two := 2.
 	for _, slo := range []SLO{
-		{Limits: map[string]unit.Duration{"speed_p95": 1}}, {Limits: map[string]unit.Duration{"ttft": 1}},
-		{Limits: map[string]unit.Duration{"ttft_p100": 1}},
-		{Limits: map[string]unit.Duration{"ttft_p95": -1}}, {Attainment: &two}, {WaitProbability: &two},
+		{Limits: map[string]yamldoc.Duration{"speed_p95": 1}}, {Limits: map[string]yamldoc.Duration{"ttft": 1}},
+		{Limits: map[string]yamldoc.Duration{"ttft_p100": 1}},
+		{Limits: map[string]yamldoc.Duration{"ttft_p95": -1}}, {Attainment: &two}, {WaitProbability: &two},
 	} {
 		s := Default()
 		s.SLO = slo

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/report/collect"
@@ -109,14 +108,15 @@ type RooflineStep struct {
 	// BandwidthFraction is the part of the datasheet's memory bandwidth that is reached.
 	BandwidthFraction float64 `json:"bandwidth_fraction" range:"(0,1]"`
 	// LayerTime is added for every layer.
-	LayerTime unit.Duration `json:"layer_time" range:"[0,1]"`
+	LayerTime yamldoc.Duration `json:"layer_time" range:"[0,1]"`
 	// StepTime is added for every iteration.
-	StepTime unit.Duration `json:"step_time" range:"[0,1]"`
+	StepTime yamldoc.Duration `json:"step_time" range:"[0,1]"`
 }
 
 func defaultRoofline() RooflineStep {
 	o := model.DefaultRooflineOptions()
-	return RooflineStep{o.PeakFraction, o.BandwidthFraction, unit.Duration(o.LayerTime), unit.Duration(o.StepTime)}
+	return RooflineStep{o.PeakFraction, o.BandwidthFraction, yamldoc.Duration(o.LayerTime),
+		yamldoc.Duration(o.StepTime)}
 }
 
 // newTimer makes the model of step times. It is the list of them: add a case to add one.

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/workload/trace"
 )
@@ -71,8 +70,8 @@ type Trace struct {
 	// Mode is the treatment of bad rows: stop, skip and count, or repair.
 	Mode string `json:"mode" one:"strict skip fix"`
 	// From and To cut a slice of the recorded time, which then begins at 0.
-	From *unit.Duration `json:"from"`
-	To   *unit.Duration `json:"to"`
+	From *yamldoc.Duration `json:"from"`
+	To   *yamldoc.Duration `json:"to"`
 	// WarmPrefix fills the prefix cache with the rows before from, without load.
 	WarmPrefix bool `json:"warm_prefix"`
 	// Classes keeps only the rows of these classes.
@@ -191,7 +190,7 @@ type Stage struct {
 	// Name labels the phase in results.
 	Name string `json:"name,omitempty"`
 	// Duration is the length of the phase.
-	Duration *unit.Duration `json:"duration,omitempty" range:"(0,)"`
+	Duration *yamldoc.Duration `json:"duration,omitempty" range:"(0,)"`
 	// Process is the arrival process. The default is closed if users are given, otherwise the preset's, or poisson
 	// if the preset has no rate.
 	Process string `json:"process,omitempty" one:"constant poisson gamma weibull all-at-once closed on-off cox profile superposed"`
@@ -208,23 +207,23 @@ type Stage struct {
 	// ThinkTime is how long a user waits before the next request.
 	ThinkTime *ThinkTime `json:"think_time,omitempty"`
 	// Ramp spreads the users' first requests over this time.
-	Ramp *unit.Duration `json:"ramp,omitempty"`
+	Ramp *yamldoc.Duration `json:"ramp,omitempty"`
 	// OnMean and OffMean are the mean lengths of bursts and of the pauses between them.
-	OnMean  *unit.Duration `json:"on_mean,omitempty" range:"(0,)"`
-	OffMean *unit.Duration `json:"off_mean,omitempty" range:"(0,)"`
+	OnMean  *yamldoc.Duration `json:"on_mean,omitempty" range:"(0,)"`
+	OffMean *yamldoc.Duration `json:"off_mean,omitempty" range:"(0,)"`
 	// Sigma is the standard deviation of the logarithm of the rate.
 	Sigma *float64 `json:"sigma,omitempty" range:"(0,5]"`
 	// Rho is the correlation of the logarithm of the rate from one step to the next.
 	Rho *float64 `json:"rho,omitempty" range:"[0,1)"`
 	// Step is how long the rate stays the same.
-	Step *unit.Duration `json:"step,omitempty" range:"(0,)"`
+	Step *yamldoc.Duration `json:"step,omitempty" range:"(0,)"`
 	// MeanOver is the time over which the rate of cox is the mean: each run, each hour, or the long run (process).
 	MeanOver string `json:"mean_over,omitempty" one:"run hour process"`
 	// Hourly is the rate over a day or a week relative to its mean: the name of a profile, or 24 or 168 relative
 	// rates, starting at midnight or on Monday.
 	Hourly *Hourly `json:"hourly,omitempty"`
 	// Begin is the time of that day or week at which the traffic starts.
-	Begin *unit.Duration `json:"begin,omitempty" range:"[0,)"`
+	Begin *yamldoc.Duration `json:"begin,omitempty" range:"[0,)"`
 	// Sources is the number of clients of superposed, each with its own rate and burstiness.
 	Sources *int `json:"sources,omitempty" range:"[11,100000]"`
 	// TopShare and Top10Share are the parts of the requests that come from the first client, and from the first ten.

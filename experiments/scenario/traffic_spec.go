@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/workload"
 )
@@ -37,12 +36,12 @@ func (s Stage) Spec() workload.Phase {
 // newStage is a process of the workload package as a scenario writes it.
 func newStage(w workload.Phase) Stage {
 	s := Stage{
-		Name: w.Name, Duration: optional.Of(unit.Duration(w.Duration)), Process: w.Process,
+		Name: w.Name, Duration: optional.Of(yamldoc.Duration(w.Duration)), Process: w.Process,
 		Rate: optional.Of(w.Rate), CV: optional.Of(w.CV), Shape: optional.Of(w.Shape),
-		Sigma: optional.Of(w.Sigma), Rho: optional.Of(w.Rho), Step: optional.Of(unit.Duration(w.Step)),
-		OnMean: optional.Of(unit.Duration(w.OnMean)), OffMean: optional.Of(unit.Duration(w.OffMean)),
-		Users: optional.Of(int(w.Users)), Ramp: optional.Of(unit.Duration(w.Ramp)),
-		Begin:   optional.Of(unit.Duration(w.Begin)),
+		Sigma: optional.Of(w.Sigma), Rho: optional.Of(w.Rho), Step: optional.Of(yamldoc.Duration(w.Step)),
+		OnMean: optional.Of(yamldoc.Duration(w.OnMean)), OffMean: optional.Of(yamldoc.Duration(w.OffMean)),
+		Users: optional.Of(int(w.Users)), Ramp: optional.Of(yamldoc.Duration(w.Ramp)),
+		Begin:   optional.Of(yamldoc.Duration(w.Begin)),
 		Sources: optional.Of(int(w.Sources)), TopShare: optional.Of(w.TopShare), Top10Share: optional.Of(w.Top10Share),
 		SourceCV: w.SourceCV, MeanOver: w.MeanOver,
 	}
@@ -50,7 +49,7 @@ func newStage(w workload.Phase) Stage {
 		s.Hourly = newHourly(w.Hourly)
 	}
 	if w.ThinkTime != (workload.Delay{}) {
-		s.ThinkTime = &ThinkTime{Law: w.ThinkTime.Distribution, Mean: unit.Duration(w.ThinkTime.Mean),
+		s.ThinkTime = &ThinkTime{Law: w.ThinkTime.Distribution, Mean: yamldoc.Duration(w.ThinkTime.Mean),
 			CV: optional.Of(w.ThinkTime.CV)}
 		if s.ThinkTime.Law == "" {
 			s.ThinkTime.Law = "fixed"

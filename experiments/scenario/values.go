@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"strings"
 
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 )
 
@@ -41,7 +40,7 @@ func (t *Toggle) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 type Warmup struct {
 	// Auto finds the end of the warm-up in the run itself; otherwise it is Length.
 	Auto   bool
-	Length unit.Duration
+	Length yamldoc.Duration
 }
 
 // MarshalJSON writes "auto", "none" or the duration.
@@ -57,7 +56,7 @@ func (w Warmup) MarshalJSON() ([]byte, error) {
 
 func (w *Warmup) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	const want = "auto, none or a duration such as 30s"
-	length, ok := unit.ParseDuration(n.Text)
+	length, ok := yamldoc.ParseDuration(n.Text)
 	switch {
 	case n.Kind == yamldoc.Text && n.Text == "auto":
 		*w = Warmup{Auto: true}
@@ -78,7 +77,7 @@ type ThinkTime struct {
 	// Law is fixed, exponential or lognormal.
 	Law string `json:"distribution" one:"fixed exponential lognormal"`
 	// Mean is the mean of the law.
-	Mean unit.Duration `json:"mean"`
+	Mean yamldoc.Duration `json:"mean"`
 	// CV is the coefficient of variation of the lognormal law.
 	CV *float64 `json:"cv,omitempty" range:"(0,100]"`
 }

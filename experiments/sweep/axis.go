@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"clifftop/experiments/scenario"
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 )
 
@@ -86,7 +85,7 @@ func numberAt(s *scenario.Scenario, key string) (x float64, suffix string) {
 	case float64:
 		return v, ""
 	case string:
-		if d, ok := unit.ParseDuration(v); ok {
+		if d, ok := yamldoc.ParseDuration(v); ok {
 			return d.Seconds(), "s"
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario"
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/experiments/steady"
 	"clifftop/report"
@@ -473,6 +472,6 @@ func pointValue(v string) (float64, bool) {
 	if x, err := strconv.ParseFloat(v, 64); err == nil && finite(x) {
 		return x, true
 	}
-	d, ok := unit.ParseDuration(v)
+	d, ok := yamldoc.ParseDuration(v)
 	return d.Seconds(), ok
 }

@@ -7,7 +7,6 @@ package autoscaler
 
 import (
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
@@ -58,7 +57,7 @@ func (name Metric) Of() autoscale.Metric {
 // window is an option of all rules.
 type window struct {
 	// Window of the metric's mean; null is the last scrape, or 60s for knative.
-	Window *unit.Duration `json:"window,omitempty" range:"(0,86400]"`
+	Window *yamldoc.Duration `json:"window,omitempty" range:"(0,86400]"`
 }
 
 func (w *window) Longest() clock.Duration { return optional.Value(w.Window).Clock() }
@@ -70,7 +69,7 @@ func choose[T any](given **T, of *T) {
 }
 
 // settle is choose for a time.
-func settle(given **unit.Duration, of *clock.Duration) {
-	optional.Default(given, unit.Duration(*of))
+func settle(given **yamldoc.Duration, of *clock.Duration) {
+	optional.Default(given, yamldoc.Duration(*of))
 	*of = (*given).Clock()
 }

@@ -1,7 +1,7 @@
 package autoscaler
 
 import (
-	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
 )
@@ -16,15 +16,15 @@ var hpaRule = Rule{
 type hpa struct {
 	window
 	// Period of the HPA's loop.
-	SyncPeriod *unit.Duration `json:"sync_period,omitempty" range:"(0,3600]"`
+	SyncPeriod *yamldoc.Duration `json:"sync_period,omitempty" range:"(0,3600]"`
 	// Deviation of metric/target from 1 that changes nothing.
 	Tolerance *float64 `json:"tolerance,omitempty" range:"[0,1)"`
 	// Replicas that may always be added in a scale_up_period.
 	ScaleUpPods *int `json:"scale_up_pods,omitempty" range:"[1,4096]"`
 	// Period of scale_up_pods.
-	ScaleUpPeriod *unit.Duration `json:"scale_up_period,omitempty" range:"(0,3600]"`
+	ScaleUpPeriod *yamldoc.Duration `json:"scale_up_period,omitempty" range:"(0,3600]"`
 	// How long a higher recommendation prevents removals.
-	StabilizationWindow *unit.Duration `json:"stabilization_window,omitempty" range:"[0,3600]"`
+	StabilizationWindow *yamldoc.Duration `json:"stabilization_window,omitempty" range:"[0,3600]"`
 }
 
 func (*hpa) Defaults() Defaults {

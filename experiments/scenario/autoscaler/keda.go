@@ -1,7 +1,7 @@
 package autoscaler
 
 import (
-	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/autoscale"
 )
 
@@ -15,9 +15,9 @@ var kedaRule = Rule{
 type keda struct {
 	hpa
 	// Period of reading the metric.
-	PollingInterval *unit.Duration `json:"polling_interval,omitempty" range:"(0,3600]"`
+	PollingInterval *yamldoc.Duration `json:"polling_interval,omitempty" range:"(0,3600]"`
 	// Inactivity after which the last replica is removed.
-	CooldownPeriod *unit.Duration `json:"cooldown_period,omitempty" range:"[0,86400]"`
+	CooldownPeriod *yamldoc.Duration `json:"cooldown_period,omitempty" range:"[0,86400]"`
 	// Sum of the metric above which the first replica starts.
 	ActivationThreshold *float64 `json:"activation_threshold,omitempty" range:"[0,1000000000]"`
 }

@@ -1,7 +1,7 @@
 package autoscaler
 
 import (
-	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
 )
@@ -26,9 +26,9 @@ type knative struct {
 	// Most reduction in one step, as a factor.
 	MaxScaleDownRate *float64 `json:"max_scale_down_rate,omitempty" range:"(1,1000000]"`
 	// Time without need before the last replica is removed.
-	ScaleToZeroGracePeriod *unit.Duration `json:"scale_to_zero_grace_period,omitempty" range:"[0,86400]"`
+	ScaleToZeroGracePeriod *yamldoc.Duration `json:"scale_to_zero_grace_period,omitempty" range:"[0,86400]"`
 	// Period of the loop.
-	TickInterval *unit.Duration `json:"tick_interval,omitempty" range:"(0,3600]"`
+	TickInterval *yamldoc.Duration `json:"tick_interval,omitempty" range:"(0,3600]"`
 }
 
 func (*knative) Defaults() Defaults {

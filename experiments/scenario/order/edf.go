@@ -2,7 +2,7 @@ package order
 
 import (
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/sched"
 )
 
@@ -14,7 +14,7 @@ var edfRule = Rule{
 
 type edf struct {
 	// Deadline after the arrival.
-	Within *unit.Duration `json:"within,omitempty" range:"[0,)" required:"yes"`
+	Within *yamldoc.Duration `json:"within,omitempty" range:"[0,)" required:"yes"`
 }
 
 func (o *edf) Order(uint64) sched.Order {

@@ -2,7 +2,7 @@ package order
 
 import (
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/sched"
 )
 
@@ -15,9 +15,9 @@ var leastSlackRule = Rule{
 type leastSlack struct {
 	size
 	// Deadline after the arrival.
-	Within *unit.Duration `json:"within,omitempty" range:"[0,)" required:"yes"`
+	Within *yamldoc.Duration `json:"within,omitempty" range:"[0,)" required:"yes"`
 	// Time that a token of the size takes.
-	TokenTime *unit.Duration `json:"token_time,omitempty" range:"[0,1]" required:"yes"`
+	TokenTime *yamldoc.Duration `json:"token_time,omitempty" range:"[0,1]" required:"yes"`
 }
 
 func (o *leastSlack) Order(seed uint64) sched.Order {

@@ -6,7 +6,6 @@
 package order
 
 import (
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/sched"
 )
@@ -48,7 +47,7 @@ func (Name) Names() []string { return Rules().Names() }
 // ageing is an option of orders in which requests can starve.
 type ageing struct {
 	// Wait that counts as one token, or one priority, less.
-	Ageing *unit.Duration `json:"ageing,omitempty" range:"(0,3600]"`
+	Ageing *yamldoc.Duration `json:"ageing,omitempty" range:"(0,3600]"`
 }
 
 // aged is an order with ageing, if that is given.

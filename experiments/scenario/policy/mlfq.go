@@ -2,7 +2,7 @@ package policy
 
 import (
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
 	"clifftop/sim/sched"
 )
@@ -13,7 +13,7 @@ var mlfqPolicy = Policy{
 		"are paused, swapped or recomputed",
 	Source: "Wu et al., FastServe, 2023",
 	Section: &Section{"mlfq", "Options of policy mlfq.", func() any {
-		return &mlfq{Quantum: 256, Ratio: 2, Levels: 6, Starvation: unit.Duration(10 * clock.Second)}
+		return &mlfq{Quantum: 256, Ratio: 2, Levels: 6, Starvation: yamldoc.Duration(10 * clock.Second)}
 	}},
 	New: func(e *Engine) sched.Scheduler {
 		o := e.Options.(*mlfq)
@@ -32,7 +32,7 @@ type mlfq struct {
 	// Number of levels; the last has no quantum.
 	Levels int `json:"levels" range:"[1,64]"`
 	// Time without service before it returns to the first; 0 is never.
-	Starvation unit.Duration `json:"starvation"`
+	Starvation yamldoc.Duration `json:"starvation"`
 	// Most sequences of an iteration; null is max_num_seqs.
 	Batch *int `json:"batch" range:"[1,1048576]"`
 }

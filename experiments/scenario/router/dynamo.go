@@ -2,7 +2,7 @@ package router
 
 import (
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/route"
 )
 
@@ -25,7 +25,7 @@ type dynamo struct {
 	// Takes prefixes from own decisions instead of KV events.
 	Approximate *bool `json:"approximate,omitempty"`
 	// How long an own decision is valid; 0 is no limit.
-	TTL *unit.Duration `json:"ttl,omitempty" range:"[0,)"`
+	TTL *yamldoc.Duration `json:"ttl,omitempty" range:"[0,)"`
 	// Fraction of max_blocks that pruning leaves.
 	PruneTo *float64 `json:"prune_to,omitempty" range:"[0,1]"`
 }

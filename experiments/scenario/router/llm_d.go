@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/route"
 )
@@ -32,7 +31,7 @@ type llmD struct {
 	// Part of a prompt that is looked at; 0 is all.
 	MaxMatchTokens *int `json:"max_match_tokens,omitempty" range:"[0,1000000000]"`
 	// Age at which metrics mean full; 0 is never.
-	StaleAfter *unit.Duration `json:"stale_after,omitempty" range:"[0,)"`
+	StaleAfter *yamldoc.Duration `json:"stale_after,omitempty" range:"[0,)"`
 	// Own requests of an idle replica, for active-requests.
 	IdleThreshold *int `json:"idle_threshold,omitempty" range:"[0,1000000000]"`
 	// Most that another one gets, for active-requests.
@@ -112,12 +111,12 @@ type Affinity struct {
 	// Probability that the filter is skipped.
 	Explore float64 `json:"explore" range:"[0,1]"`
 	// TTFT that a sticky replica may lose; 0 is any.
-	MaxPenalty unit.Duration `json:"max_penalty" range:"[0,)"`
+	MaxPenalty yamldoc.Duration `json:"max_penalty" range:"[0,)"`
 	// Expected speed of prefill in tokens/s.
 	PrefillRate float64 `json:"prefill_rate" range:"(0,1000000000]"`
 }
 
 func (a *Affinity) SetDefaults() {
 	d := route.DefaultAffinity()
-	*a = Affinity{d.Threshold, d.Explore, unit.Duration(d.MaxPenalty), d.PrefillRate}
+	*a = Affinity{d.Threshold, d.Explore, yamldoc.Duration(d.MaxPenalty), d.PrefillRate}
 }

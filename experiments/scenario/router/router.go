@@ -8,7 +8,6 @@ package router
 import (
 	"math"
 
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
 	"clifftop/sim/route"
@@ -49,7 +48,7 @@ func set64(to *int64, given *int) {
 	}
 }
 
-func setDuration(to *clock.Duration, given *unit.Duration) {
+func setDuration(to *clock.Duration, given *yamldoc.Duration) {
 	if given != nil {
 		*to = given.Clock()
 	}

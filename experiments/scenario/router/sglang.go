@@ -2,7 +2,7 @@ package router
 
 import (
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/route"
 )
 
@@ -27,7 +27,7 @@ type sglang struct {
 	// Size of trimmed trees, in tokens; 0 is never.
 	MaxTreeTokens *int `json:"max_tree_tokens,omitempty" range:"[0,1000000000000]"`
 	// Period of trimming; 0 is never.
-	EvictionInterval *unit.Duration `json:"eviction_interval,omitempty" range:"[0,)"`
+	EvictionInterval *yamldoc.Duration `json:"eviction_interval,omitempty" range:"[0,)"`
 }
 
 func (o *sglang) Router(id route.Identity) route.Router {

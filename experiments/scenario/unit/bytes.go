@@ -1,3 +1,4 @@
+// Package unit holds quantities of a scenario that carry a unit: shares, and sizes and rates in bytes.
 package unit
 
 import (

@@ -1,5 +1,4 @@
-// Package unit holds quantities of a scenario that carry a unit: durations, shares, and sizes and rates in bytes.
-package unit
+package yamldoc
 
 import (
 	"fmt"
@@ -8,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
 )
 
@@ -119,19 +117,19 @@ func (d Duration) String() string {
 // MarshalText implements [encoding.TextMarshaler].
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-func (d *Duration) Decode(dec *yamldoc.Decoder, n *yamldoc.Node, key string) {
+func (d *Duration) Decode(dec *Decoder, n *Node, key string) {
 	v, ok := ParseDuration(n.Text)
 	switch {
-	case ok && (n.Kind == yamldoc.Text || n.Kind == yamldoc.Number):
+	case ok && (n.Kind == Text || n.Kind == Number):
 		*d = v
-	case n.Kind == yamldoc.Number && n.Number < 0, n.Kind == yamldoc.Text && strings.HasPrefix(n.Text, "-"):
+	case n.Kind == Number && n.Number < 0, n.Kind == Text && strings.HasPrefix(n.Text, "-"):
 		dec.Refuse(n, key, "0 or more")
-	case n.Kind == yamldoc.Number:
-		dec.Fault(n.At, key, fmt.Sprintf("%s has no unit (want %s)", yamldoc.Short(n.Text), wantDuration), "")
-	case n.Kind == yamldoc.Text && durationSyntax.MatchString(n.Text):
+	case n.Kind == Number:
+		dec.Fault(n.At, key, fmt.Sprintf("%s has no unit (want %s)", Short(n.Text), wantDuration), "")
+	case n.Kind == Text && durationSyntax.MatchString(n.Text):
 		dec.Refuse(n, key, "at most 100 days")
-	case n.Kind == yamldoc.Text:
-		dec.Fault(n.At, key, fmt.Sprintf("%q is not a duration (want %s)", yamldoc.Short(n.Text), wantDuration), "")
+	case n.Kind == Text:
+		dec.Fault(n.At, key, fmt.Sprintf("%q is not a duration (want %s)", Short(n.Text), wantDuration), "")
 	default:
 		dec.Wrong(n, key, wantDuration)
 	}
