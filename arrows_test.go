@@ -9,9 +9,10 @@ import (
 )
 
 // below says which rooms a room may import. A room is a folder with the folders below it, unless one of those is a room
-// of its own. internal and sim/clock may be imported from everywhere.
+// of its own. The rooms in [everywhere] may be imported by all.
 var below = map[string][]string{
 	"sim/clock": {},
+	"sim/rule":  {},
 	"internal":  {},
 	"model":     {},
 	"workload":  {},
@@ -51,8 +52,6 @@ var below = map[string][]string{
 	"experiments/internal":         {},
 	"experiments/scenario/yamldoc": {"experiments/internal"},
 	"experiments/scenario/unit":    {"experiments/scenario/yamldoc", "experiments/internal"},
-	"experiments/scenario/router": {"experiments/scenario/unit", "experiments/scenario/yamldoc",
-		"experiments/internal", "sim"},
 	"experiments/scenario/policy": {"experiments/scenario/unit", "experiments/scenario/yamldoc",
 		"experiments/internal", "model", "sim"},
 	"experiments/scenario/order": {"experiments/scenario/unit", "experiments/scenario/yamldoc",
@@ -60,13 +59,13 @@ var below = map[string][]string{
 	"experiments/scenario/autoscaler": {"experiments/scenario/unit", "experiments/scenario/yamldoc",
 		"experiments/internal", "sim"},
 	"experiments/scenario": {"experiments/scenario/autoscaler", "experiments/scenario/policy",
-		"experiments/scenario/order", "experiments/scenario/router",
+		"experiments/scenario/order",
 		"experiments/scenario/unit", "experiments/scenario/yamldoc", "experiments/internal", "report", "sim", "model",
 		"workload"},
 	"experiments/grid": {},
 	"experiments/steady": {"experiments/scenario", "experiments/scenario/unit", "experiments/scenario/yamldoc",
 		"experiments/internal", "report", "sim", "workload"},
-	"experiments": {"experiments/measured", "experiments/steady", "experiments/scenario", "experiments/scenario/policy", "experiments/scenario/router",
+	"experiments": {"experiments/measured", "experiments/steady", "experiments/scenario", "experiments/scenario/policy",
 		"experiments/scenario/unit", "experiments/scenario/yamldoc", "experiments/internal", "experiments/grid", "report",
 		"sim", "model", "workload"},
 	"experiments/hours":           {"experiments", "experiments/steady", "report", "sim"},
@@ -108,7 +107,7 @@ var below = map[string][]string{
 }
 
 // everywhere are the rooms that all others may import.
-var everywhere = []string{"internal", "sim/clock"}
+var everywhere = []string{"internal", "sim/clock", "sim/rule"}
 
 // whole are the rooms whose name in a list of [below] stands for all rooms inside. They are named by rooms above them;
 // inside, each room names what it may import.

@@ -9,9 +9,9 @@ import (
 	"clifftop/experiments/measured"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/policy"
-	"clifftop/experiments/scenario/router"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model/catalog"
+	"clifftop/sim/rule"
 	"clifftop/workload"
 	"clifftop/workload/trace"
 )
@@ -87,7 +87,7 @@ func Catalog(kind string) (*Listing, error) {
 	case "policies":
 		l.Items = policyEntries()
 	case "routers":
-		l.Items = routerEntries()
+		l.Items = ruleEntries(scenario.BuiltIn().Routers)
 	case "versions":
 		for _, m := range scenario.Landmarks() {
 			l.Items = append(l.Items, Entry{Name: m.Version, Properties: []Property{{"change", m.Change}},
@@ -181,11 +181,10 @@ func policyEntries() []Entry {
 	return entries
 }
 
-// routerEntries are the routers for the catalog.
-func routerEntries() []Entry {
-	var entries []Entry
-	for _, k := range router.Rules() {
-		entries = append(entries, Entry{Name: k.Name, Properties: []Property{{"does", k.Does}}, Source: k.Source})
+// ruleEntries returns the rules of a list for the catalog.
+func ruleEntries[Options any](rules rule.List[Options]) (entries []Entry) {
+	for _, r := range rules {
+		entries = append(entries, Entry{Name: r.Name, Properties: []Property{{"does", r.Does}}, Source: r.Source})
 	}
 	return entries
 }

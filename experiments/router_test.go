@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
-	"clifftop/experiments/scenario/router"
+	"clifftop/experiments/scenario"
 )
 
 // TestEveryRouterRuns gives each rule a fleet whose traffic and replicas have all that rules go by, with the invariants
@@ -25,7 +25,7 @@ func TestEveryRouterRuns(t *testing.T) {
 			"scorers: {session: 1, active-requests: 2}, picker: random"},
 		"dynamo": {"approximate: true, ttl: 10s", "temperature: 0.5, overlap_weight: 2"},
 	}
-	for _, k := range router.Rules() {
+	for _, k := range scenario.BuiltIn().Routers {
 		for _, more := range append([]string{""}, options[k.Name]...) {
 			t.Run(fmt.Sprintf("%s %s", k.Name, more), func(t *testing.T) {
 				t.Parallel()

@@ -96,6 +96,9 @@ func (*Autoscaler) Variants() (string, map[string]yamldoc.VariantKeys) {
 // Extension implements [yamldoc.Extended].
 func (x *Autoscaler) Extension(name string) any { return autoscaler.Rules().Choose(name, &x.options) }
 
+// Given implements [yamldoc.Extended].
+func (*Autoscaler) Given(string) {}
+
 // MarshalJSON writes the map with the options of the rule.
 func (x Autoscaler) MarshalJSON() ([]byte, error) {
 	type keys Autoscaler

@@ -11,7 +11,6 @@ import (
 	"clifftop/sim"
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
-	"clifftop/sim/route"
 )
 
 // Disaggregation says how KV is sent from pools with the role prefill to pools with the role decode, and for which
@@ -231,21 +230,15 @@ func (u fleetBuilder) divide(f *sim.Fleet) {
 		return
 	}
 	d := u.Scenario.Disaggregation
-	_, options, _ := d.Router.rule()
-	if scrapes(options) {
-		f.Scrape = max(f.Scrape, optional.Value(d.Router.Scrape).Clock())
-	}
+	routers, scrape := u.Scenario.routers(&d.Router, u.Scenario.Deployment.Router.FrontEnds)
+	f.Scrape = max(f.Scrape, scrape)
 	division := &sim.Disaggregation{
-		Latency: d.Latency.Clock(), Hop: d.Hop.Clock(), Lease: optional.Value(d.Lease).Clock(),
+		Decoders: routers,
+		Latency:  d.Latency.Clock(), Hop: d.Hop.Clock(), Lease: optional.Value(d.Lease).Clock(),
 		MinTokens: limitInt32(d.MinTokens), MaxBacklog: int64(optional.Value(d.MaxBacklogTokens)),
 	}
 	if d.Mode == "push" {
 		division.Layers = int64(u.Deployment.LLM.Layers)
-	}
-	for k := range d.Router.FrontEnds {
-		division.Decoders = append(division.Decoders,
-			options.Router(route.Identity{Seed: u.Scenario.Run.Seed, Number: u.Scenario.Deployment.Router.FrontEnds + k,
-				Of: d.Router.FrontEnds}))
 	}
 	for i := range d.Outages {
 		division.Outages = append(division.Outages, u.ofLinks(&d.Outages[i])...)

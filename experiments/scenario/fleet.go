@@ -41,7 +41,9 @@ func (u *Setup) StandingFleet(check bool) sim.Fleet {
 			}
 		}
 	}
-	f.Routers, f.Scrape = build.routers()
+	if u.isFleet() {
+		f.Routers, f.Scrape = u.Scenario.routers(&u.Scenario.Deployment.Router, 0)
+	}
 	build.divide(&f)
 	return f
 }

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -28,9 +29,18 @@ type origin struct {
 	fleet map[string]yamldoc.Place // Places of the whole, beside pool
 }
 
+//go:embed example.yaml
+var example []byte
+
+// Example is a scenario with comments, to start from.
+func Example() []byte { return slices.Clone(example) }
+
 // Load reads a scenario file and applies the settings to it. An empty path is the default scenario, and "-" is
 // standard input. A file without any YAML is an error.
-func Load(path string, sets ...Setting) (*Scenario, error) {
+func Load(path string, sets ...Setting) (*Scenario, error) { return BuiltIn().Load(path, sets...) }
+
+// Load is [Load] of a scenario that names the rules.
+func (r *Rules) Load(path string, sets ...Setting) (*Scenario, error) {
 	var data []byte
 	var err error
 	switch path {
@@ -48,7 +58,7 @@ func Load(path string, sets ...Setting) (*Scenario, error) {
 		return nil, yamldoc.Faults{{Where: path, Problem: "there is no scenario in it (want YAML; {} is a scenario of " +
 			"defaults)"}}
 	}
-	return Parse(path, data, sets...)
+	return r.Parse(path, data, sets...)
 }
 
 // readFile reads a file of at most MaxBytes and one byte more.
@@ -80,11 +90,16 @@ func PlainFileError(err error) string {
 // name serves messages and relative paths. The error is [yamldoc.Faults], and names everything that was found
 // wrong at once.
 func Parse(file string, data []byte, sets ...Setting) (*Scenario, error) {
+	return BuiltIn().Parse(file, data, sets...)
+}
+
+// Parse is [Parse] of a scenario that names the rules.
+func (r *Rules) Parse(file string, data []byte, sets ...Setting) (*Scenario, error) {
 	root, err := yamldoc.Parse(file, data, false)
 	if err != nil {
 		return nil, err
 	}
-	d := yamldoc.NewDecoder(file, data)
+	d := r.decoder(file, data)
 	if root.Kind == yamldoc.Null {
 		root.Kind = yamldoc.Map
 	}
@@ -93,7 +108,7 @@ func Parse(file string, data []byte, sets ...Setting) (*Scenario, error) {
 			d.Faults = append(d.Faults, f)
 		}
 	}
-	return decodeScenario(d, root, sets, &shared{})
+	return decodeScenario(d, root, sets, &shared{rules: r})
 }
 
 // decodeScenario decodes a tree, to which the settings have been applied, over the defaults.
@@ -122,7 +137,7 @@ func (s *Scenario) With(sets ...Setting) (*Scenario, error) {
 	if s.origin == nil {
 		return nil, errors.New("experiments: a scenario made in Go has no file to set keys in; use Parse")
 	}
-	d := yamldoc.NewDecoder(s.origin.file, s.origin.lines)
+	d := s.rules().decoder(s.origin.file, s.origin.lines)
 	root := s.origin.root.Clone()
 	for _, set := range sets {
 		if f := apply(root, set); f != nil {

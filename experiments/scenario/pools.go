@@ -104,7 +104,7 @@ func (s *Scenario) inherit(d *yamldoc.Decoder) {
 				yamldoc.Short(p.Name)), "")
 		}
 		names[p.Name] = true
-		own := yamldoc.NewDecoder(d.File, d.Source)
+		own := s.rules().decoder(d.File, d.Source)
 		tree := withPool(root, pools.Items[i])
 		one := Default()
 		own.Value(tree, "", one, "")

@@ -3,11 +3,9 @@ package scenario
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/router"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
 	"clifftop/sim/route"
@@ -24,31 +22,28 @@ type Router struct {
 	// the rule.
 	Scrape *yamldoc.Duration `json:"scrape,omitempty" range:"[0,3600]"`
 
-	options router.Options // of the rule; nil where none is given
+	yamldoc.Choice[route.Options]
 }
 
 func defaultRouter() Router { return Router{Policy: "round-robin", FrontEnds: 1} }
 
 // named reports whether nothing but the rule is given.
-func (r *Router) named() bool {
-	return *r == Router{Policy: r.Policy, FrontEnds: 1} || r.FrontEnds == 1 && r.Scrape == nil &&
-		reflect.ValueOf(r.options).Elem().IsZero()
-}
+func (r *Router) named() bool { return r.FrontEnds == 1 && r.Scrape == nil && r.Named() }
 
-// rule is the rule that a router follows, with its options.
-func (r *Router) rule() (router.Rule, router.Options, bool) {
-	k, ok := router.Rules().Find(r.Policy)
-	options := r.options
-	if ok && options == nil {
-		options = k.Options()
+// router makes one of the routers of a fleet.
+func (s *Scenario) router(r *Router, id route.Identity) (made route.Router, ok bool) {
+	options, ok := r.Options(s.rules().Routers, r.Policy)
+	if !ok {
+		return nil, false
 	}
-	return k, options, ok
+	return options.Make(id), true
 }
 
-// scrapes reports whether the rule reads the metrics of replicas.
-func scrapes(o router.Options) bool {
-	s, ok := o.(router.Scraping)
-	return ok && s.Scrapes()
+// scrapes reports whether a router reads the metrics of replicas.
+func (s *Scenario) scrapes(r *Router) bool {
+	made, _ := s.router(r, route.Identity{})
+	bound := route.Bind(made)
+	return bound.Requirements().Metrics
 }
 
 // routerKeys is Router without its short form.
@@ -56,19 +51,17 @@ type routerKeys Router
 
 // Variants implements [yamldoc.Variants].
 func (r *routerKeys) Variants() (string, map[string]yamldoc.VariantKeys) {
-	keys := router.Rules().Variants(yamldoc.VariantKeys{})
+	keys := r.VariantKeys(BuiltIn().Routers, yamldoc.VariantKeys{})
 	keys[""] = yamldoc.VariantKeys{Optional: []string{"policy"}}
 	keys["*"] = yamldoc.VariantKeys{Optional: []string{"front_ends", "scrape"}}
 	return "policy", keys
 }
 
-// Extension implements [yamldoc.Extended].
-func (r *routerKeys) Extension(name string) any { return router.Rules().Choose(name, &r.options) }
-
 // Decode implements [yamldoc.SelfDecoder].
 func (r *Router) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	const example = "a rule such as round-robin, or a map such as {policy: round-robin, front_ends: 2}"
 	*r = defaultRouter()
+	rules := rulesOf(d).Routers
 	named := n
 	switch n.Kind {
 	case yamldoc.Text:
@@ -78,25 +71,23 @@ func (r *Router) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 			d.Fault(n.At, key, fmt.Sprintf("policy is missing (want %s)", example), "")
 			return
 		}
+		r.Rules(rules)
 		d.Value(n, key, (*routerKeys)(r), "")
 	default:
 		d.Wrong(n, key, example)
 		return
 	}
-	if _, ok := router.Rules().Find(named.Text); named.Kind == yamldoc.Text && !ok {
-		d.Unknown(named, key, router.Rules().Names(), "clifftop catalog routers lists all of them")
+	if _, ok := rules.Find(named.Text); named.Kind == yamldoc.Text && !ok {
+		d.Unknown(named, key, rules.Names(), "clifftop catalog routers lists all of them")
 	}
 }
 
 // MarshalJSON writes the rule's name, or the map.
 func (r Router) MarshalJSON() ([]byte, error) {
-	switch {
-	case r.named():
+	if r.named() {
 		return json.Marshal(r.Policy)
-	case r.options == nil:
-		return json.Marshal(routerKeys(r))
 	}
-	return yamldoc.MarshalObject(routerKeys(r), r.options)
+	return r.Marshal(routerKeys(r))
 }
 
 // routing checks that the router has the signals that it needs, and fills in how often it learns it.
@@ -110,9 +101,9 @@ func (u fleetResolver) routing() error {
 	if slices.ContainsFunc(u.Pools, func(p PoolSetup) bool { return p.Ranks > 1 }) && !s.Given("deployment.router") {
 		r.Policy = "vllm-dp" // vLLM's own, among data-parallel ranks
 	}
-	if _, _, ok := r.rule(); !ok {
+	if _, ok := s.router(r, route.Identity{}); !ok {
 		return s.Fault("deployment.router", "%q is not known (want %s)", yamldoc.Short(r.Policy),
-			yamldoc.OneOf(router.Rules().Names()))
+			yamldoc.OneOf(s.rules().Routers.Names()))
 	}
 	if !u.isFleet() {
 		u.unused(!r.named() || r.Policy != defaultRouter().Policy, "deployment.router", "there is one replica")
@@ -135,10 +126,8 @@ func (u fleetResolver) routing() error {
 // to all routers at once: the one that is given, or the longer one.
 func (u fleetResolver) publishTogether(first, second *Router) error {
 	s := u.Scenario
-	for _, r := range []*Router{first, second} {
-		if _, options, _ := r.rule(); !scrapes(options) {
-			return nil
-		}
+	if !s.scrapes(first) || !s.scrapes(second) {
+		return nil
 	}
 	a, b := *first.Scrape, *second.Scrape
 	switch given, also := s.Given("deployment.router.scrape"), s.Given("disaggregation.router.scrape"); {
@@ -188,22 +177,21 @@ func (u *Setup) hasSessions() bool {
 // often it learns it.
 func (u fleetResolver) routes(key string, r *Router, pools []PoolSetup) error {
 	s := u.Scenario
-	rule, options, _ := r.rule()
-	made := options.Router(route.Identity{})
+	made, _ := s.router(r, route.Identity{})
 	if v, ok := made.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
-			return s.Fault(key, "%s: %v", rule.Name, err)
+			return s.Fault(key, "%s: %v", r.Policy, err)
 		}
 	}
 	known := u.Traffic.Recording != nil || len(u.Traffic.Spec.Arrivals) > 0
 	if err := route.Check(made, u.offers(pools)); err != nil && known {
-		return s.Fault(key, "%s: %v", rule.Name, err)
+		return s.Fault(key, "%s: %v", r.Policy, err)
 	}
-	if scrapes(options) {
-		bound := route.Bind(made)
-		optional.Default(&r.Scrape, yamldoc.Duration(bound.Requirements().Scrape))
+	bound := route.Bind(made)
+	if needs := bound.Requirements(); needs.Metrics {
+		optional.Default(&r.Scrape, yamldoc.Duration(needs.Scrape))
 	} else {
-		u.unused(r.Scrape != nil, yamldoc.Join(key, "scrape"), rule.Name+" does not read metrics of replicas")
+		u.unused(r.Scrape != nil, yamldoc.Join(key, "scrape"), r.Policy+" does not read metrics of replicas")
 	}
 	return nil
 }
@@ -219,17 +207,13 @@ func (u fleetResolver) offers(pools []PoolSetup) route.Offers {
 	return o
 }
 
-// routers makes the routers of a run, and says how often they learn what replicas say. A single engine has none.
-func (u fleetBuilder) routers() (all []route.Router, scrape clock.Duration) {
-	if !u.isFleet() {
-		return nil, 0
-	}
-	r := &u.Scenario.Deployment.Router
-	_, options, _ := r.rule()
+// routers makes the routers of a run, numbered from first on, and says how often they learn what replicas say.
+func (s *Scenario) routers(r *Router, first int) (all []route.Router, scrape clock.Duration) {
 	for k := range r.FrontEnds {
-		all = append(all, options.Router(route.Identity{Seed: u.Scenario.Run.Seed, Number: k, Of: r.FrontEnds}))
+		made, _ := s.router(r, route.Identity{Seed: s.Run.Seed, Number: first + k, Of: r.FrontEnds})
+		all = append(all, made)
 	}
-	if scrapes(options) {
+	if s.scrapes(r) {
 		scrape = optional.Value(r.Scrape).Clock()
 	}
 	return all, scrape

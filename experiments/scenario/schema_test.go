@@ -20,9 +20,9 @@ import (
 
 	"clifftop/experiments/scenario/order"
 	"clifftop/experiments/scenario/policy"
-	"clifftop/experiments/scenario/router"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/sim/clock"
 	"clifftop/sim/route"
 )
 
@@ -245,22 +245,25 @@ func (m schemaMaker) of(t reflect.Type, tag reflect.StructTag, def reflect.Value
 		return s
 	}
 	s := &jsonschema.Schema{}
+	names := yamldoc.NamesOf(t, tag)
 	switch t.Kind() {
 	case reflect.Struct:
 		return m.object(t, def)
 	case reflect.Slice:
 		s.Type, s.Items = "array", m.of(t.Elem(), tag, reflect.Value{})
-	case reflect.String:
+	case reflect.String, reflect.Bool, reflect.Uint8:
+		if t.Kind() == reflect.Bool && len(names) == 0 {
+			s.Type = "boolean"
+			break
+		}
 		s.Type = "string"
-		for _, name := range yamldoc.NamesOf(t, tag) {
+		for _, name := range names {
 			s.Enum = append(s.Enum, name)
 		}
 		if s.Enum == nil && tag.Get("empty") == "" {
 			s.MinLength = jsonschema.Ptr(1)
 		}
-	case reflect.Bool:
-		s.Type = "boolean"
-	case reflect.Int, reflect.Uint64:
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint64:
 		s.Type = "integer"
 		bounds(s, tag)
 	case reflect.Float64:
@@ -307,7 +310,7 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 	either := func(s ...*jsonschema.Schema) *jsonschema.Schema { return &jsonschema.Schema{AnyOf: s} }
 	none := reflect.Value{}
 	switch t {
-	case reflect.TypeFor[yamldoc.Duration]():
+	case reflect.TypeFor[yamldoc.Duration](), reflect.TypeFor[clock.Duration]():
 		return duration
 	case reflect.TypeFor[Distribution]():
 		return &jsonschema.Schema{Ref: "#/$defs/distribution"}
@@ -393,9 +396,9 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 		return either(names(rules...), m.object(reflect.TypeFor[orderKeys](), none))
 	case reflect.TypeFor[Router]():
 		return &jsonschema.Schema{Ref: "#/$defs/router"}
-	case reflect.TypeFor[router.Scorers]():
+	case reflect.TypeFor[route.Weights]():
 		o := closed()
-		for _, name := range route.ScoreNames() {
+		for _, name := range (route.Weights{}).Names() {
 			o.Properties[name] = &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0),
 				Maximum: jsonschema.Ptr(1e9)}
 		}
@@ -477,7 +480,7 @@ func (m schemaMaker) object(t reflect.Type, def reflect.Value) *jsonschema.Schem
 			d = def.Field(i)
 		}
 		p := m.of(f.Type, f.Tag, d)
-		p.Description = m.docs[t.String()+"."+f.Name]
+		p.Description = m.doc(f, t.String())
 		if d.IsValid() && f.Type.Kind() != reflect.Struct && f.Type.Kind() != reflect.Pointer {
 			p.Default, _ = json.Marshal(d.Interface())
 		}
@@ -499,6 +502,14 @@ func (m schemaMaker) object(t reflect.Type, def reflect.Value) *jsonschema.Schem
 	return s
 }
 
+// doc describes a field of a struct: its tag or its comment.
+func (m schemaMaker) doc(f reflect.StructField, of string) string {
+	if doc := f.Tag.Get("doc"); doc != "" {
+		return strings.ToUpper(doc[:1]) + doc[1:] + "."
+	}
+	return m.docs[of+"."+f.Name]
+}
+
 // sections adds the options of policies to the schema of the engine.
 func (m schemaMaker) sections(s *jsonschema.Schema, o *policy.Options) {
 	for _, section := range policy.Sections() {
@@ -513,7 +524,7 @@ func (m schemaMaker) sections(s *jsonschema.Schema, o *policy.Options) {
 // router is the schema of routers.
 func (m schemaMaker) router() *jsonschema.Schema {
 	var rules []any
-	for _, name := range router.Rules().Names() {
+	for _, name := range BuiltIn().Routers.Names() {
 		rules = append(rules, name)
 	}
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Enum: rules},
@@ -544,7 +555,8 @@ func (m schemaMaker) choice(t reflect.Type, u yamldoc.Variants) *jsonschema.Sche
 				continue
 			}
 			of, f := fieldOf(t, key)
-			if x, ok := u.(yamldoc.Extended); ok && f.Name == "" {
+			x, extended := u.(yamldoc.Extended)
+			if extended = extended && f.Name == ""; extended {
 				of, f = fieldOf(reflect.TypeOf(x.Extension(v)).Elem(), key)
 			}
 			p := &jsonschema.Schema{}
@@ -554,7 +566,10 @@ func (m schemaMaker) choice(t reflect.Type, u yamldoc.Variants) *jsonschema.Sche
 			} else {
 				p = m.of(f.Type, f.Tag, reflect.Value{})
 			}
-			p.Description = m.docs[strings.Replace(of.String(), "routerKeys", "Router", 1)+"."+f.Name]
+			if extended && f.Type.Kind() != reflect.Pointer {
+				p = nullable(p)
+			}
+			p.Description = m.doc(f, strings.Replace(of.String(), "routerKeys", "Router", 1))
 			s.Properties[key] = p
 		}
 		s.Required = slices.Clone(variants[v].Required)

@@ -11,6 +11,7 @@ import (
 // shared is what scenarios that were made of one another need again and again: tabulating the step times of a
 // deployment takes longer than many a run.
 type shared struct {
+	rules    *Rules
 	mu       sync.Mutex
 	timers   map[timerKey]*onceTimer
 	machines []described

@@ -1,11 +1,17 @@
 package route
 
 import (
-	"fmt"
 	"math"
 
 	"clifftop/workload"
 )
+
+var boundedHashRule = Rule{
+	Name:   "bounded-hash",
+	Does:   "the same within a bound of load, or by the first tokens of the prompt",
+	Source: "Mirrokni et al. 2018; KubeAI",
+	New:    func() Options { return NewBoundedHash() },
+}
 
 // BoundedHash is a consistent hash with bounded loads (Mirrokni, Thorup, Zadimoghaddam, "Consistent Hashing with
 // Bounded Loads", 2018): a key goes to the first endpoint on the ring that has fewer outstanding requests than
@@ -13,13 +19,13 @@ import (
 // second endpoint. KubeAI uses it.
 type BoundedHash struct {
 	// By is the key. Requests without one go to the endpoint with the fewest outstanding requests of this router.
-	By Key
-	// PrefixTokens is the length of the prefix that [ByPrefix] uses, in tokens.
-	PrefixTokens int32
-	// Factor bounds the load of an endpoint, as a multiple of the mean; at least 1.
-	Factor float64
-	ring   ring
-	least  least
+	By Key `json:"by" one:"session user prefix" doc:"key of the consistent hash"`
+
+	PrefixTokens int32   `json:"prefix_tokens" range:"[1,1e9]" doc:"length of the hashed prefix, if by is prefix"`
+	Factor       float64 `json:"factor" range:"[1,1e6]" doc:"most load of a replica, as a multiple of the mean"`
+
+	ring  ring
+	least least
 }
 
 var (
@@ -30,16 +36,8 @@ var (
 // NewBoundedHash uses sessions, and the customary factor of 1.25.
 func NewBoundedHash() *BoundedHash { return &BoundedHash{PrefixTokens: 32, Factor: 1.25} }
 
-// Validate reports what is wrong with the parameters.
-func (p *BoundedHash) Validate() error {
-	if !(p.Factor >= 1 && p.Factor <= 1e6) {
-		return fmt.Errorf("factor: %v is not allowed (want 1 or more)", p.Factor)
-	}
-	if p.By == ByPrefix && p.PrefixTokens < 1 {
-		return fmt.Errorf("prefix_tokens: %d is not allowed (want 1 or more)", p.PrefixTokens)
-	}
-	return nil
-}
+// Make implements [Options].
+func (p *BoundedHash) Make(Identity) Router { made := *p; return &made }
 
 // Requirements implements [Requirer].
 func (p *BoundedHash) Requirements() Requirements { return p.By.needs() }

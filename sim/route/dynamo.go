@@ -1,12 +1,18 @@
 package route
 
 import (
-	"fmt"
 	"math"
 
 	"clifftop/sim/clock"
 	"clifftop/workload"
 )
+
+var dynamoRule = Rule{
+	Name:   "dynamo",
+	Does:   "the least cost: blocks to prefill and blocks active",
+	Source: "NVIDIA Dynamo (KV router)",
+	New:    func() Options { return NewDynamo() },
+}
 
 // Dynamo is the KV router of NVIDIA Dynamo. The cost of a worker for a request is
 //
@@ -17,19 +23,18 @@ import (
 // active until the output is complete. A block that several requests share counts once. Output does not count. Prefixes
 // come from KV events, or from the router's own decisions.
 type Dynamo struct {
-	ID Identity
-	// OverlapWeight is the weight of a block to prefill, relative to an active block.
-	OverlapWeight float64
-	// Temperature of the softmax, over costs scaled to a range of 1; 0 takes the cheapest.
-	Temperature float64
-	// BlockTokens is the number of tokens in a block.
-	BlockTokens int32
-	// Approximate takes prefixes from the router's own decisions, which are valid for TTL; 0 is without end. Above
-	// MaxBlocks in all (0 is no limit) it forgets the oldest ones, down to the fraction PruneTo of that.
-	Approximate bool
-	TTL         clock.Duration
-	MaxBlocks   int64
-	PruneTo     float64
+	ID          Identity
+	BlockTokens int32 `json:"block_tokens" range:"[1,1e6]" doc:"granularity of prefixes, in tokens"`
+	MaxBlocks   int64 `json:"max_blocks" range:"[0,1e12]" doc:"most blocks remembered in all; 0 is no limit"`
+
+	OverlapWeight float64 `json:"overlap_weight" range:"[0,1e9]" doc:"worth of a block to prefill, in active blocks"`
+
+	// Temperature is that of the softmax over costs, scaled to a range of 1.
+	Temperature float64 `json:"temperature" range:"[0,1e9]" doc:"temperature of the softmax; 0 takes the cheapest"`
+
+	Approximate bool           `json:"approximate" doc:"takes prefixes from own decisions instead of KV events"`
+	TTL         clock.Duration `json:"ttl" range:"[0,)" doc:"how long an own decision is valid; 0 is no limit"`
+	PruneTo     float64        `json:"prune_to" range:"[0,1]" doc:"fraction of max_blocks that pruning leaves"`
 
 	draws       draws
 	least       least
@@ -51,22 +56,8 @@ func NewDynamo() *Dynamo {
 	return &Dynamo{OverlapWeight: 1, BlockTokens: 16, TTL: 120 * clock.Second, MaxBlocks: 1 << 20, PruneTo: 0.8}
 }
 
-// Validate reports what is wrong with the parameters.
-func (p *Dynamo) Validate() error {
-	switch {
-	case !(p.OverlapWeight >= 0 && p.OverlapWeight <= 1e9):
-		return fmt.Errorf("overlap_weight: %v is not allowed (want 0 or more)", p.OverlapWeight)
-	case !(p.Temperature >= 0 && p.Temperature <= 1e9):
-		return fmt.Errorf("temperature: %v is not allowed (want 0 or more)", p.Temperature)
-	case p.BlockTokens < 1:
-		return fmt.Errorf("block_tokens: %d is not allowed (want 1 or more)", p.BlockTokens)
-	case p.TTL < 0 || p.MaxBlocks < 0:
-		return fmt.Errorf("ttl and max_blocks: %v and %d are not allowed (want 0 or more)", p.TTL, p.MaxBlocks)
-	case !(p.PruneTo >= 0 && p.PruneTo <= 1):
-		return fmt.Errorf("prune_to: %v is not allowed (want 0 to 1)", p.PruneTo)
-	}
-	return nil
-}
+// Make implements [Options].
+func (p *Dynamo) Make(id Identity) Router { made := *p; made.ID = id; return &made }
 
 // Requirements implements [Requirer].
 func (p *Dynamo) Requirements() Requirements {

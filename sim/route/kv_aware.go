@@ -1,21 +1,24 @@
 package route
 
-import (
-	"fmt"
+import "clifftop/workload"
 
-	"clifftop/workload"
-)
+var kvAwareRule = Rule{
+	Name:   "kv-aware",
+	Does:   "where the caches hold the longest part of the prompt, else by session",
+	Source: "vLLM production-stack with LMCache's controller",
+	New:    func() Options { return NewKVAware() },
+}
 
 // KVAware looks up which endpoint holds the longest prefix of the prompt, and sends the request there: the KV-aware
 // router of production-stack, with the controller of LMCache. If more than Threshold tokens of the prompt are missing
 // even there, it uses the session or, without one, the endpoint with the fewest outstanding requests of this router.
 type KVAware struct {
-	ID Identity
-	// Threshold is the largest part of the prompt that may be missing, in tokens.
-	Threshold int32
-	session   Session
-	draws     draws
-	least     least
+	ID        Identity
+	Threshold int32 `json:"missing_tokens" range:"[0,1e9]" doc:"most prompt tokens that may be missing from the cache"`
+
+	session Session
+	draws   draws
+	least   least
 }
 
 var (
@@ -26,13 +29,8 @@ var (
 // NewKVAware has the threshold of production-stack, 2000 tokens.
 func NewKVAware() *KVAware { return &KVAware{Threshold: 2000} }
 
-// Validate reports what is wrong with the parameters.
-func (p *KVAware) Validate() error {
-	if p.Threshold < 0 {
-		return fmt.Errorf("threshold: %d is negative", p.Threshold)
-	}
-	return nil
-}
+// Make implements [Options].
+func (p *KVAware) Make(id Identity) Router { made := *p; made.ID = id; return &made }
 
 // Requirements implements [Requirer].
 func (p *KVAware) Requirements() Requirements { return Requirements{PrefixCaching: true, Events: true} }

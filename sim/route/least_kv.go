@@ -2,6 +2,13 @@ package route
 
 import "clifftop/workload"
 
+var leastKVRule = Rule{
+	Name:   "least-kv",
+	Does:   "the least part of the KV cache in use, as the replicas told it last",
+	Source: "gateways that scrape vLLM",
+	New:    func() Options { return new(LeastKV) },
+}
+
 // LeastKV sends a request to the endpoint with the lowest KV cache usage at the last scrape, a random one of equals.
 // Between scrapes it has the herd effect of [LeastQueue]; moreover, the usage says little about the queue.
 type LeastKV struct {
@@ -15,8 +22,11 @@ var (
 	_ Requirer = (*LeastKV)(nil)
 )
 
+// Make implements [Options].
+func (p *LeastKV) Make(id Identity) Router { made := *p; made.ID = id; return &made }
+
 // Requirements implements [Requirer].
-func (p *LeastKV) Requirements() Requirements { return Requirements{KVUsage: true} }
+func (p *LeastKV) Requirements() Requirements { return Requirements{KVUsage: true, Metrics: true} }
 
 // Route implements [Router].
 func (p *LeastKV) Route(v View, _ *workload.Request) int {

@@ -2,18 +2,23 @@ package route
 
 import "clifftop/workload"
 
+var leastTokensRule = Rule{
+	Name:   "least-tokens",
+	Does:   "the fewest outstanding tokens of this router, of prompts and expected outputs",
+	Source: "least outstanding work, with lengths known or guessed",
+	New:    func() Options { return new(LeastTokens) },
+}
+
 // LeastTokens sends a request to the endpoint with the fewest outstanding tokens of this router: prompts and expected
 // outputs of requests that have not ended.
 type LeastTokens struct {
-	ID Identity
-	// AssumedOutput is the expected length of every output, in tokens; 0 uses the true lengths, which no real router
-	// knows.
-	AssumedOutput int32
-	// Uncached counts only the prompt tokens that the prefix cache of the endpoint lacked when the request was sent, as
-	// its KV events report. To compare endpoints it adds the new request's tokens for each.
-	Uncached bool
-	// First takes the first of equals, and not one at random.
-	First bool
+	ID    Identity
+	First bool `json:"ties" one:"random first" doc:"which of equally good replicas is taken"`
+	// AssumedOutput is the expected length of every output; 0 uses the true lengths, which no real router knows.
+	AssumedOutput int32 `json:"assumed_output" was:"answer" range:"[1,1e9]" doc:"assumed output length; null is exact"`
+	// Uncached counts only the prompt tokens that the prefix cache of the endpoint lacked when the request was sent. To
+	// compare endpoints it adds the new request's tokens for each.
+	Uncached bool `json:"uncached" doc:"counts only prompt tokens that are not cached, by KV events"`
 
 	draws   draws
 	least   least
@@ -25,6 +30,9 @@ var (
 	_ RequestObserver = (*LeastTokens)(nil)
 	_ Requirer        = (*LeastTokens)(nil)
 )
+
+// Make implements [Options].
+func (p *LeastTokens) Make(id Identity) Router { made := *p; made.ID = id; return &made }
 
 // Requirements implements [Requirer].
 func (p *LeastTokens) Requirements() Requirements {

@@ -1,38 +1,44 @@
 package route
 
 import (
-	"fmt"
+	"errors"
 	"math"
+	"slices"
 
 	"clifftop/sim/clock"
 	"clifftop/workload"
 )
 
+var llmDRule = Rule{
+	Name:   "llm-d",
+	Does:   "filters, the weighted sum of scores, a picker",
+	Source: "llm-d (inference scheduler), Gateway API Inference Extension",
+	New:    func() Options { return NewLLMD() },
+}
+
 // LLMD is the endpoint picker of llm-d and of the Gateway API Inference Extension: filters drop endpoints, scorers give
 // each remaining one a score between 0 and 1, and a picker decides by the weighted sums.
 type LLMD struct {
-	ID Identity
-	// Scorers and their weights.
-	Scorers []Weighted
-	// Picker decides.
-	Picker Picker
-	// Precise takes prefix matches from the KV events of the endpoints, and not from the picker's own decisions.
-	Precise bool
-	// BlockTokens is the granularity of approximate matches, in tokens; MaxMatchTokens is the length of the prompt that
-	// is matched, 0 is all of it; Capacity is the number of blocks that are remembered of an endpoint, 0 is no limit.
-	BlockTokens, MaxMatchTokens int32
-	Capacity                    int64
-	// Affinity is the prefix cache affinity filter.
-	Affinity Affinity
-	// StaleAfter is the age of metrics from which on an endpoint counts as full, for the scorers queue, running and
-	// kv-usage. 0 is never.
-	StaleAfter clock.Duration
-	// IdleThreshold is the number of own requests up to which active-requests counts an endpoint as idle; MaxBusyScore
-	// is the highest score of other endpoints. token-load is 0 at TokenLimit, load-aware at QueueLimit.
-	IdleThreshold int
-	MaxBusyScore  float64
-	TokenLimit    int64
-	QueueLimit    int
+	ID          Identity
+	BlockTokens int32 `json:"block_tokens" range:"[1,1e6]" doc:"granularity of prefixes, in tokens"`
+	Capacity    int64 `json:"max_blocks" range:"[0,1e12]" doc:"most blocks remembered of a replica; 0 is no limit"`
+
+	Scorers Weights `json:"scorers" range:"[0,1e9]" doc:"weights by the names of llm-d's scorers"`
+
+	Picker   Picker   `json:"picker" one:"max-score random weighted-random" doc:"how a replica is chosen by the scores"`
+	Precise  bool     `json:"precise" doc:"takes prefixes from KV events instead of own decisions"`
+	Affinity Affinity `json:"affinity" doc:"filter that keeps prompts where most of them is cached"`
+
+	MaxMatchTokens int32 `json:"max_match_tokens" range:"[0,1e9]" doc:"part of a prompt that is looked at; 0 is all"`
+
+	// StaleAfter applies to the scorers queue, running and kv-usage.
+	StaleAfter clock.Duration `json:"stale_after" range:"[0,)" doc:"age at which metrics mean full; 0 is never"`
+
+	IdleThreshold int `json:"idle_threshold" range:"[0,1e9]" doc:"own requests of an idle replica, for active-requests"`
+
+	MaxBusyScore float64 `json:"max_busy_score" range:"[0,1]" doc:"most that another one gets, for active-requests"`
+	TokenLimit   int64   `json:"token_limit" range:"[1,1e12]" doc:"tokens in flight at which token-load is 0"`
+	QueueLimit   int     `json:"queue_limit" range:"[1,1e9]" doc:"waiting requests at which load-aware is 0"`
 
 	draws       draws
 	known       prefixes
@@ -57,15 +63,16 @@ var (
 
 // Affinity is the filter that keeps a prompt at endpoints that have most of it. The zero Affinity is off.
 type Affinity struct {
-	// Threshold is the fraction of the prompt from which on an endpoint is sticky; 0 turns the filter off.
-	Threshold float64
-	// Explore is the probability that the filter is skipped.
-	Explore float64
-	// MaxPenalty is by how much the expected TTFT of the best sticky endpoint may exceed that of the best other one; 0
-	// is no limit. The expected TTFT is the tokens in flight divided by PrefillRate, in tokens per second.
-	MaxPenalty  clock.Duration
-	PrefillRate float64
+	Threshold float64 `json:"threshold" range:"(0,1]" doc:"part of the prompt at which a replica is sticky"`
+	Explore   float64 `json:"explore" range:"[0,1]" doc:"probability that the filter is skipped"`
+	// MaxPenalty is by how much the expected TTFT of the best sticky endpoint may exceed that of the best other one.
+	// The expected TTFT is the tokens in flight divided by PrefillRate.
+	MaxPenalty  clock.Duration `json:"max_penalty" range:"[0,)" doc:"TTFT that a sticky replica may lose; 0 is any"`
+	PrefillRate float64        `json:"prefill_rate" range:"(0,1e9]" doc:"expected speed of prefill in tokens/s"`
 }
+
+// SetDefaults sets llm-d-router's defaults.
+func (a *Affinity) SetDefaults() { *a = DefaultAffinity() }
 
 // Picker is the rule that chooses an endpoint by its score.
 type Picker uint8
@@ -87,41 +94,20 @@ func NewLLMD() *LLMD {
 	}
 }
 
+// Make implements [Options].
+func (p *LLMD) Make(id Identity) Router { made := *p; made.ID = id; return &made }
+
 // DefaultAffinity is the filter with llm-d-router's defaults.
 func DefaultAffinity() Affinity {
 	return Affinity{Threshold: 0.8, MaxPenalty: 18 * clock.Second, PrefillRate: 15928}
 }
 
-// Validate reports what is wrong with the parameters.
+// Validate reports scorers that all have no weight.
 func (p *LLMD) Validate() error {
-	for i, s := range p.Scorers {
-		if s.By >= numberOfScores || !(s.Weight >= 0 && s.Weight <= 1e9) {
-			return fmt.Errorf("scorers[%d]: %v with weight %v is not allowed (want a weight of 0 or more)", i, s.By,
-				s.Weight)
-		}
+	if p.Picker == RandomPick || slices.ContainsFunc(p.Scorers, func(s Weighted) bool { return s.Weight > 0 }) {
+		return nil
 	}
-	a := &p.Affinity
-	switch {
-	case len(p.Scorers) == 0 && p.Picker != RandomPick:
-		return fmt.Errorf("scorers: there are none")
-	case p.Picker > WeightedRandom:
-		return fmt.Errorf("picker: %d is not known", p.Picker)
-	case p.BlockTokens < 1:
-		return fmt.Errorf("block_tokens: %d is not allowed (want 1 or more)", p.BlockTokens)
-	case p.MaxMatchTokens < 0 || p.Capacity < 0 || p.StaleAfter < 0 || p.IdleThreshold < 0:
-		return fmt.Errorf("a limit is negative")
-	case !(p.MaxBusyScore >= 0 && p.MaxBusyScore <= 1):
-		return fmt.Errorf("max_busy_score: %v is not allowed (want 0 to 1)", p.MaxBusyScore)
-	case p.TokenLimit < 1 || p.QueueLimit < 1:
-		return fmt.Errorf("token_limit and queue_limit: %d and %d are not allowed (want 1 or more)", p.TokenLimit,
-			p.QueueLimit)
-	case !(a.Threshold >= 0 && a.Threshold <= 1 && a.Explore >= 0 && a.Explore <= 1):
-		return fmt.Errorf("affinity: %v and %v are not allowed (want 0 to 1)", a.Threshold, a.Explore)
-	case a.Threshold > 0 && (a.MaxPenalty < 0 || a.MaxPenalty > 0 && !(a.PrefillRate > 0)):
-		return fmt.Errorf("affinity: a penalty of %v at %v tokens per second is not allowed", a.MaxPenalty,
-			a.PrefillRate)
-	}
-	return nil
+	return errors.New("scorers: there are none")
 }
 
 // scores reports whether a scorer has a weight.
@@ -147,7 +133,7 @@ func (p *LLMD) Requirements() Requirements {
 	n := Requirements{
 		Sessions: p.scores(SessionScore), KVUsage: p.scores(KVScore),
 		PrefixCaching: p.Affinity.Threshold > 0 || p.scores(PrefixScore) || p.scores(NoHitScore),
-		Scrape:        50 * clock.Millisecond,
+		Metrics:       true, Scrape: 50 * clock.Millisecond,
 	}
 	n.Events = p.Precise && p.matching()
 	return n

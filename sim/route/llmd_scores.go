@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -38,23 +39,45 @@ func (s Score) String() string {
 	return "unknown"
 }
 
-// ScoreNamed finds a scorer by its name.
-func ScoreNamed(name string) (s Score, ok bool) {
-	for i, n := range scoreNames {
-		if n == name {
-			return Score(i), true
-		}
-	}
-	return 0, false
-}
-
-// ScoreNames are the names of all scorers, in llm-d's order.
-func ScoreNames() []string { return scoreNames[:] }
-
 // Weighted is a scorer with its weight in the sum, 0 or more.
 type Weighted struct {
 	By     Score
 	Weight float64
+}
+
+// Weights are scorers with their weights, in the order in which they are added.
+type Weights []Weighted
+
+// Names returns the names of all scorers, in llm-d's order.
+func (Weights) Names() []string { return scoreNames[:] }
+
+// Example describes the map that scenarios have.
+func (Weights) Example() string { return "scorers to weights such as {queue: 2, prefix: 3}" }
+
+// Clear removes all weights.
+func (w *Weights) Clear() { *w = nil }
+
+// Put gives a scorer a weight. The weights are in llm-d's order.
+func (w *Weights) Put(name string, weight float64) {
+	by := Score(slices.Index(scoreNames[:], name))
+	i, found := w.find(by)
+	if !found {
+		*w = slices.Insert(*w, i, Weighted{By: by})
+	}
+	(*w)[i].Weight = weight
+}
+
+// Get returns the weight of a scorer, if it has one.
+func (w *Weights) Get(name string) (weight float64, ok bool) {
+	i, ok := w.find(Score(slices.Index(scoreNames[:], name)))
+	if !ok {
+		return 0, false
+	}
+	return (*w)[i].Weight, true
+}
+
+func (w *Weights) find(by Score) (i int, found bool) {
+	return slices.BinarySearchFunc(*w, by, func(x Weighted, by Score) int { return cmp.Compare(x.By, by) })
 }
 
 // sum adds the weighted scores of the remaining endpoints.

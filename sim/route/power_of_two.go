@@ -2,18 +2,33 @@ package route
 
 import "clifftop/workload"
 
+var powerOfTwoRule = Rule{
+	Name:   "power-of-two",
+	Does:   "the less loaded of two drawn at random",
+	Source: "Mitzenmacher 2001; Ray Serve",
+	New:    func() Options { return new(PowerOfTwo) },
+}
+
 // PowerOfTwo draws two endpoints at random and takes the one with less load, the first one of equals: the power of two
 // choices (Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 2001). It also works with stale
 // loads, since routers do not all prefer the same endpoint.
 type PowerOfTwo struct {
 	ID Identity
 	// Scraped compares the waiting and running requests of the last scrape, as SGLang's router and Ray Serve do.
-	// Otherwise the outstanding requests of this router are compared.
-	Scraped bool
+	Scraped bool `json:"load" one:"outstanding scraped" doc:"compares own outstanding requests, or scraped metrics"`
 	draws   draws
 }
 
-var _ Router = (*PowerOfTwo)(nil)
+var (
+	_ Router   = (*PowerOfTwo)(nil)
+	_ Requirer = (*PowerOfTwo)(nil)
+)
+
+// Make implements [Options].
+func (p *PowerOfTwo) Make(id Identity) Router { made := *p; made.ID = id; return &made }
+
+// Requirements implements [Requirer].
+func (p *PowerOfTwo) Requirements() Requirements { return Requirements{Metrics: p.Scraped} }
 
 // Route implements [Router].
 func (p *PowerOfTwo) Route(v View, _ *workload.Request) int {

@@ -1,10 +1,13 @@
 package route
 
-import (
-	"fmt"
+import "clifftop/workload"
 
-	"clifftop/workload"
-)
+var prefixRule = Rule{
+	Name:   "prefix",
+	Does:   "where the longest part of the prompt was sent before; remembers all",
+	Source: "vLLM production-stack, prefix-aware",
+	New:    func() Options { return NewPrefix() },
+}
 
 // Prefix sends a request to the endpoint that got the longest prefix of its prompt before, a random one of equals, as
 // the prefix-aware router of production-stack does. That one remembers all prompts without limit ("no eviction"), in
@@ -13,15 +16,13 @@ import (
 // It ignores loads: a prefix that all requests share, such as a system prompt, attracts all of them to the endpoint
 // that had it first, unless MinTokens ignores so short a match.
 type Prefix struct {
-	ID Identity
-	// BlockTokens is the granularity of matches, in tokens.
-	BlockTokens int32
+	ID          Identity
+	BlockTokens int32 `json:"block_tokens" range:"[1,1e6]" doc:"granularity of prefixes, in tokens"`
 	// MinTokens is the shortest match that counts. Below it the endpoint with the fewest outstanding requests of this
 	// router is taken, a random one of equals. With 0 every match counts, and without a match a random endpoint is
 	// taken.
-	MinTokens int32
-	// MaxBlocks is the number of blocks that are remembered of an endpoint; 0 is no limit.
-	MaxBlocks int64
+	MinTokens int32 `json:"min_tokens" range:"[0,1e9]" doc:"shortest match that counts"`
+	MaxBlocks int64 `json:"max_blocks" range:"[0,1e12]" doc:"most blocks remembered of a replica; 0 is no limit"`
 
 	draws draws
 	least least
@@ -36,18 +37,8 @@ var (
 // NewPrefix has no limit, and chunks of 32 tokens, which are about 128 characters.
 func NewPrefix() *Prefix { return &Prefix{BlockTokens: 32} }
 
-// Validate reports what is wrong with the parameters.
-func (p *Prefix) Validate() error {
-	switch {
-	case p.BlockTokens < 1:
-		return fmt.Errorf("block_tokens: %d is not allowed (want 1 or more)", p.BlockTokens)
-	case p.MinTokens < 0:
-		return fmt.Errorf("min_tokens: %d is negative", p.MinTokens)
-	case p.MaxBlocks < 0:
-		return fmt.Errorf("max_blocks: %d is negative", p.MaxBlocks)
-	}
-	return nil
-}
+// Make implements [Options].
+func (p *Prefix) Make(id Identity) Router { made := *p; made.ID = id; return &made }
 
 // Requirements implements [Requirer].
 func (p *Prefix) Requirements() Requirements { return Requirements{PrefixCaching: true} }

@@ -19,6 +19,8 @@ type Requirements struct {
 	// router is slow: its replicas are simulated iteration by iteration, because it may ask for their blocks at any
 	// instant.
 	Events bool
+	// Metrics: the router reads metrics of replicas.
+	Metrics bool
 	// Scrape is the interval at which the original router reads metrics; 0 if it does not, or if there is no usual
 	// value.
 	Scrape clock.Duration

@@ -1,11 +1,16 @@
 package route
 
 import (
-	"fmt"
-
 	"clifftop/sim/clock"
 	"clifftop/workload"
 )
+
+var sglangRule = Rule{
+	Name:   "sglang",
+	Does:   "the same while loads are balanced, else the fewest outstanding requests",
+	Source: "SGLang (sgl-model-gateway, cache_aware)",
+	New:    func() Options { return NewSGLang() },
+}
 
 // SGLang is the cache-aware router of SGLang (sgl-router, then sgl-model-gateway). It keeps a tree of the prompts that
 // were sent to each worker. If loads, which are the outstanding requests of this router, are balanced, and a large
@@ -15,21 +20,20 @@ import (
 // The original's trees hold characters, about four for a token; these hold blocks of tokens. Of workers with equally
 // long matches a random one is taken; the original takes any.
 type SGLang struct {
-	ID Identity
-	// CacheThreshold is the fraction of the prompt, 0 to 1, that a match must exceed.
-	CacheThreshold float64
-	// BalanceAbs and BalanceRel: loads are unbalanced if the largest exceeds the least by more than BalanceAbs
-	// requests, and by more than BalanceRel times.
-	BalanceAbs int
-	BalanceRel float64
-	// SmallestTree sends a prompt without a match to the worker with the smallest tree, as older versions did, and not
-	// to the least loaded one.
-	SmallestTree bool
-	// BlockTokens is the granularity of the trees, in tokens.
-	BlockTokens int32
-	// MaxTreeTokens is the size to which a tree is trimmed at every EvictionInterval; an interval of 0 is never.
-	MaxTreeTokens    int64
-	EvictionInterval clock.Duration
+	ID          Identity
+	BlockTokens int32 `json:"block_tokens" range:"[1,1e6]" doc:"granularity of prefixes, in tokens"`
+
+	CacheThreshold float64 `json:"cache_threshold" range:"[0,1]" doc:"part of the prompt that a match must exceed"`
+	// Loads are unbalanced if the largest exceeds the least by more than BalanceAbs requests, and by more than
+	// BalanceRel times.
+	BalanceAbs int     `json:"balance_abs_threshold" range:"[0,1e9]" doc:"unbalanced loads differ by more requests"`
+	BalanceRel float64 `json:"balance_rel_threshold" range:"[0,1e9]" doc:"unbalanced loads differ by a larger factor"`
+
+	SmallestTree bool `json:"smallest_tree" doc:"sends new prompts to the smallest tree, as older versions did"`
+
+	MaxTreeTokens int64 `json:"max_tree_tokens" range:"[0,1e12]" doc:"size of trimmed trees, in tokens; 0 is never"`
+
+	EvictionInterval clock.Duration `json:"eviction_interval" range:"[0,)" doc:"period of trimming; 0 is never"`
 
 	draws   draws
 	least   least
@@ -52,23 +56,8 @@ func NewSGLang() *SGLang {
 	}
 }
 
-// Validate reports what is wrong with the parameters.
-func (p *SGLang) Validate() error {
-	switch {
-	case !(p.CacheThreshold >= 0 && p.CacheThreshold <= 1):
-		return fmt.Errorf("cache_threshold: %v is not allowed (want 0 to 1)", p.CacheThreshold)
-	case p.BalanceAbs < 0:
-		return fmt.Errorf("balance_abs_threshold: %d is negative", p.BalanceAbs)
-	case !(p.BalanceRel >= 0):
-		return fmt.Errorf("balance_rel_threshold: %v is not allowed (want 0 or more)", p.BalanceRel)
-	case p.BlockTokens < 1:
-		return fmt.Errorf("block_tokens: %d is not allowed (want 1 or more)", p.BlockTokens)
-	case p.MaxTreeTokens < 0 || p.EvictionInterval < 0:
-		return fmt.Errorf("max_tree_tokens and eviction_interval: %d and %v are not allowed (want 0 or more)",
-			p.MaxTreeTokens, p.EvictionInterval)
-	}
-	return nil
-}
+// Make implements [Options].
+func (p *SGLang) Make(id Identity) Router { made := *p; made.ID = id; return &made }
 
 // Requirements implements [Requirer].
 func (p *SGLang) Requirements() Requirements { return Requirements{PrefixCaching: true} }

@@ -8,16 +8,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"clifftop/sim/clock"
 )
 
 // Decoder fills Go values from nodes and collects every fault on the way. What the nodes do not
 // mention keeps its value, so that one decodes over the defaults. Null means the default.
 //
 // Keys are the json tags of struct fields. Further tags say what is allowed, and the JSON Schema is made from the
-// same: range:"[1,)" in the notation of intervals, one:"fcfs priority" for names, and only:"1" for a key of which no
-// more than one value is available yet. was:"old_key" and called:"old=new" accept the old name of a key or of a value;
-// Renamed lists the ones found.
+// same: those of package [rule], and only:"1" for a key of which no more than one value is available yet.
+// was:"old_key" and called:"old=new" accept the old name of a key or of a value; Renamed lists the ones found.
 type Decoder struct {
+	Context any // for types with a syntax of their own: what the document can name
 	Renamed []Renaming
 	Places  map[string]Place // of dotted keys
 	Faults  Faults
@@ -86,8 +88,14 @@ func (d *Decoder) into(n *Node, key string, v reflect.Value, tag reflect.StructT
 		d.Fault(n.At, key, fmt.Sprintf("%s is not available (want %s)", n.brief(), only), "")
 		return
 	}
-	if v.Kind() == reflect.Pointer {
+	switch {
+	case v.Kind() == reflect.Pointer:
 		d.pointer(n, key, v, tag)
+		return
+	case v.Type() == reflect.TypeFor[clock.Duration]():
+		v = v.Addr().Convert(reflect.TypeFor[*Duration]()).Elem()
+	case len(NamesOf(v.Type(), tag)) > 0 && v.Kind() != reflect.Slice:
+		d.text(n, key, v, tag)
 		return
 	}
 	if s, ok := v.Addr().Interface().(SelfDecoder); ok {
@@ -100,8 +108,15 @@ func (d *Decoder) into(n *Node, key string, v reflect.Value, tag reflect.StructT
 	}
 	switch v.Kind() {
 	case reflect.Struct:
+		if x, ok := v.Addr().Interface().(Defaulter); ok && v.IsZero() {
+			x.SetDefaults()
+		}
 		d.structure(n, key, v)
 	case reflect.Slice:
+		if t, ok := v.Addr().Interface().(Table); ok {
+			d.table(n, key, t, tag)
+			return
+		}
 		d.slice(n, key, v, tag)
 	case reflect.String:
 		d.text(n, key, v, tag)
@@ -111,7 +126,7 @@ func (d *Decoder) into(n *Node, key string, v reflect.Value, tag reflect.StructT
 			return
 		}
 		v.SetBool(n.Truth)
-	case reflect.Int, reflect.Uint64:
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint64:
 		d.integer(n, key, v, tag)
 	case reflect.Float64:
 		d.float(n, key, v, tag)
@@ -166,9 +181,10 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 	allowed := names
 	var missing func()
 	var more reflect.Value
+	extended, _ := v.Addr().Interface().(Extended)
 	if u, ok := v.Addr().Interface().(Variants); ok {
-		if x, ok := u.(Extended); ok {
-			more, names = extension(x, n, names)
+		if extended != nil {
+			more, names = extension(extended, n, names)
 		}
 		allowed, missing = d.variantFields(n, key, u, names)
 	}
@@ -205,7 +221,9 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 		}
 		field, tag := fieldByName(v, f.Name)
 		if !field.IsValid() && more.IsValid() {
-			field, tag = fieldByName(more, f.Name)
+			if field, tag = fieldByName(more, f.Name); field.IsValid() && f.Value.Kind != Null {
+				extended.Given(f.Name)
+			}
 		}
 		if field.IsValid() {
 			d.into(f.Value, full, field, tag)
@@ -257,7 +275,7 @@ func (d *Decoder) text(n *Node, key string, v reflect.Value, tag reflect.StructT
 	names := NamesOf(v.Type(), tag)
 	if old, now, ok := strings.Cut(tag.Get("called"), "="); ok && n.Kind == Text && n.Text == old {
 		d.Renamed = append(d.Renamed, Renaming{n.At, key, old, now})
-		v.SetString(now)
+		setName(v, names, now)
 		return
 	}
 	switch {
@@ -270,7 +288,38 @@ func (d *Decoder) text(n *Node, key string, v reflect.Value, tag reflect.StructT
 	case n.Text == "" && tag.Get("empty") == "":
 		d.Fault(n.At, key, "the text is empty", "")
 	default:
-		v.SetString(n.Text)
+		setName(v, names, n.Text)
+	}
+}
+
+// setName sets a text, or the place of a name among the names.
+func setName(v reflect.Value, names []string, name string) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(name)
+	case reflect.Bool:
+		v.SetBool(slices.Index(names, name) == 1)
+	default:
+		v.SetUint(uint64(slices.Index(names, name)))
+	}
+}
+
+// table decodes a map of names to numbers.
+func (d *Decoder) table(n *Node, key string, t Table, tag reflect.StructTag) {
+	if n.Kind != Map || len(n.Fields) == 0 {
+		d.Wrong(n, key, "a map of "+t.Example())
+		return
+	}
+	t.Clear()
+	for _, f := range n.Fields {
+		full := Join(key, f.Name)
+		if names := t.Names(); !slices.Contains(names, f.Name) {
+			d.Fault(f.At, full, "unknown key (want "+OneOf(names)+")", DidYouMean(f.Name, names))
+			continue
+		}
+		x := 0.0
+		d.Value(f.Value, full, &x, tag)
+		t.Put(f.Name, x)
 	}
 }
 

@@ -15,9 +15,19 @@ type Inline interface {
 	Part(key string) any
 }
 
-// Named is a type of text that takes certain names only. It is for names that a list of rules gives; the tag one is
-// for fixed ones.
+// Named is a type that takes certain names only: a text, or the place of the name among them. It is for names that a
+// list of rules gives; the tag one is for fixed ones.
 type Named interface{ Names() []string }
+
+// Table is a list of numbers that a document writes as a map from some of the names.
+type Table interface {
+	Named
+	Example() string // describes the map: "names to numbers such as {a: 1}"
+	// Clear removes all numbers.
+	Clear()
+	Put(name string, x float64)
+	Get(name string) (x float64, ok bool)
+}
 
 // Join appends a key to a dotted key.
 func Join(key, name string) string {

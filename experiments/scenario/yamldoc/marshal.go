@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
+
+	"clifftop/sim/clock"
 )
 
 // Marshal writes a map as a YAML document.
@@ -146,6 +149,51 @@ func MarshalObject(parts ...any) ([]byte, error) {
 		out = append(out, text...)
 	}
 	return append(out, '}'), nil
+}
+
+// MarshalKeys writes some keys of the struct that the pointer points to as a JSON object, in the order of the struct.
+func MarshalKeys(pointer any, keys []string) (json.RawMessage, error) {
+	var parts []any
+	v := reflect.ValueOf(pointer).Elem()
+	for _, f := range fieldsOf(v.Type()) {
+		if name := Key(f); slices.Contains(keys, name) {
+			value, err := marshalled(v.FieldByIndex(f.Index), f.Tag)
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, map[string]any{name: value})
+		}
+	}
+	return MarshalObject(parts...)
+}
+
+// marshalled is a value of an option as encoding/json writes it.
+func marshalled(v reflect.Value, tag reflect.StructTag) (any, error) {
+	names := NamesOf(v.Type(), tag)
+	switch x := v.Interface().(type) {
+	case clock.Duration:
+		return Duration(x), nil
+	}
+	switch {
+	case tag.Get("zero") == "null" && v.IsZero():
+		return nil, nil
+	case v.Kind() == reflect.Struct:
+		p := v.Addr().Interface()
+		return MarshalKeys(p, KeysOf(p))
+	case len(names) == 0 || v.Kind() == reflect.String:
+		return v.Interface(), nil
+	case v.Kind() == reflect.Bool:
+		return names[map[bool]int{true: 1}[v.Bool()]], nil
+	case v.Kind() == reflect.Slice:
+		t, numbers := v.Addr().Interface().(Table), map[string]float64{}
+		for _, name := range names {
+			if x, ok := t.Get(name); ok {
+				numbers[name] = x
+			}
+		}
+		return numbers, nil
+	}
+	return names[v.Uint()], nil
 }
 
 // MarshalFields writes a struct as a JSON object in which the keys of [Inline] fields stand in the place of the field.

@@ -24,6 +24,8 @@ type Extended interface {
 	// Extension returns a pointer to the struct for a value, into which its keys are decoded; nil where there is
 	// none.
 	Extension(value string) any
+	// Given is called with each key of that struct that has a value.
+	Given(key string)
 }
 
 // extension is the further struct of a map, invalid where there is none, and all keys that some value of the deciding

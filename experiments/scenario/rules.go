@@ -1,0 +1,40 @@
+package scenario
+
+import (
+	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/sim/route"
+	"clifftop/sim/rule"
+)
+
+// Rules are the rules that scenarios can name. [BuiltIn] has those of Clifftop; a program may put its own before them.
+type Rules struct {
+	Routers rule.List[route.Options]
+}
+
+// BuiltIn returns the rules of Clifftop.
+func BuiltIn() *Rules {
+	return &Rules{Routers: route.Rules()}
+}
+
+// decoder returns a decoder of scenarios that name the rules.
+func (r *Rules) decoder(file string, lines []byte) *yamldoc.Decoder {
+	d := yamldoc.NewDecoder(file, lines)
+	d.Context = r
+	return d
+}
+
+// rulesOf returns the rules that the document can name.
+func rulesOf(d *yamldoc.Decoder) *Rules {
+	if r, ok := d.Context.(*Rules); ok {
+		return r
+	}
+	return BuiltIn()
+}
+
+// rules returns the rules that the scenario can name.
+func (s *Scenario) rules() *Rules {
+	if s.origin == nil {
+		return BuiltIn()
+	}
+	return s.origin.shared.rules
+}
