@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"clifftop/sim/clock"
+	"clifftop/sim/queue"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -41,7 +42,7 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 		s.rec.LaterCachedTokens += max(0, s.reused+s.loaded-s.reached)
 	}
 	if s.rec.Scheduled == clock.Never {
-		r.fair.admitted(s)
+		s.client = r.fair.Admitted(&s.rec.Request)
 		s.rec.Scheduled = r.now
 		s.rec.PassedOver = s.rec.Queued <= r.gpu.lastComposed
 		s.rec.CachedTokens = s.reused
@@ -77,24 +78,24 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 }
 
 // take removes w, the request at a place of the queue, and returns its sequence.
-func (e *Engine) take(place int, w *waiting) int32 {
-	i := w.seq
+func (e *Engine) take(place int, w *queue.Waiting) int32 {
+	i := w.Seq
 	if i == none {
 		i = e.seqs.take()
-		e.start(e.seqs.at(i), &w.req)
+		e.start(e.seqs.at(i), &w.Request)
 		e.line.Begin(i)
 		if len(e.late) > 0 {
-			delete(e.late, w.req.ID)
+			delete(e.late, w.Request.ID)
 		}
-		if MayLeave(&w.req) {
-			p := e.host.Client(w.req.ID)
+		if MayLeave(&w.Request) {
+			p := e.host.Client(w.Request.ID)
 			p.Seq = i
 			p.Note(&e.seqs.at(i).rec)
 			e.seqs.at(i).indexOwn = e.seqs.at(i).indexOwn || p.Again && e.space.caching
 		}
 	}
 	e.space.Settle()
-	e.queue.take(place)
+	e.queue.Take(place)
 	e.levels.Waiting--
 	return i
 }

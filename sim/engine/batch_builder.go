@@ -41,7 +41,7 @@ func (it *batchBuilder) init(r *Engine) {
 
 // begin begins an empty composition of the iteration with a number.
 func (it *batchBuilder) begin(number int64) {
-	it.r.queue.restore()
+	it.r.queue.Restore()
 	it.r.space.refile()
 	if g := it.r.space.groups; g != nil {
 		g.Begin()
@@ -55,7 +55,7 @@ func (it *batchBuilder) begin(number int64) {
 	it.drafts, it.accepted, it.discarded, it.surplus, it.behind = 0, 0, 0, 0, 0
 	it.preempted, it.loads, it.joined, it.walked = 0, 0, 0, false
 	if it.r.fair != nil {
-		it.r.fair.begin(it.r.cohort.steps, &it.r.running)
+		it.r.fair.Begin(it.r.cohort.steps, it.r.running.clients)
 	}
 }
 

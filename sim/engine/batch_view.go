@@ -2,7 +2,6 @@ package engine
 
 import (
 	"clifftop/sim/sched"
-	"clifftop/workload"
 )
 
 // batchView is the running batch as a policy sees it: its sums, and its sequences one by one. Numbers of tokens are
@@ -109,7 +108,7 @@ func (v *batchView) Missing(i sched.Seq) int32 {
 // Progress implements [sched.Walk].
 func (v *batchView) Progress(i sched.Seq) sched.Progress {
 	s := v.r.seqs.at(int32(i))
-	p := progress(&s.rec.Request)
+	p := sched.NewProgress(&s.rec.Request)
 	p.MaxTokens = s.declared
 	p.Generated = v.generated(s)
 	return p
@@ -137,12 +136,4 @@ func (v *batchView) Urgency(i sched.Seq) sched.Urgency {
 		u.Key = order.Key(&v.orderView)
 	}
 	return u
-}
-
-// progress returns the part of the progress that the request itself determines.
-func progress(r *workload.Request) sched.Progress {
-	return sched.Progress{
-		Request: r.ID, User: r.User, Session: r.Session, Class: r.Class, Priority: r.Priority, Prompt: r.InputTokens,
-		Adapter: r.Adapter,
-	}
 }

@@ -243,7 +243,7 @@ func (k *checker) checkDelivery() error {
 
 // checkLevels asserts that the reported levels are the sizes of the queue and of the batch.
 func (k *checker) checkLevels() error {
-	waiting := k.e.queue.len() + len(k.e.inbox.requests)
+	waiting := k.e.queue.Len() + len(k.e.inbox.requests)
 	if l := &k.e.levels; l.Waiting < waiting || l.Running != k.e.running.size {
 		return k.e.Broken("levels %+v with %d waiting and %d running", *l, waiting, k.e.running.size)
 	}
@@ -253,7 +253,7 @@ func (k *checker) checkLevels() error {
 // checkWork asserts that the policy does not leave the engine idle while requests wait.
 func (k *checker) checkWork() error {
 	idle := k.e.inFlight.n == 0 && k.e.ahead.N == 0 && !k.e.connector.awaits()
-	if waiting := k.e.queue.len() + len(k.e.inbox.requests); idle && waiting > 0 {
+	if waiting := k.e.queue.Len() + len(k.e.inbox.requests); idle && waiting > 0 {
 		policyCheck{&k.e.it}.wrong("%d requests wait and %d run, but nothing can be scheduled", waiting,
 			k.e.running.size)
 		return k.e.fault

@@ -5,6 +5,7 @@ import (
 
 	"clifftop/internal/pq"
 	"clifftop/sim/delivery"
+	"clifftop/sim/queue"
 	"clifftop/sim/sched"
 )
 
@@ -60,13 +61,13 @@ type decoders struct {
 	running *runningBatch
 	space   *space
 	gpu     *gpu
-	fair    *fairQueue // nil without fair queueing
+	fair    *queue.Fair // nil without fair queueing
 	line    *delivery.Line
 }
 
 // init connects the decoders with the parts of their engine.
 func (d *decoders) init(r *Engine) {
-	d.seqs, d.running, d.space, d.gpu, d.fair = &r.seqs, &r.running, &r.space, &r.gpu, r.queue.fair
+	d.seqs, d.running, d.space, d.gpu, d.fair = &r.seqs, &r.running, &r.space, &r.gpu, r.queue.Fair()
 	d.line, d.running.line = &r.line, &r.line
 }
 

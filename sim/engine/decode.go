@@ -177,7 +177,7 @@ func (d *cohortDecoder) takeBackDecode(i int32, s *sequence) {
 	hasToken := d.hasToken(s)
 	d.r.leaveCohort(i)
 	if d.stepped {
-		d.r.fair.produced(s, -1)
+		d.r.fair.Produced(s.client, -1)
 	}
 	if hasToken {
 		d.takeBackToken(s)
@@ -212,7 +212,7 @@ func (d *cohortDecoder) putBack() {
 		c.squares -= uint64(2*int64(c.computed(s)) - 1)
 		s.joined++
 		s.ends++
-		r.fair.missed(s)
+		r.fair.Missed(s.client)
 		c.context--
 		r.space.enterSchedule(i)
 		c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: i})

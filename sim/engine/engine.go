@@ -1,16 +1,20 @@
 // Package engine simulates one serving engine, which vLLM calls EngineCore: the waiting queue, the running batch, the
 // KV cache and the iterations on the GPU. Package sim runs one engine per replica of a fleet.
 //
-// Start with engine.go: an [Engine] moves from one iteration boundary to the next. At a boundary it handles the results
-// of the oldest iteration in flight (results.go), lets the policy of package sched compose the next one through a view
-// (batch_builder.go, batch_view.go, decode.go, admit.go), and plans how often that iteration repeats (span.go,
-// commit.go). The decoding sequences are a cohort (cohort.go): one counter of steps stands for all of them, so that no
-// loop visits sequences while nothing changes.
+// Start with plain.go. The plain cycle there is continuous batching as straight code: it composes the next iteration and
+// plans how often that repeats (plain.go), commits it (plain_commit.go), and handles its results (plain_results.go). An
+// [Engine] moves from one iteration boundary to the next (engine.go). The decoding sequences are a cohort (cohort.go):
+// one counter of steps stands for all of them, so that no loop visits sequences while nothing changes.
 //
-// Further parts each have a file: the queue and its orders (queue.go, fair_queue.go), prefix caching (prefix_lookup.go,
-// prefix_registration.go, radix.go), KV in other tiers and from other engines (connector.go, load.go, offload.go,
-// transfers.go), pipeline stages (pipeline.go), data-parallel ranks in lock step (lockstep.go), and speculative
-// decoding (speculative.go, verify.go). What an engine needs of the fleet around it is the interface [Host].
+// The general cycle composes what the plain one does not: iterations with optional parts, and those in which a request is
+// preempted. It lets a policy of package sched compose through a view (batch_builder.go, batch_view.go, decode.go,
+// admit.go), and has a commit (commit.go) and results (results.go) of its own. Both cycles work on the same state.
+//
+// Optional parts each have a file: prefix caching (prefix_lookup.go, prefix_registration.go, radix.go), KV in other tiers
+// and from other engines (connector.go, load.go, offload.go, transfers.go), pipeline stages (pipeline.go), data-parallel
+// ranks in lock step (lockstep.go), and speculative decoding (speculative.go, verify.go). The waiting queue is package
+// queue, and the stream to the clients package delivery. What an engine needs of the fleet around it is the interface
+// [Host].
 //
 // The definition of what this package must compute is the naive engine of package simtest, which visits every sequence
 // in every iteration. Random tests demand equal results.
@@ -19,6 +23,7 @@ package engine
 import (
 	"clifftop/sim/clock"
 	"clifftop/sim/delivery"
+	"clifftop/sim/queue"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -87,7 +92,7 @@ func New(cfg Config, in Setup) *Engine {
 	r.observed = in.Observers.WantsChunks()
 	r.line.Config = delivery.Config{Each: cfg.StreamPerSequence, Interval: int32(max(1, cfg.StreamInterval)),
 		Staged: cfg.Stages > 1, Singly: r.observed, Check: cfg.Check}
-	r.requests = requests{env: &r.env, seqs: &r.seqs, space: &r.space, queue: newQueue(cfg.Order),
+	r.requests = requests{env: &r.env, seqs: &r.seqs, space: &r.space, queue: queue.New(cfg.Order),
 		inbox: inbox{interval: cfg.RecvInterval}}
 	r.decoders.init(r)
 	if cfg.Speculative.Tokens > 0 {
@@ -125,7 +130,7 @@ func (e *Engine) Enqueue(at clock.Time, req *workload.Request) {
 	if e.inbox.delays() {
 		e.inbox.requests = append(e.inbox.requests, *req)
 		e.cutAt(at, e.inbox.from)
-	} else if e.queue.push(req, e.keyOf(req, none)) || e.it.looked {
+	} else if e.queue.Push(req, e.keyOf(req, none)) || e.it.looked {
 		e.cut(at)
 	}
 	e.levels.Waiting++
@@ -167,7 +172,7 @@ func (e *Engine) again() bool {
 
 // plan sets the next boundary, and returns the fault of the engine, if it has one.
 func (e *Engine) plan() error {
-	e.queue.restore()
+	e.queue.Restore()
 	switch {
 	case e.ahead.N > 0:
 		e.next = e.spanEnd()

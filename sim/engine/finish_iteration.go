@@ -15,7 +15,7 @@ func (it *batchBuilder) finish() {
 		it.putBack()
 	}
 	for _, i := range it.current.firsts {
-		r.fair.produced(r.seqs.at(i), 1)
+		r.fair.Produced(r.seqs.at(i).client, 1)
 	}
 	it.verify()
 	r.seqs.sortBySerial(it.current.firsts)

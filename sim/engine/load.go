@@ -43,7 +43,7 @@ func (it *batchBuilder) Load(place int) bool {
 	}
 	c := r.connector
 	c.plan.valid = false
-	i := r.take(place, r.queue.at(place))
+	i := r.take(place, r.queue.At(place))
 	r.levels.Waiting++
 	s := r.seqs.at(i)
 	s.reused = r.space.takeCached(s)
@@ -144,12 +144,12 @@ func (c *connector) come(l *load) {
 		c.e.space.register(s, s.computed)
 	}
 	place := 0
-	for _, w := range c.e.queue.loaded {
-		if c.e.seqs.at(w.seq).load.serial < l.serial {
+	for seq := range c.e.queue.Loaded {
+		if c.e.seqs.at(seq).load.serial < l.serial {
 			place++
 		}
 	}
-	c.e.queue.pushLoaded(place, c.e.returning(l.seq, s))
+	c.e.queue.PushLoaded(place, c.e.returning(l.seq, s))
 }
 
 // unpark removes sequence i from the loading and loaded ones.
@@ -164,7 +164,7 @@ func (c *connector) leaveParked(i int32) {
 	c.unpark(i)
 	if s.phase == loaded {
 		c.e.space.Settle()
-		c.e.queue.takeLoaded(i)
+		c.e.queue.TakeLoaded(i)
 		c.e.space.freeBlocks(s)
 		return
 	}

@@ -58,7 +58,7 @@ func (g *lockstep) hold() (most int) {
 	}
 	some, all, decode, seats := false, true, true, true
 	for _, r := range g.ranks {
-		contexts := r.queue.len() > 0 || len(r.running.prefills) > 0
+		contexts := r.queue.Len() > 0 || len(r.running.prefills) > 0
 		some, all = some || contexts, all && contexts
 		decode, seats = decode && r.cohort.size > 0, seats && r.cohort.size < r.cfg.MaxNumSeqs
 	}
@@ -145,7 +145,7 @@ func (g *lockstep) compose() bool {
 			return false
 		}
 		any = any || some
-		alive = alive || r.running.size > 0 || r.queue.len() > 0
+		alive = alive || r.running.size > 0 || r.queue.Len() > 0
 	}
 	switch {
 	case !any && g.ranks[0].inFlight.n > 0: // the results in flight may allow more work
@@ -177,7 +177,7 @@ func (g *lockstep) inLockstep(r *Engine, n int) int {
 	if r.it.decodes > 0 || len(r.it.chunks) > 0 {
 		return r.it.alike(n)
 	}
-	if r.queue.len() > 0 || r.running.size > 0 || r.inFlight.n < r.depth-1 {
+	if r.queue.Len() > 0 || r.running.size > 0 || r.inFlight.n < r.depth-1 {
 		return 1
 	}
 	return min(n, r.maxSpan)

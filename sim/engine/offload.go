@@ -7,6 +7,7 @@ import (
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 	"clifftop/sim/kv"
+	"clifftop/sim/queue"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -54,19 +55,19 @@ type part struct {
 }
 
 // loadable returns the number of tokens of a waiting request that can be loaded, after those in the prefix cache.
-func (c *connector) loadable(w *waiting, d *sched.Waiting) int32 {
+func (c *connector) loadable(w *queue.Waiting, d *sched.Waiting) int32 {
 	c.evictions()
 	p := &c.plan
-	if w.seq != none && (c.e.seqs.at(w.seq).phase == loaded || c.e.inFlight.tokensInFlight(w.seq) > 0) {
+	if w.Seq != none && (c.e.seqs.at(w.Seq).phase == loaded || c.e.inFlight.tokensInFlight(w.Seq) > 0) {
 		p.valid = false
 		return 0
 	}
-	if p.valid && p.request == w.req.ID && p.known == d.Known && p.pool == c.e.space.pool.Epoch() && p.tiers == c.epoch {
+	if p.valid && p.request == w.Request.ID && p.known == d.Known && p.pool == c.e.space.pool.Epoch() && p.tiers == c.epoch {
 		return p.tokens
 	}
-	p.valid, p.request, p.known, p.pool, p.tiers = true, w.req.ID, d.Known, c.e.space.pool.Epoch(), c.epoch
+	p.valid, p.request, p.known, p.pool, p.tiers = true, w.Request.ID, d.Known, c.e.space.pool.Epoch(), c.epoch
 	p.tokens, p.remote = 0, false
-	if there := min(c.handoffs[w.req.ID].Remote.Tokens, d.Known); there > d.Cached {
+	if there := min(c.handoffs[w.Request.ID].Remote.Tokens, d.Known); there > d.Cached {
 		p.tokens, p.remote = there-d.Cached, true
 	} else if len(c.tiers) > 0 && c.e.space.mayHit(w) {
 		p.findChunks(c, w, d)
@@ -75,10 +76,10 @@ func (c *connector) loadable(w *waiting, d *sched.Waiting) int32 {
 }
 
 // findChunks plans the load of the longest run of chunks that the tiers hold and that is worth loading.
-func (p *plan) findChunks(c *connector, w *waiting, d *sched.Waiting) {
+func (p *plan) findChunks(c *connector, w *queue.Waiting, d *sched.Waiting) {
 	keys := &c.e.space.look.fresh
-	if w.seq != none {
-		keys = &c.e.seqs.at(w.seq).blockHashes
+	if w.Seq != none {
+		keys = &c.e.seqs.at(w.Seq).blockHashes
 	}
 	size, chunk := c.e.cfg.BlockSize, c.chunkBlocks()
 	local := d.Cached / size

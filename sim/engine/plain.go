@@ -6,6 +6,7 @@ import (
 	"clifftop/internal/pq"
 	"clifftop/model"
 	"clifftop/sim/clock"
+	"clifftop/sim/queue"
 	"clifftop/sim/sched"
 )
 
@@ -49,7 +50,7 @@ func (e *Engine) whyGeneral() Reason {
 		return NamesBlocks
 	case e.lagging > 0, len(e.groups) > 1, len(e.groups) == 1 && e.groups[0].number != e.gpu.batches:
 		return OutOfStep
-	case len(q.resumed)+len(q.removed) > 0:
+	case !q.AllNew():
 		return WasPreempted
 	}
 	e.groups = e.groups[:0]
@@ -185,10 +186,10 @@ func (e *Engine) prefill(i int32, s *sequence, n int32) bool {
 // what the first request lacks that is not admitted.
 func (e *Engine) admitFromQueue() sched.Cause {
 	it, rule := &e.it, &e.plain.rule
-	for e.queue.length > 0 {
-		w := e.queue.fresh.at(0)
+	for e.queue.Len() > 0 {
+		w := e.queue.NextNew()
 		it.asked = true
-		prompt := w.req.InputTokens
+		prompt := w.Request.InputTokens
 		n := e.plain.chunk(prompt, it.budget)
 		need := prompt
 		if rule.FirstChunk {
@@ -214,7 +215,7 @@ func (e *Engine) admitFromQueue() sched.Cause {
 }
 
 // admitNext admits w, the head of the queue, with the first n tokens of its prompt.
-func (e *Engine) admitNext(w *waiting, n int32) {
+func (e *Engine) admitNext(w *queue.Waiting, n int32) {
 	i := e.take(0, w)
 	s := e.seqs.at(i)
 	s.rec.Scheduled = e.now
@@ -281,7 +282,7 @@ func (e *Engine) repeatPlain(n int) int {
 	}
 	if e.inFlight.n > 0 {
 		f := e.inFlight.at(0)
-		if f.partial || len(f.finishes) > 0 && (it.asked || e.queue.length > 0) {
+		if f.partial || len(f.finishes) > 0 && (it.asked || e.queue.Len() > 0) {
 			return 1
 		}
 	}

@@ -161,7 +161,7 @@ func (a policyCheck) PreemptToTail(i sched.Seq) {
 func (a policyCheck) SwapOut(i sched.Seq) bool { return a.runs(i) && a.batchBuilder.SwapOut(i) }
 
 func (a policyCheck) Admit(place int, n int32) sched.Seq {
-	waits := a.r.queue.len()
+	waits := a.r.queue.Len()
 	if place < 0 || place >= waits || place > 0 && a.r.cfg.Order != nil || a.batchBuilder.Seats() <= 0 {
 		a.wrong("admits request %d of %d with %d seats", place, waits, a.batchBuilder.Seats())
 		return sched.None
@@ -185,7 +185,7 @@ func (a policyCheck) Admit(place int, n int32) sched.Seq {
 }
 
 func (a policyCheck) Load(place int) bool {
-	if waits := a.r.queue.len(); place < 0 || place >= waits || place > 0 && a.r.cfg.Order != nil {
+	if waits := a.r.queue.Len(); place < 0 || place >= waits || place > 0 && a.r.cfg.Order != nil {
 		a.wrong("loads request %d of %d", place, waits)
 	}
 	return a.r.fault == nil && a.batchBuilder.Load(place)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"clifftop/sim/kv"
+	"clifftop/sim/queue"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -18,7 +19,7 @@ type queueView struct {
 // WaitingLen implements [sched.Queue].
 func (v *queueView) WaitingLen() int {
 	v.looked = true
-	return v.r.queue.len()
+	return v.r.queue.Len()
 }
 
 // Waiting implements [sched.Queue].
@@ -40,7 +41,7 @@ func (v *queueView) Waiting(place int) (d sched.Waiting, ok bool) {
 		found := int32(len(r.space.look.blocks))
 		d.Cached = found * r.cfg.BlockSize
 		d.Held = r.space.look.held
-		d.Live = found < r.space.look.most && r.running.answers > 0 && w.req.SharesPrompt()
+		d.Live = found < r.space.look.most && r.running.answers > 0 && w.Request.SharesPrompt()
 	}
 	if r.connector != nil {
 		d.Loadable = r.connector.loadable(w, &d)
@@ -57,11 +58,11 @@ func (v *queueView) Peek(place int) (p sched.Progress, ok bool) {
 	if w == nil {
 		return p, false
 	}
-	p = progress(&w.req)
-	p.MaxTokens = v.r.cfg.declaredOf(&w.req)
-	if w.seq != none {
-		p.Generated = v.r.seqs.at(w.seq).issued
-		p.InFlight = v.r.pipe.computes(v.r.seqs.at(w.seq))
+	p = sched.NewProgress(&w.Request)
+	p.MaxTokens = v.r.cfg.declaredOf(&w.Request)
+	if w.Seq != none {
+		p.Generated = v.r.seqs.at(w.Seq).issued
+		p.InFlight = v.r.pipe.computes(v.r.seqs.at(w.Seq))
 	}
 	return p, true
 }
@@ -69,24 +70,24 @@ func (v *queueView) Peek(place int) (p sched.Progress, ok bool) {
 // Skip implements [sched.Queue].
 func (v *queueView) Skip() {
 	v.looked = true
-	v.r.queue.skip()
+	v.r.queue.Skip()
 }
 
 // Beginning implements [sched.QueueText].
 func (v *queueView) Beginning(place int, tokens int32) (key uint64, ok bool) {
 	v.looked = v.looked || place > 0
-	w := v.r.queue.at(place)
+	w := v.r.queue.At(place)
 	if w == nil || v.r.seqs.known(w) < tokens {
 		return 0, false
 	}
-	return w.req.PrefixHash(tokens), true
+	return w.Request.PrefixHash(tokens), true
 }
 
 // Path implements [sched.QueueText].
 func (v *queueView) Path(place int, to []int32) []int32 {
 	v.looked = v.looked || place > 0
 	r := v.r
-	w := r.queue.at(place)
+	w := r.queue.At(place)
 	if w == nil || r.space.radix == nil {
 		return to
 	}
@@ -95,14 +96,14 @@ func (v *queueView) Path(place int, to []int32) []int32 {
 
 // Blocked implements [sched.Queue].
 func (v *queueView) Blocked(why sched.Cause) {
-	if v.r.queue.len() == 0 {
+	if v.r.queue.Len() == 0 {
 		return
 	}
 	v.blocked = why
 }
 
 // waiting returns the request at a place of the queue, or nil.
-func (v *queueView) waiting(place int) *waiting {
+func (v *queueView) waiting(place int) *queue.Waiting {
 	if place > 0 {
 		v.looked = true
 		if v.r.cfg.Order != nil {
@@ -110,7 +111,7 @@ func (v *queueView) waiting(place int) *waiting {
 			return nil
 		}
 	}
-	return v.r.queue.at(place)
+	return v.r.queue.At(place)
 }
 
 // unsupported fails the run because the policy used a feature that the engine does not have.
@@ -137,25 +138,25 @@ type lookup struct {
 }
 
 // mayHit reports whether a waiting request can have a hit in the prefix cache of hashed blocks.
-func (c *prefixCache) mayHit(w *waiting) bool {
-	if w.seq != none {
-		return c.caching && c.seqs.at(w.seq).phase != loaded
+func (c *prefixCache) mayHit(w *queue.Waiting) bool {
+	if w.Seq != none {
+		return c.caching && c.seqs.at(w.Seq).phase != loaded
 	}
-	return c.caching && w.req.SharesPrompt()
+	return c.caching && w.Request.SharesPrompt()
 }
 
 // describe sets the fields of d, which is empty, that do not depend on the prefix cache.
-func (k *space) describe(w *waiting, d *sched.Waiting) {
-	q := &w.req
+func (k *space) describe(w *queue.Waiting, d *sched.Waiting) {
+	q := &w.Request
 	d.Request, d.User, d.Session, d.Class, d.Priority, d.Prompt = q.ID, q.User, q.Session, q.Class, q.Priority,
 		q.InputTokens
-	d.Adapter, d.Urgency = q.Adapter, w.urgency()
+	d.Adapter, d.Urgency = q.Adapter, w.Urgency()
 	d.TrueOutput, d.MaxTokens = k.cfg.OutputOf(q), k.cfg.declaredOf(q)
 	d.Known = d.Prompt
-	if w.seq == none {
+	if w.Seq == none {
 		return
 	}
-	s := k.seqs.at(w.seq)
+	s := k.seqs.at(w.Seq)
 	d.Preempted, d.Generated = s.rec.Preemptions > 0, s.issued
 	d.Known += s.issued
 	switch {
@@ -167,20 +168,20 @@ func (k *space) describe(w *waiting, d *sched.Waiting) {
 }
 
 // lookUp finds the cached leading blocks of a waiting request. At least one of its known tokens remains to be computed.
-func (k *space) lookUp(w *waiting, known int32) {
+func (k *space) lookUp(w *queue.Waiting, known int32) {
 	k.Settle()
 	l := &k.look
-	if l.valid && l.request == w.req.ID && l.epoch == k.pool.Epoch() {
+	if l.valid && l.request == w.Request.ID && l.epoch == k.pool.Epoch() {
 		return
 	}
 	keys := &l.fresh
-	if w.seq != none {
-		keys = &k.seqs.at(w.seq).blockHashes
-	} else if !l.begun || l.request != w.req.ID {
-		keys.begin(&k.prefixCache, &w.req)
+	if w.Seq != none {
+		keys = &k.seqs.at(w.Seq).blockHashes
+	} else if !l.begun || l.request != w.Request.ID {
+		keys.begin(&k.prefixCache, &w.Request)
 		l.begun = true
 	}
-	l.valid, l.request, l.epoch = true, w.req.ID, k.pool.Epoch()
+	l.valid, l.request, l.epoch = true, w.Request.ID, k.pool.Epoch()
 	l.most = (known - 1) / k.cfg.BlockSize
 	l.blocks = k.pool.Match(&keys.keys, keys.findable(l.most), l.blocks[:0])
 	l.found = int32(len(l.blocks))

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"clifftop/sim/kv"
+	"clifftop/sim/queue"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -29,12 +30,12 @@ type radixMatch struct {
 }
 
 // match returns the longest prefix of a waiting request in the tree, of at most limit tokens.
-func (c *prefixCache) match(w *waiting, limit int32) kv.Prefix {
-	if w.seq != none {
-		return c.matchText(w.req.ID, c.seqs.at(w.seq).text, limit)
+func (c *prefixCache) match(w *queue.Waiting, limit int32) kv.Prefix {
+	if w.Seq != none {
+		return c.matchText(w.Request.ID, c.seqs.at(w.Seq).text, limit)
 	}
-	c.look.text = w.req.Text(c.look.text[:0])
-	return c.matchText(w.req.ID, c.look.text, limit)
+	c.look.text = w.Request.Text(c.look.text[:0])
+	return c.matchText(w.Request.ID, c.look.text, limit)
 }
 
 // matchText is match for the text of a request.
@@ -48,13 +49,13 @@ func (c *prefixCache) matchText(request int64, text []workload.Segment, limit in
 }
 
 // cached sets the fields of d that depend on the radix cache.
-func (c *prefixCache) cached(w *waiting, d *sched.Waiting, shared bool) {
-	if d.Computed > 0 || !w.req.SharesPrompt() && w.seq == none {
+func (c *prefixCache) cached(w *queue.Waiting, d *sched.Waiting, shared bool) {
+	if d.Computed > 0 || !w.Request.SharesPrompt() && w.Seq == none {
 		return
 	}
 	p := c.match(w, d.Known-1)
 	d.Cached, d.Held = int32(p.Blocks)*c.cfg.BlockSize, p.Held
-	d.Live = int32(p.Blocks) < (d.Known-1)/c.cfg.BlockSize && shared && w.req.SharesPrompt()
+	d.Live = int32(p.Blocks) < (d.Known-1)/c.cfg.BlockSize && shared && w.Request.SharesPrompt()
 }
 
 // lockPrefix references the cached prefix of s, which is being admitted, and returns its number of tokens.

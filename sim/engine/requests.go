@@ -5,6 +5,7 @@ import (
 
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
+	"clifftop/sim/queue"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -14,7 +15,7 @@ type requests struct {
 	*env
 	seqs       *slab
 	space      *space
-	queue      queue
+	queue      queue.Queue
 	inbox      inbox
 	levels     event.Levels             // the fleet counts the requests in the system, which were sent to this engine
 	uncomputed int64                    // prompt tokens of waiting and running requests that no iteration was given
@@ -60,21 +61,21 @@ func (q *requests) Queued(req *workload.Request) clock.Time {
 func (q *requests) requeue(i int32, s *sequence, tail bool) {
 	s.phase = preempted
 	if tail {
-		q.queue.pushTail(q.returning(i, s))
+		q.queue.PushTail(q.returning(i, s))
 	} else {
-		q.queue.pushHead(q.returning(i, s))
+		q.queue.PushHead(q.returning(i, s))
 	}
 }
 
 // returning is s, sequence i, as it joins the queue again.
-func (q *requests) returning(i int32, s *sequence) waiting {
+func (q *requests) returning(i int32, s *sequence) queue.Waiting {
 	req := &s.rec.Request
-	return waiting{req: *req, seq: i, key: q.keyOf(req, i), returned: s.returned}
+	return queue.Waiting{Request: *req, Seq: i, Key: q.keyOf(req, i), Returned: s.returned}
 }
 
 // leaveQueue removes s, which was preempted, from the queue.
 func (q *requests) leaveQueue(s *sequence) {
-	q.queue.remove(&s.rec.Request)
+	q.queue.Remove(&s.rec.Request)
 	q.levels.Waiting--
 	if s.hosted == 0 {
 		s.computed = 0
@@ -98,7 +99,7 @@ func (q *requests) keyOf(req *workload.Request, seq int32) int64 {
 	}
 	d := &q.described
 	*d = sched.Waiting{}
-	q.space.describe(&waiting{req: *req, seq: seq}, d)
+	q.space.describe(&queue.Waiting{Request: *req, Seq: seq}, d)
 	return q.cfg.Order.Key(d)
 }
 
@@ -175,7 +176,7 @@ func (q *requests) receiveNew() {
 		return
 	}
 	for i := range b.requests {
-		q.queue.push(&b.requests[i], q.keyOf(&b.requests[i], none))
+		q.queue.Push(&b.requests[i], q.keyOf(&b.requests[i], none))
 	}
 	clear(b.requests)
 	b.requests = b.requests[:0]
@@ -190,7 +191,7 @@ type Attempt struct {
 
 // Attempts returns all requests that have reached the queue and have not ended.
 func (e *Engine) Attempts() (all []Attempt) {
-	e.queue.each(func(q *workload.Request) { all = append(all, Attempt{q, none, true}) })
+	e.queue.Each(func(q *workload.Request) { all = append(all, Attempt{q, none, true}) })
 	for i := range e.inbox.requests {
 		all = append(all, Attempt{&e.inbox.requests[i], none, true})
 	}

@@ -6,6 +6,7 @@ import (
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 	"clifftop/sim/kv"
+	"clifftop/sim/queue"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -264,13 +265,13 @@ func (a *kvAllocator) Clip(i sched.Seq, n, most int32) int32 {
 // ClipWaiting implements [sched.Grouping].
 func (a *kvAllocator) ClipWaiting(i int, n, most int32) int32 {
 	r := a.r
-	w := r.queue.at(i)
+	w := r.queue.At(i)
 	if r.space.groups == nil || w == nil {
 		return n
 	}
 	known := r.seqs.known(w)
 	found := r.space.findGrouped(w, known)
-	return a.clip(&w.req, r.space.tablesOf(w), known, found, n, most)
+	return a.clip(&w.Request, r.space.tablesOf(w), known, found, n, most)
 }
 
 // clip cuts a chunk of n tokens behind the first start tokens of a request.
@@ -285,7 +286,7 @@ func (a *kvAllocator) clip(q *workload.Request, t *kv.GroupTables, known, start,
 func (a *kvAllocator) Needs(i int, n int32, whole bool) int {
 	r := a.r
 	a.asked = true
-	w := r.queue.at(i)
+	w := r.queue.At(i)
 	if r.space.groups == nil || w == nil {
 		return 0
 	}
@@ -314,22 +315,22 @@ func (a *kvAllocator) growGrouped(s *sequence, computed, n, slots int32) bool {
 
 // findGrouped returns how many leading tokens of a waiting request the groups have in the prefix cache. At least one of
 // its known tokens remains to be computed.
-func (k *space) findGrouped(w *waiting, known int32) int32 {
+func (k *space) findGrouped(w *queue.Waiting, known int32) int32 {
 	return k.groups.Find(k.tablesOf(w), known-1)
 }
 
 // tablesOf returns the block tables of a waiting request, which are empty.
-func (k *space) tablesOf(w *waiting) *kv.GroupTables {
-	if w.seq != none {
-		return k.seqs.at(w.seq).tables
+func (k *space) tablesOf(w *queue.Waiting) *kv.GroupTables {
+	if w.Seq != none {
+		return k.seqs.at(w.Seq).tables
 	}
 	l := &k.look
-	if !l.begun || l.request != w.req.ID {
+	if !l.begun || l.request != w.Request.ID {
 		if l.tables == nil {
 			l.tables = new(kv.GroupTables)
 		}
-		k.groups.Start(l.tables, &w.req)
-		l.begun, l.request = true, w.req.ID
+		k.groups.Start(l.tables, &w.Request)
+		l.begun, l.request = true, w.Request.ID
 	}
 	return l.tables
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"clifftop/sim/clock"
+	"clifftop/sim/sched"
 )
 
 // The end of an iteration: tokens are delivered, requests complete, and requests whose clients have left end.
@@ -108,7 +109,7 @@ func (e *Engine) complete(i int32, f *iteration) {
 // observeEnd passes the end of s, which ran, to the policy.
 func (e *Engine) observeEnd(s *sequence, generated int32) {
 	if e.ends != nil {
-		p := progress(&s.rec.Request)
+		p := sched.NewProgress(&s.rec.Request)
 		p.Generated, p.MaxTokens = generated, s.declared
 		e.ends.Ended(p)
 	}
@@ -177,7 +178,7 @@ func (e *Engine) applyAborts() {
 		case p.Seq == none:
 			e.levels.Waiting--
 			if !e.inbox.remove(id) {
-				e.queue.remove(&p.Request)
+				e.queue.Remove(&p.Request)
 			}
 			e.uncomputed -= int64(p.Request.InputTokens)
 			e.connector.forgetHandoff(p.Request.ID)

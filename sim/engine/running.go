@@ -114,7 +114,7 @@ func (d *decoders) joinCohort(i int32) {
 	c.context += int64(s.target)
 	c.squares += square(s.target)
 	c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: i})
-	d.fair.joins(s)
+	d.fair.Joins(s.client, s.joined)
 	d.line.Joins(i, s.joinBatch)
 	d.space.enterSchedule(i)
 }
@@ -131,7 +131,7 @@ func (d *decoders) leaveCohort(i int32) {
 	s.rec.GPU.Decode += c.share - s.shared
 	held := d.space.held(s)
 	d.leaveStep(s)
-	d.fair.leaves(s, grown)
+	d.fair.Leaves(s.client, s.joined, grown)
 	c.size--
 	c.context -= int64(s.target + grown)
 	c.squares -= square(s.target + grown)

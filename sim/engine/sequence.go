@@ -4,6 +4,7 @@ import (
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 	"clifftop/sim/kv"
+	"clifftop/sim/queue"
 	"clifftop/workload"
 )
 
@@ -227,9 +228,9 @@ func (s *slab) sortBySerial(list []int32) {
 }
 
 // known returns the number of known tokens of a request in the queue: its prompt and the output so far.
-func (s *slab) known(w *waiting) int32 {
-	if w.seq == none {
-		return w.req.InputTokens
+func (s *slab) known(w *queue.Waiting) int32 {
+	if w.Seq == none {
+		return w.Request.InputTokens
 	}
-	return w.req.InputTokens + s.at(w.seq).issued
+	return w.Request.InputTokens + s.at(w.Seq).issued
 }

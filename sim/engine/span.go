@@ -125,9 +125,9 @@ func (it *batchBuilder) repeatable() bool {
 	// that a waiting request needs, or release shared blocks.
 	f := r.inFlight.at(0)
 	return !f.partial && len(f.lasts) == 0 &&
-		(len(f.finishes) == 0 || r.queue.len() == 0 && r.space.Shared() == 0) &&
+		(len(f.finishes) == 0 || r.queue.Len() == 0 && r.space.Shared() == 0) &&
 		len(f.computed) == 0 && // or the chunks enter the radix tree during the span
-		(len(f.firsts) == 0 || r.connector == nil || r.queue.len() == 0) // or the prefills become loadable
+		(len(f.firsts) == 0 || r.connector == nil || r.queue.Len() == 0) // or the prefills become loadable
 }
 
 // horizon returns the number of iterations, at most n, that will be like the one just composed.
@@ -148,10 +148,10 @@ func (it *batchBuilder) horizon(n int) int {
 		n = 1 + c.takes.within(c.steps, free, n-1)
 	}
 	if n > 1 && r.fair != nil {
-		if r.queue.passed > 0 {
+		if r.queue.Passes() {
 			return 1
 		}
-		n = r.fair.sameHead(n)
+		n = r.fair.SameHead(n)
 	}
 	return n
 }

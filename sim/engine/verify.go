@@ -156,7 +156,7 @@ func (v *draftVerifier) issue(row *draftRow, s *sequence) {
 	s.rejecting += row.rejected
 	v.accepted += int(accepted)
 	v.discarded += int(1 + accepted - row.fresh)
-	v.r.fair.produced(s, row.fresh)
+	v.r.fair.Produced(s.client, row.fresh)
 }
 
 // speculate makes s, whose prefill is complete, decode with drafts.

@@ -1,6 +1,9 @@
 package sched
 
-import "clifftop/sim/clock"
+import (
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
 
 // View is what a policy sees of its engine, and the methods by which it acts. It is composed of small interfaces, one
 // for each subject. A simple policy needs [Iteration], [Batch], [Decoding], [Queue] and [Admitter].
@@ -212,4 +215,12 @@ type Reservation interface {
 	Booked() int
 	// MakeRoom evicts tokens from a radix cache, as many as it is given, if fewer are available without an eviction.
 	MakeRoom(tokens int)
+}
+
+// NewProgress returns the part of the progress that a request itself determines.
+func NewProgress(r *workload.Request) Progress {
+	return Progress{
+		Request: r.ID, User: r.User, Session: r.Session, Class: r.Class, Priority: r.Priority, Prompt: r.InputTokens,
+		Adapter: r.Adapter,
+	}
 }

@@ -1,4 +1,4 @@
-package engine
+package queue
 
 import (
 	"slices"
@@ -23,21 +23,21 @@ func TestFairQueueSameHead(t *testing.T) {
 		{[]int64{0, 12, 10}, []int64{3, 0, 1}, 3}, // 6 and 2 a step: 12 against 14, 12 after 2; 18 against 16, 12
 		{[]int64{0}, []int64{5}, 100},
 	} {
-		a := newFairQueue(sched.VTC{})
+		a := newFair(sched.VTC{})
 		for i, charged := range c.charged {
-			a.join(waiting{req: workload.Request{ID: int64(i), User: int32(i)}, seq: none})
+			a.join(Waiting{Request: workload.Request{ID: int64(i), User: int32(i)}, Seq: None})
 			a.list[i].charged, a.list[i].decoding = charged, c.decoding[i]
 		}
-		a.begin(0, &runningBatch{first: none})
+		a.Begin(0, nobody)
 		for i, charged := range c.charged {
 			a.list[i].charged = charged
 		}
-		a.next = none
-		first := a.head().req.ID
-		hasToken := a.sameHead(100)
+		a.next = None
+		first := a.head().Request.ID
+		hasToken := a.SameHead(100)
 		step := 1
 		for ; step < 100; step++ {
-			if a.begin(int64(step), nil); a.head().req.ID != first {
+			if a.Begin(int64(step), nil); a.head().Request.ID != first {
 				break
 			}
 		}
@@ -49,28 +49,31 @@ func TestFairQueueSameHead(t *testing.T) {
 
 // TestFairQueueDepartures removes requests at any place of the queue, and clients with them.
 func TestFairQueueDepartures(t *testing.T) {
-	q := newQueue(sched.VTC{})
+	q := New(sched.VTC{})
 	request := func(id int64, user int32) *workload.Request { return &workload.Request{ID: id, User: user} }
 	for id := range int64(6) {
-		q.push(request(id, int32(id%3)), 0)
+		q.Push(request(id, int32(id%3)), 0)
 	}
-	q.fair.begin(0, &runningBatch{first: none})
+	q.fair.Begin(0, nobody)
 	for _, id := range []int64{0, 4, 2, 5} { // the first of user 0, the second of 1, and all of 2
-		q.remove(request(id, int32(id%3)))
+		q.Remove(request(id, int32(id%3)))
 	}
 	var order []int64
-	for q.len() > 0 {
-		w := q.at(0)
-		order = append(order, w.req.ID)
-		q.take(0)
+	for q.Len() > 0 {
+		w := q.At(0)
+		order = append(order, w.Request.ID)
+		q.Take(0)
 	}
-	if want := []int64{1, 3}; !slices.Equal(order, want) || q.at(0) != nil {
+	if want := []int64{1, 3}; !slices.Equal(order, want) || q.At(0) != nil {
 		t.Errorf("order %v, want %v", order, want)
 	}
 	if len(q.fair.removed) != 0 || len(q.fair.waiting) != 0 {
 		t.Errorf("left behind: %d removed, clients %v", len(q.fair.removed), q.fair.waiting)
 	}
-	if !q.push(request(6, 2), 0) {
+	if !q.Push(request(6, 2), 0) {
 		t.Error("a client who comes to wait again does not end the span")
 	}
 }
+
+// nobody yields no running client.
+func nobody(func(int32) bool) {}

@@ -1,17 +1,18 @@
-package engine
+package queue
 
 import (
+	"iter"
 	"slices"
 
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
 
-// fairQueue is the waiting queue of an order that shares service among clients, with the service that each client was
+// Fair is the waiting queue of an order that shares service among clients, with the service that each client was
 // charged for. Decoding sequences are charged for a token in every step of the cohort, so that the counter of a client
-// is linear in the number of steps, and is computed on demand. A nil fairQueue is that of any other order, and charges
+// is linear in the number of steps, and is computed on demand. A nil Fair is that of any other order, and charges
 // nothing.
-type fairQueue struct {
+type Fair struct {
 	order   sched.Fair
 	number  map[int64]int32 // index in list, by client
 	list    []fairClient
@@ -20,7 +21,7 @@ type fairQueue struct {
 	waiting []int32 // clients with requests in the queue
 	joining []int32 // clients that began to wait since the last composition, in order
 	steps   int64   // steps of the cohort before the iteration that is being composed
-	next    int32   // the client of the head; none if it is not known
+	next    int32   // the client of the head; None if it is not known
 }
 
 // fairClient is the state of a client.
@@ -34,13 +35,13 @@ type fairClient struct {
 	requests priorityQueue
 }
 
-func newFairQueue(order sched.Fair) *fairQueue {
-	return &fairQueue{order: order, number: make(map[int64]int32), removed: make(map[int64]struct{}), next: none}
+func newFair(order sched.Fair) *Fair {
+	return &Fair{order: order, number: make(map[int64]int32), removed: make(map[int64]struct{}), next: None}
 }
 
 // of returns the index of the client that sent r. A new client is added to the list.
-func (a *fairQueue) of(r *workload.Request) int32 {
-	p := progress(r)
+func (a *Fair) of(r *workload.Request) int32 {
+	p := sched.NewProgress(r)
 	client := a.order.Client(&p)
 	i, ok := a.number[client]
 	if !ok {
@@ -53,34 +54,34 @@ func (a *fairQueue) of(r *workload.Request) int32 {
 
 // counter returns the service that client i was charged for before the iteration that is being composed, and for
 // admissions in it.
-func (a *fairQueue) counter(i int32) int64 {
+func (a *Fair) counter(i int32) int64 {
 	c := &a.list[i]
 	return c.charged + a.order.Token()*(c.decoding*a.steps-c.joined)
 }
 
 // top returns the most urgent request of client i, or nil.
-func (a *fairQueue) top(i int32) *waiting {
+func (a *Fair) top(i int32) *Waiting {
 	c := &a.list[i]
 	for len(c.requests) > 0 {
 		w := c.requests.top()
-		if _, removed := a.removed[w.req.ID]; !removed {
+		if _, removed := a.removed[w.Request.ID]; !removed {
 			return w
 		}
-		delete(a.removed, w.req.ID)
+		delete(a.removed, w.Request.ID)
 		c.requests.pop()
 	}
 	return nil
 }
 
 // head returns the first request of the queue, or nil.
-func (a *fairQueue) head() *waiting {
-	if a.next == none {
+func (a *Fair) head() *Waiting {
+	if a.next == None {
 		for _, i := range a.waiting {
-			if a.next == none || a.before(i, a.next) {
+			if a.next == None || a.before(i, a.next) {
 				a.next = i
 			}
 		}
-		if a.next == none {
+		if a.next == None {
 			return nil
 		}
 	}
@@ -88,59 +89,59 @@ func (a *fairQueue) head() *waiting {
 }
 
 // before reports whether the next request of client i is ahead of that of client j.
-func (a *fairQueue) before(i, j int32) bool {
+func (a *Fair) before(i, j int32) bool {
 	if x, y := a.counter(i), a.counter(j); x != y {
 		return x < y
 	}
-	return a.top(i).urgency().Less(a.top(j).urgency())
+	return a.top(i).Urgency().Less(a.top(j).Urgency())
 }
 
 // join adds a request that has just arrived, and reports whether it may be the head.
-func (a *fairQueue) join(w waiting) bool {
-	i := a.of(&w.req)
+func (a *Fair) join(w Waiting) bool {
+	i := a.of(&w.Request)
 	c := &a.list[i]
 	if c.queued == 0 && !c.joining {
 		c.joining = true
 		a.joining = append(a.joining, i)
 	}
 	c.queued++
-	a.next = none
+	a.next = None
 	top := a.top(i)
-	first := top == nil || w.urgency().Less(top.urgency())
+	first := top == nil || w.Urgency().Less(top.Urgency())
 	c.requests.push(w)
 	return first || c.joining
 }
 
 // returns adds a sequence that was preempted.
-func (a *fairQueue) returns(w waiting) {
-	i := a.of(&w.req)
+func (a *Fair) returns(w Waiting) {
+	i := a.of(&w.Request)
 	c := &a.list[i]
 	if c.queued == 0 && !c.joining {
 		a.waiting = append(a.waiting, i)
 	}
 	c.queued++
 	c.requests.push(w)
-	a.next = none
+	a.next = None
 }
 
 // take removes the head, which must have been returned by head.
-func (a *fairQueue) take() {
+func (a *Fair) take() {
 	c := &a.list[a.next]
 	c.requests.pop()
 	a.leave(a.next)
 }
 
 // remove removes request r from anywhere in the queue.
-func (a *fairQueue) remove(r *workload.Request) {
+func (a *Fair) remove(r *workload.Request) {
 	a.removed[r.ID] = struct{}{}
 	a.leave(a.of(r))
 }
 
 // leave subtracts one from the queued requests of client i. A client without any is no longer waiting.
-func (a *fairQueue) leave(i int32) {
+func (a *Fair) leave(i int32) {
 	c := &a.list[i]
 	c.queued--
-	a.next = none
+	a.next = None
 	if c.queued > 0 {
 		return
 	}
@@ -150,16 +151,10 @@ func (a *fairQueue) leave(i int32) {
 	}
 }
 
-// begin begins a composition after this many steps of the cohort. It raises the counters of clients that begin to wait
+// Begin begins a composition after this many steps of the cohort. It raises the counters of clients that begin to wait
 // to the lowest counter of the waiting clients or, if there are none, of the running ones.
-func (a *fairQueue) begin(steps int64, running *runningBatch) {
-	if a != nil {
-		a.beginWith(steps, running)
-	}
-}
-
-func (a *fairQueue) beginWith(steps int64, running *runningBatch) {
-	a.steps, a.next = steps, none
+func (a *Fair) Begin(steps int64, running iter.Seq[int32]) {
+	a.steps, a.next = steps, None
 	for _, i := range a.joining {
 		c := &a.list[i]
 		c.joining = false
@@ -168,7 +163,7 @@ func (a *fairQueue) beginWith(steps int64, running *runningBatch) {
 		}
 		others := slices.Values(a.waiting)
 		if len(a.waiting) == 0 {
-			others = running.clients
+			others = running
 		}
 		lowest, any := int64(0), false
 		for j := range others {
@@ -184,62 +179,52 @@ func (a *fairQueue) beginWith(steps int64, running *runningBatch) {
 	a.joining = a.joining[:0]
 }
 
-// admitted charges the client of a sequence for its first admission.
-func (a *fairQueue) admitted(s *sequence) {
-	if a != nil {
-		a.chargeAdmission(s)
-	}
-}
-
-func (a *fairQueue) chargeAdmission(s *sequence) {
-	p := progress(&s.rec.Request)
-	s.client = a.of(&s.rec.Request)
-	a.list[s.client].charged += a.order.Admission(&p)
-	a.next = none
-}
-
-// produced charges the client of s for tokens that s produced outside the cohort. A negative number takes tokens back.
-func (a *fairQueue) produced(s *sequence, tokens int32) {
+// Admitted charges the client of a request for its first admission, and returns the index of the client.
+func (a *Fair) Admitted(q *workload.Request) (client int32) {
 	if a == nil {
-		return
+		return 0
 	}
-	a.list[s.client].charged += a.order.Token() * int64(tokens)
+	p := sched.NewProgress(q)
+	client = a.of(q)
+	a.list[client].charged += a.order.Admission(&p)
+	a.next = None
+	return client
 }
 
-// joins records that s has joined the cohort.
-func (a *fairQueue) joins(s *sequence) {
-	if a == nil {
-		return
-	}
-	c := &a.list[s.client]
-	c.decoding++
-	c.joined += s.joined
-}
-
-// leaves records that s has left the cohort, in which it got grown tokens.
-func (a *fairQueue) leaves(s *sequence, grown int32) {
+// Produced charges a client for tokens that a sequence produced outside the cohort. A negative number takes tokens back.
+func (a *Fair) Produced(client, tokens int32) {
 	if a != nil {
-		a.chargeGrown(s, grown)
+		a.list[client].charged += a.order.Token() * int64(tokens)
 	}
 }
 
-func (a *fairQueue) chargeGrown(s *sequence, grown int32) {
-	c := &a.list[s.client]
-	c.decoding--
-	c.joined -= s.joined
-	a.produced(s, grown)
-}
-
-// missed records that s got no token in the last step of the cohort.
-func (a *fairQueue) missed(s *sequence) {
+// Joins records that a sequence of a client joins the cohort at a step.
+func (a *Fair) Joins(client int32, step int64) {
 	if a != nil {
-		a.list[s.client].joined++
+		a.list[client].decoding++
+		a.list[client].joined += step
 	}
 }
 
-// sameHead returns the number of iterations, this one included and at most n, that begin with the same head if each of
+// Leaves records that a sequence that joined the cohort at a step leaves it, in which it got grown tokens.
+func (a *Fair) Leaves(client int32, step int64, grown int32) {
+	if a != nil {
+		a.list[client].decoding--
+		a.list[client].joined -= step
+		a.Produced(client, grown)
+	}
+}
+
+// Missed records that a sequence of a client got no token in the last step of the cohort.
+func (a *Fair) Missed(client int32) {
+	if a != nil {
+		a.list[client].joined++
+	}
+}
+
+// SameHead returns the number of iterations, this one included and at most n, that begin with the same head if each of
 // them gives every decoding sequence one token.
-func (a *fairQueue) sameHead(n int) int {
+func (a *Fair) SameHead(n int) int {
 	if len(a.waiting) < 2 || a.head() == nil {
 		return n
 	}
@@ -251,7 +236,7 @@ func (a *fairQueue) sameHead(n int) int {
 		}
 		lead := a.counter(i) - a.counter(h)
 		k := lead / gains // iterations after which the counters are equal, rounded down
-		if k*gains < lead || !a.top(i).urgency().Less(a.top(h).urgency()) {
+		if k*gains < lead || !a.top(i).Urgency().Less(a.top(h).Urgency()) {
 			k++
 		}
 		n = int(min(int64(n), max(k, 1)))
