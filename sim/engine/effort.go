@@ -8,6 +8,8 @@ type Effort struct {
 	General [Reasons]int64
 	// First is the reason of the first of them.
 	First Reason
+	// Ends counts the compositions by why they are not repeated further.
+	Ends [SpanEnds]int64
 }
 
 // Reason is why a composition is not plain.
@@ -53,6 +55,9 @@ func (f *Effort) Add(o *Effort) {
 	}
 	if f.First == IsPlain {
 		f.First = o.First
+	}
+	for i := range f.Ends {
+		f.Ends[i] += o.Ends[i]
 	}
 }
 

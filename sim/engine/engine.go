@@ -221,7 +221,7 @@ func (e *Engine) compose() bool {
 	if e.fault != nil {
 		return false
 	}
-	e.launch(first, slope, e.it.alike(n))
+	e.launch(first, slope, e.repeat(n))
 	return true
 }
 
@@ -254,14 +254,6 @@ func (e *Engine) decide() bool {
 		e.inbox.recent = decodeBatch
 	}
 	return e.inbox.recent != noBatch
-}
-
-// alike returns for how many iterations, at most n, the composed iteration repeats.
-func (it *batchBuilder) alike(n int) int {
-	if n > 1 && it.repeatable() {
-		return it.horizon(n)
-	}
-	return 1
 }
 
 // launch plans a span of n iterations like the one composed. It commits a single iteration at once.

@@ -175,7 +175,7 @@ func (g *lockstep) compose() bool {
 // inLockstep returns for how many iterations, at most n, rank r repeats the composed iteration, which may be a dummy.
 func (g *lockstep) inLockstep(r *Engine, n int) int {
 	if r.it.decodes > 0 || len(r.it.chunks) > 0 {
-		return r.it.alike(n)
+		return r.repeat(n)
 	}
 	if r.queue.Len() > 0 || r.running.size > 0 || r.inFlight.n < r.depth-1 {
 		return 1

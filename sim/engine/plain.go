@@ -117,10 +117,7 @@ func (e *Engine) composePlain() bool {
 	if e.fault != nil {
 		return false
 	}
-	if n > 1 {
-		n = e.repeatPlain(n)
-	}
-	e.launchPlain(first, slope, n)
+	e.launchPlain(first, slope, e.repeat(n))
 	return true
 }
 
@@ -270,28 +267,6 @@ func (e *Engine) pacePlain() (first, slope int64, n int) {
 		return host, 0, n
 	}
 	return first, slope, n
-}
-
-// repeatPlain returns the number of iterations, at most n, that are equal to the one just composed. A span ends at the
-// next end of a sequence, when the free blocks do not suffice for a step, or before the results of the iteration in
-// flight change the batch.
-func (e *Engine) repeatPlain(n int) int {
-	it, c := &e.it, &e.cohort
-	if it.decodes == 0 || len(it.chunks) > 0 || e.inFlight.n < e.depth-1 {
-		return 1
-	}
-	if e.inFlight.n > 0 {
-		f := e.inFlight.at(0)
-		if f.partial || len(f.finishes) > 0 && (it.asked || e.queue.Len() > 0) {
-			return 1
-		}
-	}
-	n = min(n, e.maxSpan)
-	n = int(min(int64(n), c.nextFinish()-c.steps+1))
-	if n > 1 {
-		n = 1 + c.takes.within(c.steps, e.space.free(), n-1)
-	}
-	return n
 }
 
 // launchPlain plans a span of n iterations like the one composed. It commits a single iteration at once.

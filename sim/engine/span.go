@@ -109,51 +109,116 @@ func (e *Engine) Stop(at clock.Time) {
 	}
 }
 
-// repeatable reports whether the composed iteration may be the first of several like ones.
-func (it *batchBuilder) repeatable() bool {
-	r := it.r
-	if !it.plain() || r.inFlight.n < r.depth-1 || r.maxSpan == 1 || r.cohort.growing > 0 {
-		return false
-	}
-	if r.inFlight.n == 0 {
-		return true
-	}
-	if r.lock != nil && r.inFlight.at(0).eventful() {
-		return false // the span would be interrupted, but the spans of the other ranks would not
-	}
-	// The results of the iteration in flight change nothing for the cohort, unless its finished requests free blocks
-	// that a waiting request needs, or release shared blocks.
-	f := r.inFlight.at(0)
-	return !f.partial && len(f.lasts) == 0 &&
-		(len(f.finishes) == 0 || r.queue.Len() == 0 && r.space.Shared() == 0) &&
-		len(f.computed) == 0 && // or the chunks enter the radix tree during the span
-		(len(f.firsts) == 0 || r.connector == nil || r.queue.Len() == 0) // or the prefills become loadable
+// SpanEnd is why an iteration is not repeated further.
+type SpanEnd uint8
+
+// The reasons.
+const (
+	StepTimeChanges SpanEnd = iota // the step timer promises no more, or the GPU becomes slower than the host
+	SingleSteps                    // spans are limited
+	BatchChanges                   // the iteration does more than give a token to each decoding sequence
+	LoopFills                      // the asynchronous loop has no iteration in flight yet
+	ResultsChange                  // the results of the iteration in flight may change the next decision
+	SequenceEnds                   // a sequence gets its last token
+	BlocksLack                     // the free KV blocks do not suffice for a step
+	PolicyChanges                  // the policy promises no more
+	PartChanges                    // an optional part does
+	SpanEnds                       // the number of reasons
+)
+
+// String returns the reason in plain words.
+func (w SpanEnd) String() string {
+	return [...]string{"the step time changes", "spans are limited", "the batch changes", "the loop fills",
+		"results in flight", "a sequence ends", "too few free KV blocks", "the policy", "an optional part"}[w]
 }
 
-// horizon returns the number of iterations, at most n, that will be like the one just composed.
-func (it *batchBuilder) horizon(n int) int {
-	r := it.r
-	c := &r.cohort
-	n = min(n, r.maxSpan, r.cfg.Scheduler.Repeats(it))
-	if it.asked && r.inFlight.n > 0 && len(r.inFlight.at(0).finishes) > 0 {
-		return 1 // the policy may decide differently after they have left
+// repeats is a number of equal iterations, and what limits it.
+type repeats struct {
+	n   int
+	why SpanEnd
+}
+
+// atMost limits the number for a reason.
+func (r *repeats) atMost(n int64, why SpanEnd) {
+	if n < int64(r.n) {
+		r.n, r.why = int(n), why
 	}
-	n = r.inbox.limit(n)
-	n = int(min(int64(n), c.nextFinish()-c.steps+1, c.nextRefile()-c.steps+1))
-	if n > 1 {
-		free := r.space.free()
-		if r.space.contiguous != nil || r.space.writesBack {
-			free = 0 // a contiguous range cannot grow; and the instant of an eviction matters if the block is copied
+}
+
+// repeat returns the number of iterations, at most n, that are equal to the one just composed. It is the list of all
+// reasons why a span ends before something cuts it.
+func (e *Engine) repeat(n int) int {
+	it, c := &e.it, &e.cohort
+	r := repeats{n, StepTimeChanges}
+	switch {
+	case n <= 1:
+	case e.maxSpan == 1:
+		r = repeats{1, SingleSteps}
+	case !it.plain():
+		r = repeats{1, BatchChanges}
+	case e.inFlight.n < e.depth-1:
+		r = repeats{1, LoopFills}
+	case e.inFlight.n > 0 && e.resultsChange(e.inFlight.at(0)):
+		r = repeats{1, ResultsChange}
+	default:
+		r.atMost(int64(e.maxSpan), SingleSteps)
+		r.atMost(c.nextFinish()-c.steps+1, SequenceEnds)
+		if !e.plain.last {
+			e.repeatGeneral(&r)
 		}
-		n = 1 + c.takes.within(c.steps, free, n-1)
-	}
-	if n > 1 && r.fair != nil {
-		if r.queue.Passes() {
-			return 1
+		if r.n > 1 {
+			r.atMost(int64(1+c.takes.within(c.steps, e.spareBlocks(), r.n-1)), BlocksLack)
 		}
-		n = r.fair.SameHead(n)
+		if r.n > 1 && e.fair != nil {
+			r.atMost(int64(e.sameHead(r.n)), PartChanges)
+		}
 	}
-	return n
+	e.effort.Ends[r.why]++
+	return r.n
+}
+
+// resultsChange reports whether the results of iteration f, which is in flight, may change the next decision. They
+// change nothing for the cohort, unless its finished requests free blocks that a waiting request needs, or release
+// shared blocks.
+func (e *Engine) resultsChange(f *iteration) bool {
+	waits := e.queue.Len() > 0
+	return f.partial || len(f.lasts)+len(f.computed) > 0 || // chunks enter the radix tree during the span
+		len(f.finishes) > 0 && (waits || e.it.asked || e.space.Shared() > 0) ||
+		len(f.firsts) > 0 && waits && e.connector != nil || // prefills become loadable
+		e.lock != nil && f.eventful() // the spans of the other ranks would not be interrupted
+}
+
+// repeatGeneral limits the repetitions of an iteration that the general cycle composed.
+func (e *Engine) repeatGeneral(r *repeats) {
+	c := &e.cohort
+	if c.growing > 0 {
+		r.atMost(1, PartChanges)
+		return
+	}
+	r.atMost(int64(e.cfg.Scheduler.Repeats(&e.it)), PolicyChanges)
+	if e.it.asked && e.inFlight.n > 0 && len(e.inFlight.at(0).finishes) > 0 {
+		r.atMost(1, PolicyChanges) // it may decide differently after they have left
+		return
+	}
+	r.atMost(int64(e.inbox.limit(r.n)), PartChanges)
+	r.atMost(c.nextRefile()-c.steps+1, PartChanges)
+}
+
+// spareBlocks returns the number of free blocks that the members of the cohort may take in a span.
+func (e *Engine) spareBlocks() int {
+	if e.space.contiguous != nil || e.space.writesBack {
+		return 0 // a contiguous range cannot grow; and the instant of an eviction matters if the block is copied
+	}
+	return e.space.free()
+}
+
+// sameHead returns the number of iterations, at most n, that begin with the same head of a queue that shares service
+// among clients.
+func (e *Engine) sameHead(n int) int {
+	if e.queue.Passes() {
+		return 1
+	}
+	return e.fair.SameHead(n)
 }
 
 // Broken returns the error of a broken invariant at the current instant.
