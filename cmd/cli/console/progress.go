@@ -45,7 +45,7 @@ const (
 // NewProgress starts a progress display. It returns nil if --quiet or --progress turn the display off.
 func (f *SimulationFlags) NewProgress(c *cobra.Command, doing string) *Progress {
 	w := c.ErrOrStderr()
-	if f.quiet || f.progress == "off" || f.progress == "auto" && !IsTerminal(w) {
+	if f.quiet || f.progress == "off" || f.progress != "plain" && !IsTerminal(w) {
 		return nil
 	}
 	return &Progress{w: w, doing: doing, plain: f.progress == "plain", started: time.Now()}
