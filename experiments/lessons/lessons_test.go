@@ -7,7 +7,9 @@ import (
 	"encoding/xml"
 	"io"
 	"math"
+	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -135,6 +137,29 @@ func TestPicturesAreDrawn(t *testing.T) {
 					t.Fatalf("lesson %d: %v", r.Number, err)
 				}
 			}
+		}
+	}
+}
+
+// TestPicturesOfDocs compares the pictures in docs/lessons.md with those that the lessons draw.
+func TestPicturesOfDocs(t *testing.T) {
+	for _, name := range []string{"interference", "overload", "kv-limit"} { // of the lesson and of its picture
+		r := lesson(t, name)
+		i := slices.IndexFunc(r.Pictures, func(p Picture) bool { return p.Name == name })
+		if i < 0 {
+			t.Fatalf("lesson %d has no picture %s", r.Number, name)
+		}
+		var drawn bytes.Buffer
+		if err := plot.Draw(r.Pictures[i].Picture).WritePNG(&drawn); err != nil {
+			t.Fatal(err)
+		}
+		file := "../../docs/lesson-" + name + ".png"
+		shown, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(drawn.Bytes(), shown) {
+			t.Errorf("%s is old: replace it by the picture of clifftop lesson %d --out DIR", file, r.Number)
 		}
 	}
 }
