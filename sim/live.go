@@ -24,8 +24,8 @@ func (e *Simulation) Advance(until clock.Time) error {
 		if at >= until {
 			return nil
 		}
-		if kind != eventPlanned {
-			e.unplanned = at
+		if at > clock.Time(clock.MaxRun) {
+			return errTooLong()
 		}
 		if err := e.handle(at, kind, r); err != nil {
 			return err

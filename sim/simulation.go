@@ -115,6 +115,7 @@ const ctxEvery = 1 << 12
 // case it returns the context's error; what was observed up to then is valid.
 func (e *Simulation) Run(ctx context.Context) error {
 	e.look()
+	bound := min(e.Horizon, clock.Time(clock.MaxRun)+1)
 	for left := 0; ; left-- {
 		if left == 0 {
 			if left = ctxEvery; ctx.Err() != nil {
@@ -122,13 +123,18 @@ func (e *Simulation) Run(ctx context.Context) error {
 				return ctx.Err()
 			}
 		}
-		done, err := e.event()
-		if err != nil {
+		at, kind, r := e.upcoming()
+		if kind == eventPlanned || at >= bound {
+			if done, err := e.mayEnd(at, kind); err != nil {
+				e.stop(e.now)
+				return err
+			} else if done {
+				return e.src.Err()
+			}
+		}
+		if err := e.handle(at, kind, r); err != nil {
 			e.stop(e.now)
 			return err
-		}
-		if done {
-			return e.src.Err()
 		}
 	}
 }
@@ -168,12 +174,10 @@ func (e *Simulation) upcoming() (at clock.Time, kind int, r *Replica) {
 	return at, kind, r
 }
 
-// event handles the next event. done means that there is none.
-func (e *Simulation) event() (done bool, err error) {
-	at, kind, r := e.upcoming()
-	if kind != eventPlanned {
-		e.unplanned = at
-	} else if at > e.now && e.Horizon == clock.Never {
+// mayEnd reports whether the run ends before the next event, of a kind and at the instant at, which is planned or not
+// before the bound.
+func (e *Simulation) mayEnd(at clock.Time, kind int) (done bool, err error) {
+	if kind == eventPlanned && at > e.now && e.Horizon == clock.Never {
 		if e.onlyPlannedLeft() {
 			return e.end()
 		}
@@ -181,29 +185,33 @@ func (e *Simulation) event() (done bool, err error) {
 			return false, ErrStranded
 		}
 	}
-	if at >= e.Horizon {
-		if at == clock.Never {
-			return e.end()
-		}
+	switch {
+	case at == clock.Never:
+		return e.end()
+	case at >= e.Horizon:
 		e.stop(e.Horizon)
 		return true, nil
+	case at > clock.Time(clock.MaxRun):
+		return false, errTooLong()
 	}
-	return false, e.handle(at, kind, r)
+	return false, nil
+}
+
+func errTooLong() error {
+	return fmt.Errorf("sim: the run goes past %.0f days; slice or speed up the workload", clock.MaxRun.Seconds()/86400)
 }
 
 // handle handles the next event, of a kind, at the instant at, with the replica r if it is a boundary.
 func (e *Simulation) handle(at clock.Time, kind int, r *Replica) (err error) {
-	if at > clock.Time(clock.MaxRun) {
-		return fmt.Errorf("sim: the run goes past %.0f days; slice or speed up the workload",
-			clock.MaxRun.Seconds()/86400)
-	}
 	if at < e.now {
 		return r.Broken("time goes back to %v", at)
 	}
 	if at > e.scrape {
 		e.scrapeUpTo(at)
 	}
-	e.now = at
+	if e.now = at; kind != eventPlanned {
+		e.unplanned = at
+	}
 	switch kind {
 	case eventPlanned:
 		err = e.lifecycle.runPlanned()
@@ -227,7 +235,9 @@ func (e *Simulation) handle(at clock.Time, kind int, r *Replica) (err error) {
 		err = r.Boundary()
 		e.changed = r
 	}
-	e.syncTouched()
+	if e.changed != nil {
+		e.syncTouched()
+	}
 	if !e.levels.Equal(&e.reported) {
 		e.reported = e.levels
 		e.obs.Levels(at, &e.reported)
@@ -238,12 +248,9 @@ func (e *Simulation) handle(at clock.Time, kind int, r *Replica) (err error) {
 	return err
 }
 
-// syncTouched updates the fleet after the replica changed that the current event concerns, if any.
+// syncTouched updates the fleet after the replica changed that the current event concerns.
 func (e *Simulation) syncTouched() {
 	p := e.changed
-	if p == nil {
-		return
-	}
 	e.sync(p)
 	if e.locked {
 		for _, rank := range p.Group() {
