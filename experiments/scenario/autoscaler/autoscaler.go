@@ -56,7 +56,7 @@ func (name Metric) Of() autoscale.Metric {
 
 // window is an option of all rules.
 type window struct {
-	// Window of the metric's mean; null is the last scrape, or 60s for knative.
+	// Window of the metric's mean.
 	Window *yamldoc.Duration `json:"window,omitempty" range:"(0,86400]"`
 }
 

@@ -23,7 +23,7 @@ type hpa struct {
 	ScaleUpPods *int `json:"scale_up_pods,omitempty" range:"[1,4096]"`
 	// Period of scale_up_pods.
 	ScaleUpPeriod *yamldoc.Duration `json:"scale_up_period,omitempty" range:"(0,3600]"`
-	// How long a higher recommendation prevents removals.
+	// How long higher counts are kept.
 	StabilizationWindow *yamldoc.Duration `json:"stabilization_window,omitempty" range:"[0,3600]"`
 }
 

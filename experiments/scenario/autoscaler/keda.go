@@ -16,9 +16,9 @@ type keda struct {
 	hpa
 	// Period of reading the metric.
 	PollingInterval *yamldoc.Duration `json:"polling_interval,omitempty" range:"(0,3600]"`
-	// Inactivity after which the last replica is removed.
+	// Idle time before the last replica goes.
 	CooldownPeriod *yamldoc.Duration `json:"cooldown_period,omitempty" range:"[0,86400]"`
-	// Sum of the metric above which the first replica starts.
+	// Metric above which the first replica starts.
 	ActivationThreshold *float64 `json:"activation_threshold,omitempty" range:"[0,1000000000]"`
 }
 

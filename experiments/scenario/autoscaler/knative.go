@@ -19,13 +19,13 @@ type knative struct {
 	TargetUtilization *float64 `json:"target_utilization,omitempty" range:"(0,1]"`
 	// Part of the window that shows a reason for panic.
 	PanicWindow *float64 `json:"panic_window,omitempty" range:"(0,1]"`
-	// Needed over ready replicas at which panic begins.
+	// Needed over ready replicas that start panic.
 	PanicThreshold *float64 `json:"panic_threshold,omitempty" range:"(1,1000]"`
 	// Most growth in one step, as a factor.
 	MaxScaleUpRate *float64 `json:"max_scale_up_rate,omitempty" range:"(1,1000000]"`
 	// Most reduction in one step, as a factor.
 	MaxScaleDownRate *float64 `json:"max_scale_down_rate,omitempty" range:"(1,1000000]"`
-	// Time without need before the last replica is removed.
+	// Idle time before the last one goes.
 	ScaleToZeroGracePeriod *yamldoc.Duration `json:"scale_to_zero_grace_period,omitempty" range:"[0,86400]"`
 	// Period of the loop.
 	TickInterval *yamldoc.Duration `json:"tick_interval,omitempty" range:"(0,3600]"`

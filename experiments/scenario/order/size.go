@@ -41,11 +41,11 @@ type bySize struct {
 
 // size is the measure of a job.
 type size struct {
-	// Measure of a job: output tokens, prompt tokens, or both.
+	// What counts as the size of a job.
 	Size *string `json:"size,omitempty" one:"output prompt both" called:"answer=output"`
-	// Weight of an output token with size both.
+	// Weight of output tokens in both.
 	OutputWeight *int `json:"output_weight,omitempty" range:"[1,1000000]" was:"answer_weight"`
-	// Deviation of the log of predicted lengths; 0 is an oracle.
+	// Standard deviation of the log of predicted lengths; 0 is an oracle.
 	Error *float64 `json:"error,omitempty" range:"[0,10]"`
 }
 

@@ -47,23 +47,23 @@ const (
 
 // sglang are options under SGLang's names. max_num_seqs is its max_running_requests, and block_size its page_size.
 type sglang struct {
-	// Most prompt tokens of an iteration; null is max_num_batched_tokens.
+	// Most prompt tokens of an iteration.
 	ChunkedPrefillSize *int `json:"chunked_prefill_size" range:"[1,16777216]"`
-	// Bounds the prompt tokens too, but cuts no prompt.
+	// Bounds them too, but cuts no prompt.
 	MaxPrefillTokens int `json:"max_prefill_tokens" range:"[1,16777216]"`
 	// Adds decodes to the iterations of prefills.
 	EnableMixedChunk bool `json:"enable_mixed_chunk"`
 	// Order in which waiting requests are tried.
 	SchedulePolicy string `json:"schedule_policy" one:"fcfs lpm dfs-weight lof random routing-key"`
-	// Scales what is reserved for outputs of running requests.
+	// Scales what outputs reserve.
 	ScheduleConservativeness float64 `json:"schedule_conservativeness" range:"(0,1000]"`
-	// More urgent requests retract others beyond this difference; null is never.
+	// Difference that retracts.
 	PriorityThreshold *int `json:"priority_scheduling_preemption_threshold" range:"[0,65535]"`
-	// Part of the free memory for weights and KV pool; null is SGLang's rule.
+	// Part of free memory for weights and pool.
 	MemFractionStatic *float64 `json:"mem_fraction_static" range:"(0,1]"`
-	// Order in which cached prefixes are evicted.
+	// Order of eviction.
 	RadixEvictionPolicy string `json:"radix_eviction_policy" one:"lru fifo mru filo lfu slru priority"`
-	// Decoding iterations between receipts of requests.
+	// Decoding iterations between receipts.
 	SchedulerRecvInterval int `json:"scheduler_recv_interval" range:"[1,1000]"`
 	// Requests carry ignore_eos: SGLang looks ahead if nothing is cached.
 	IgnoreEOS bool `json:"ignore_eos"`

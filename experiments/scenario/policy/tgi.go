@@ -20,8 +20,8 @@ var tgiPolicy = Policy{
 
 // tgi are options of text-generation-inference's scheduler. With chunked prefill they have no effect.
 type tgi struct {
-	// Waiting requests per decoding one that are worth a pause.
+	// Waiting per decoding to start prefill.
 	WaitingServedRatio float64 `json:"waiting_served_ratio" range:"[0,1000000]"`
-	// Iterations after which one waiting request is.
+	// Iterations after which one request suffices.
 	MaxWaitingTokens int `json:"max_waiting_tokens" range:"[1,1000000000]"`
 }

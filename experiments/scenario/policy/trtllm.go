@@ -27,13 +27,13 @@ type trtllm struct {
 	ContextChunkingPolicy string `json:"context_chunking_policy" one:"FIRST_COME_FIRST_SERVED EQUAL_PROGRESS"`
 	// Unit of chunks, in tokens; null is block_size.
 	ContextChunkSize *int `json:"context_chunk_size" range:"[1,16777216]"`
-	// Part of the memory left after loading for the KV pool.
+	// Part of the memory left after loading.
 	FreeGPUMemoryFraction float64 `json:"free_gpu_memory_fraction" range:"(0,1]"`
 	// Data-parallel ranks wait until all have prompts.
 	AttentionDPEnableBalance bool `json:"attention_dp_enable_balance"`
 	// Iterations after which they wait no longer.
 	AttentionDPTimeoutIters int `json:"attention_dp_timeout_iters" range:"[1,1000000]"`
-	// Iterations for which prompts of all ranks wait for more.
+	// Iterations that prompts wait for more.
 	AttentionDPBatchingWaitIters int `json:"attention_dp_batching_wait_iters" range:"[0,1000000]"`
 }
 
