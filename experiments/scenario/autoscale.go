@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/autoscaler"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim"
 	"clifftop/sim/autoscale"
@@ -54,7 +53,7 @@ func (a *Autoscale) key(k int) string {
 // Autoscaler decides how many replicas there are, by a metric of those that serve.
 type Autoscaler struct {
 	// Policy is the rule.
-	Policy autoscaler.Name `json:"policy"`
+	Policy string `json:"policy"`
 	// Pool is the pool that it scales; null is all replicas, where there are no pools or one.
 	Pool *string `json:"pool,omitempty"`
 	// Min is the minimum number of replicas, by default 1. With 0, which hpa does not allow, requests must wait at
@@ -67,42 +66,42 @@ type Autoscaler struct {
 	// Metric is what is scraped of every replica: requests waiting, running, or both, which is concurrency, or the part
 	// of the KV pool in use. Null is waiting, and concurrency for knative. Requests held at the router count as
 	// waiting.
-	Metric *autoscaler.Metric `json:"metric,omitempty"`
+	Metric *autoscale.Metric `json:"metric,omitempty"`
 	// Target is the value of the metric that each replica should have; for knative the concurrency that one may have,
 	// of which target_utilization is aimed at.
 	Target float64 `json:"target" range:"(0,1000000000]"`
 	// Scrape is how often the metric is read; null is 15s, and 1s for knative.
 	Scrape *yamldoc.Duration `json:"scrape,omitempty" range:"(0,3600]"`
 
-	options autoscaler.Options // of the rule
+	yamldoc.Choice[autoscale.Options]
+}
+
+func (x *Autoscaler) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	x.Rules(rulesOf(d).Autoscalers)
+	d.Fields(n, key, x)
 }
 
 // Variants implements [yamldoc.Variants].
-func (*Autoscaler) Variants() (string, map[string]yamldoc.VariantKeys) {
+func (x *Autoscaler) Variants() (string, map[string]yamldoc.VariantKeys) {
 	common := []string{"pool", "min", "max", "initial", "metric", "scrape"}
-	keys := autoscaler.Rules().Variants(yamldoc.VariantKeys{Required: []string{"target"}, Optional: common})
+	keys := x.VariantKeys(BuiltIn().Autoscalers, yamldoc.VariantKeys{Required: []string{"target"}, Optional: common})
 	all := yamldoc.KeysOf(&Autoscaler{})[1:]
-	for _, r := range autoscaler.Rules() {
-		for _, name := range yamldoc.KeysOf(r.Options()) {
-			if !slices.Contains(all, name) {
-				all = append(all, name)
-			}
+	for _, name := range x.Keys() {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
 		}
 	}
 	keys[""] = yamldoc.VariantKeys{Required: []string{"policy"}, Optional: all}
 	return "policy", keys
 }
 
-// Extension implements [yamldoc.Extended].
-func (x *Autoscaler) Extension(name string) any { return autoscaler.Rules().Choose(name, &x.options) }
-
-// Given implements [yamldoc.Extended].
-func (*Autoscaler) Given(string) {}
+// Names implements [yamldoc.Extended].
+func (x *Autoscaler) Names() []string { return x.RuleNames() }
 
 // MarshalJSON writes the map with the options of the rule.
 func (x Autoscaler) MarshalJSON() ([]byte, error) {
 	type keys Autoscaler
-	return yamldoc.MarshalObject(keys(x), x.options)
+	return x.Marshal(keys(x))
 }
 
 // atMost lets every autoscaler have as many replicas as it may, before they are resolved.
@@ -191,13 +190,18 @@ func (u fleetResolver) scaler(x *Autoscaler, key string) error {
 	if why != "" {
 		return s.Fault(key+".pool", "%s", why)
 	}
-	x.options = yamldoc.CopyOf(x.options) // the defaults are not filled in for the scenario that was given
-	usual := x.options.Defaults()
+	options, ok := x.Options(s.rules().Autoscalers, x.Policy)
+	if !ok {
+		return s.Fault(key+".policy", "%q is not known (want %s)", yamldoc.Short(x.Policy),
+			yamldoc.OneOf(s.rules().Autoscalers.Names()))
+	}
+	x.Resolve(options)
+	usual := options.Defaults()
 	optional.Default(&x.Min, 1)
 	optional.Default(&x.Initial, max(*x.Min, 1))
-	optional.Default(&x.Metric, autoscaler.Metric(usual.Metric.String()))
+	optional.Default(&x.Metric, usual.Metric)
 	optional.Default(&x.Scrape, yamldoc.Duration(usual.Scrape))
-	metric := x.Metric.Of()
+	metric := *x.Metric
 	least := s.FirstGiven(key+".min", key)
 	switch most := *x.Max; {
 	case *x.Min > most:
@@ -217,7 +221,7 @@ func (u fleetResolver) scaler(x *Autoscaler, key string) error {
 		return s.Fault(least, "min 0 needs requests that wait at the router to start the first replica (set "+
 			"lifecycle.hold above 0, or min to 1 or more)")
 	}
-	policy := x.options.Policy(x.Target)
+	policy := options.Make(x.Target)
 	if err := policy.Validate(*x.Min); err != nil {
 		at := key
 		if policy.Validate(1) == nil {
@@ -243,10 +247,11 @@ func (u fleetBuilder) scalers() (all []sim.Scaler) {
 	for k := range a.Scalers {
 		x := &a.Scalers[k]
 		first, last, _ := u.members(x.Pool)
+		options, _ := x.Options(u.Scenario.rules().Autoscalers, x.Policy)
 		all = append(all, sim.Scaler{
-			Policy: x.options.Policy(x.Target), First: first, Last: last, Least: *x.Min, Most: *x.Max,
-			Initial: *x.Initial, Metric: x.Metric.Of(), Scrape: x.Scrape.Clock(),
-			Keep: x.options.Longest() + x.Scrape.Clock(),
+			Policy: options.Make(x.Target), First: first, Last: last, Least: *x.Min, Most: *x.Max,
+			Initial: *x.Initial, Metric: *x.Metric, Scrape: x.Scrape.Clock(),
+			Keep: options.Longest() + x.Scrape.Clock(),
 		})
 	}
 	return all

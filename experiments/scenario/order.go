@@ -33,8 +33,9 @@ func (o *orderKeys) Variants() (string, map[string]yamldoc.VariantKeys) {
 // Extension implements [yamldoc.Extended].
 func (o *orderKeys) Extension(name string) any { return order.Rules().Choose(name, &o.options) }
 
-// Given implements [yamldoc.Extended].
-func (*orderKeys) Given(string) {}
+// Names and Given implement [yamldoc.Extended].
+func (*orderKeys) Names() []string { return nil }
+func (*orderKeys) Given(string)    {}
 
 func (o *Order) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	switch n.Kind {

@@ -57,6 +57,9 @@ func (r *routerKeys) Variants() (string, map[string]yamldoc.VariantKeys) {
 	return "policy", keys
 }
 
+// Names implements [yamldoc.Extended].
+func (*routerKeys) Names() []string { return nil }
+
 // Decode implements [yamldoc.SelfDecoder].
 func (r *Router) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	const example = "a rule such as round-robin, or a map such as {policy: round-robin, front_ends: 2}"

@@ -2,18 +2,20 @@ package scenario
 
 import (
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/sim/autoscale"
 	"clifftop/sim/route"
 	"clifftop/sim/rule"
 )
 
 // Rules are the rules that scenarios can name. [BuiltIn] has those of Clifftop; a program may put its own before them.
 type Rules struct {
-	Routers rule.List[route.Options]
+	Routers     rule.List[route.Options]
+	Autoscalers rule.List[autoscale.Options]
 }
 
 // BuiltIn returns the rules of Clifftop.
 func BuiltIn() *Rules {
-	return &Rules{Routers: route.Rules()}
+	return &Rules{Routers: route.Rules(), Autoscalers: autoscale.Rules()}
 }
 
 // decoder returns a decoder of scenarios that name the rules.

@@ -8,6 +8,13 @@ import (
 	"clifftop/sim/clock"
 )
 
+var hpaRule = Rule{
+	Name:   "hpa",
+	Does:   "⌈replicas · metric / target⌉",
+	Source: "Kubernetes, Horizontal Pod Autoscaling",
+	New:    func() Options { return NewHPA(0) },
+}
+
 // HPA is Kubernetes' horizontal pod autoscaler on a metric of the pods: every Loop, desired = ⌈ready · ratio⌉ where
 // ratio is the mean over the ready replicas divided by Target. Nothing changes while the ratio is within Tolerance of
 // 1. When the ratio is above 1, replicas that are not ready count as idle.
@@ -18,17 +25,19 @@ import (
 type HPA struct {
 	// Target is the metric's target value per replica.
 	Target float64
-	// Window is the window of the metric's mean; 0 takes the last scrape.
-	Window clock.Duration
+
+	Window clock.Duration `json:"window,omitempty" range:"(0,86400]" doc:"window of the metric's mean"`
 	// Loop is the period of the loop, Phase its first run.
-	Loop, Phase clock.Duration
-	// Tolerance is how far from 1 the ratio may be.
-	Tolerance float64
-	// AddAtOnce replicas may always be added in one Period.
-	AddAtOnce int
-	Period    clock.Duration
-	// Stabilisation is how long a higher desired number prevents the removal of replicas.
-	Stabilisation clock.Duration
+	Loop  clock.Duration `json:"sync_period" range:"(0,3600]" doc:"period of the HPA's loop"`
+	Phase clock.Duration
+
+	Tolerance float64 `json:"tolerance" range:"[0,1)" doc:"deviation of metric/target from 1 that changes nothing"`
+
+	AddAtOnce int `json:"scale_up_pods" range:"[1,4096]" doc:"replicas that may always be added in a scale_up_period"`
+
+	Period clock.Duration `json:"scale_up_period" range:"(0,3600]" doc:"period of scale_up_pods"`
+
+	Stabilisation clock.Duration `json:"stabilization_window" range:"[0,3600]" doc:"how long higher counts are kept"`
 
 	desires []count
 	added   []count
@@ -49,6 +58,15 @@ func NewHPA(target float64) *HPA {
 		Stabilisation: 300 * clock.Second,
 	}
 }
+
+// Make implements [Options].
+func (p *HPA) Make(target float64) Policy { made := *p; made.Target = target; return &made }
+
+// Defaults implements [Options].
+func (*HPA) Defaults() Defaults { return Defaults{Metric: Waiting, Scrape: 15 * clock.Second} }
+
+// Longest implements [Options].
+func (p *HPA) Longest() clock.Duration { return p.Window }
 
 // Validate implements [Policy].
 func (p *HPA) Validate(least int) error {

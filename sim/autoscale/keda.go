@@ -8,6 +8,13 @@ import (
 	"clifftop/sim/clock"
 )
 
+var kedaRule = Rule{
+	Name:   "keda",
+	Does:   "hpa on the sum of the metric; it can scale to zero",
+	Source: "KEDA, Scaling Deployments",
+	New:    func() Options { return NewKEDA(0) },
+}
+
 // KEDA starts the first replica of a fleet and removes the last one, and leaves the rest to an [HPA] with the metric
 // that it provides: desired = ⌈metric/Target⌉ of the sum over all replicas, unless the mean is within the tolerance of
 // the target.
@@ -17,12 +24,14 @@ import (
 // keda.sh, Scaling Deployments and the ScaledObject specification.
 type KEDA struct {
 	HPA
+
 	// Poll is the period of polling the metric, PollPhase the first poll.
-	Poll, PollPhase clock.Duration
-	// Activation is the sum above which the fleet is active.
-	Activation float64
-	// Cooldown is how long the fleet keeps a replica after the last activity.
-	Cooldown clock.Duration
+	Poll      clock.Duration `json:"polling_interval" range:"(0,3600]" doc:"period of reading the metric"`
+	PollPhase clock.Duration
+
+	Cooldown clock.Duration `json:"cooldown_period" range:"[0,86400]" doc:"idle time before the last replica goes"`
+
+	Activation float64 `json:"activation_threshold" range:"[0,1e9]" doc:"metric above which the first replica starts"`
 
 	seen   float64
 	polled bool
@@ -35,6 +44,9 @@ var _ Policy = (*KEDA)(nil)
 func NewKEDA(target float64) *KEDA {
 	return &KEDA{HPA: *NewHPA(target), Poll: 30 * clock.Second, Cooldown: 300 * clock.Second}
 }
+
+// Make implements [Options].
+func (p *KEDA) Make(target float64) Policy { made := *p; made.Target = target; return &made }
 
 // Validate implements [Policy].
 func (p *KEDA) Validate(least int) error {

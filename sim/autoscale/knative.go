@@ -7,6 +7,13 @@ import (
 	"clifftop/sim/clock"
 )
 
+var knativeRule = Rule{
+	Name:   "knative",
+	Does:   "⌈concurrency / (target · utilization)⌉ with a panic window; it can scale to zero",
+	Source: "Knative Serving, Autoscaling",
+	New:    func() Options { return NewKnative(0) },
+}
+
 // Knative is the pod autoscaler of Knative Serving on concurrency: desired = ⌈mean over Window / target⌉ with target =
 // Concurrency · Utilisation. When the mean over the last part of the window needs PanicThreshold times the ready
 // replicas or more, it enters panic mode: until that has not happened for a whole Window, it follows the higher of both
@@ -17,19 +24,21 @@ import (
 type Knative struct {
 	// Concurrency is the number of requests that a replica may have at once.
 	Concurrency float64
-	// Utilisation is the target fraction of Concurrency.
-	Utilisation float64
-	// Window is the stable window, PanicPart the part of it that is the panic window.
-	Window    clock.Duration
-	PanicPart float64
-	// PanicThreshold is the ratio of needed to ready replicas that starts panic mode.
-	PanicThreshold float64
-	// ScaleUp and ScaleDown limit the change of one step.
-	ScaleUp, ScaleDown float64
-	// Grace is how long no replica must be needed before the last one is removed.
-	Grace clock.Duration
+
+	Window      clock.Duration `json:"window" range:"(0,86400]" doc:"window of the metric's mean"`
+	Utilisation float64        `json:"target_utilization" range:"(0,1]" doc:"part of the target that is aimed at"`
+
+	PanicPart      float64 `json:"panic_window" range:"(0,1]" doc:"part of the window that shows a reason for panic"`
+	PanicThreshold float64 `json:"panic_threshold" range:"(1,1000]" doc:"needed over ready replicas that start panic"`
+
+	ScaleUp   float64 `json:"max_scale_up_rate" range:"(1,1e6]" doc:"most growth in one step, as a factor"`
+	ScaleDown float64 `json:"max_scale_down_rate" range:"(1,1e6]" doc:"most reduction in one step, as a factor"`
+
+	Grace clock.Duration `json:"scale_to_zero_grace_period" range:"[0,86400]" doc:"idle time before the last one goes"`
+
 	// Tick is the period of the loop, Phase its first run.
-	Tick, Phase clock.Duration
+	Tick  clock.Duration `json:"tick_interval" range:"(0,3600]" doc:"period of the loop"`
+	Phase clock.Duration
 
 	panics  bool
 	since   clock.Time // the last instant with a reason for panic mode
@@ -47,6 +56,17 @@ func NewKnative(concurrency float64) *Knative {
 		ScaleUp: 1000, ScaleDown: 2, Grace: 30 * clock.Second, Tick: 2 * clock.Second,
 	}
 }
+
+// Make implements [Options].
+func (p *Knative) Make(target float64) Policy { made := *p; made.Concurrency = target; return &made }
+
+// Defaults implements [Options].
+func (*Knative) Defaults() Defaults {
+	return Defaults{Metric: Concurrency, OnlyMetric: true, Scrape: clock.Second}
+}
+
+// Longest implements [Options].
+func (p *Knative) Longest() clock.Duration { return p.Window }
 
 // Validate implements [Policy].
 func (p *Knative) Validate(int) error {

@@ -40,8 +40,19 @@ func Metrics() []Metric {
 	return all
 }
 
+// Names returns the names of the metrics.
+func (Metric) Names() (names []string) {
+	for i := range metrics {
+		names = append(names, metrics[i].name)
+	}
+	return names
+}
+
 // String is the metric as scenarios name it.
 func (m Metric) String() string { return metrics[m].name }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (m Metric) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 // Of is the value for a replica with such gauges.
 func (m Metric) Of(g Gauges) float64 { return metrics[m].of(&g) }

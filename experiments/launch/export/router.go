@@ -89,9 +89,9 @@ func scaler(u *scenario.Setup, s *launch.System, i int) {
 		}
 		metric := "waiting"
 		if a.Metric != nil {
-			metric = string(*a.Metric)
+			metric = a.Metric.String()
 		}
-		g.Scaler = &launch.Scaler{Policy: string(a.Policy), Metric: metric, Target: a.Target}
+		g.Scaler = &launch.Scaler{Policy: a.Policy, Metric: metric, Target: a.Target}
 		g.Replicas = max(g.Min, 1)
 	}
 }

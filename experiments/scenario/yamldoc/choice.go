@@ -35,6 +35,17 @@ func (c *Choice[Options]) VariantKeys(usual rule.List[Options], common VariantKe
 	return keys
 }
 
+// RuleNames returns the names of the rules.
+func (c *Choice[Options]) RuleNames() []string { return c.rules.Names() }
+
+// Keys returns the keys of the options of all rules.
+func (c *Choice[Options]) Keys() (keys []string) {
+	for _, r := range c.rules {
+		keys = append(keys, KeysOf(r.New())...)
+	}
+	return keys
+}
+
 // Extension implements [Extended]: it chooses a rule.
 func (c *Choice[Options]) Extension(name string) any {
 	r, ok := c.rules.Find(name)
@@ -63,6 +74,9 @@ func (c *Choice[Options]) Options(rules rule.List[Options], name string) (option
 	}
 	return options, ok
 }
+
+// Resolve gives all options of the rule their values.
+func (c *Choice[Options]) Resolve(options Options) { c.options, c.given = options, KeysOf(options) }
 
 // Marshal writes a JSON object of the keys of a struct and of the options that are given.
 func (c *Choice[Options]) Marshal(keys any) ([]byte, error) {

@@ -181,8 +181,10 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 	allowed := names
 	var missing func()
 	var more reflect.Value
+	decider := ""
 	extended, _ := v.Addr().Interface().(Extended)
 	if u, ok := v.Addr().Interface().(Variants); ok {
+		decider, _ = u.Variants()
 		if extended != nil {
 			more, names = extension(extended, n, names)
 		}
@@ -202,21 +204,7 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 		}
 		i := slices.Index(names, f.Name)
 		if i < 0 || !slices.Contains(allowed, f.Name) {
-			problem := "unknown key"
-			if i >= 0 {
-				decider, _ := v.Addr().Interface().(Variants).Variants()
-				problem = fmt.Sprintf("this key needs %s", decider)
-				if w := n.Get(decider); w != nil && w.Kind == Text {
-					problem = fmt.Sprintf("this key is not allowed with %s %s (want %s)", decider, w.Text,
-						OneOf(allowed))
-				}
-			}
-			free := slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return n.Get(s) != nil })
-			hint := DidYouMean(f.Name, free)
-			if hint == "" && i < 0 && len(free) > 0 {
-				hint = keysHint(free, len(free) < len(allowed))
-			}
-			d.Fault(f.At, full, problem, hint)
+			d.notAllowed(n, f, full, i >= 0, decider, allowed)
 			continue
 		}
 		field, tag := fieldByName(v, f.Name)
@@ -224,6 +212,9 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 			if field, tag = fieldByName(more, f.Name); field.IsValid() && f.Value.Kind != Null {
 				extended.Given(f.Name)
 			}
+		}
+		if extended != nil && f.Name == decider && len(extended.Names()) > 0 {
+			tag = reflect.StructTag(fmt.Sprintf("one:%q", strings.Join(extended.Names(), " ")))
 		}
 		if field.IsValid() {
 			d.into(f.Value, full, field, tag)
@@ -240,6 +231,23 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 			c.Check(d, n, key)
 		}
 	}
+}
+
+// notAllowed reports a key of a map that is unknown, or that does not go with the deciding key.
+func (d *Decoder) notAllowed(n *Node, f Field, full string, known bool, decider string, allowed []string) {
+	problem := "unknown key"
+	if known {
+		problem = fmt.Sprintf("this key needs %s", decider)
+		if w := n.Get(decider); w != nil && w.Kind == Text {
+			problem = fmt.Sprintf("this key is not allowed with %s %s (want %s)", decider, w.Text, OneOf(allowed))
+		}
+	}
+	free := slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return n.Get(s) != nil })
+	hint := DidYouMean(f.Name, free)
+	if hint == "" && !known && len(free) > 0 {
+		hint = keysHint(free, len(free) < len(allowed))
+	}
+	d.Fault(f.At, full, problem, hint)
 }
 
 // keysHint names the keys of a map, or the first of many. With given, the map has others already.

@@ -156,8 +156,10 @@ func MarshalKeys(pointer any, keys []string) (json.RawMessage, error) {
 	var parts []any
 	v := reflect.ValueOf(pointer).Elem()
 	for _, f := range fieldsOf(v.Type()) {
-		if name := Key(f); slices.Contains(keys, name) {
-			value, err := marshalled(v.FieldByIndex(f.Index), f.Tag)
+		field := v.FieldByIndex(f.Index)
+		omitted := field.IsZero() && strings.HasSuffix(f.Tag.Get("json"), ",omitempty")
+		if name := Key(f); slices.Contains(keys, name) && !omitted {
+			value, err := marshalled(field, f.Tag)
 			if err != nil {
 				return nil, err
 			}

@@ -24,6 +24,8 @@ type Extended interface {
 	// Extension returns a pointer to the struct for a value, into which its keys are decoded; nil where there is
 	// none.
 	Extension(value string) any
+	// Names returns the values of the deciding key; none if another check reports unknown ones.
+	Names() []string
 	// Given is called with each key of that struct that has a value.
 	Given(key string)
 }
