@@ -3,10 +3,8 @@ package scenario
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 
-	"clifftop/experiments/scenario/order"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/sched"
 )
@@ -15,40 +13,34 @@ import (
 // of the engine: first come, first served, or by priority where scheduling_policy says so.
 type Order struct {
 	// Rule is the rule.
-	Rule order.Name `json:"rule,omitempty"`
+	Rule string `json:"rule,omitempty"`
 
-	options order.Options // of the rule; nil where none is given
+	yamldoc.Choice[sched.OrderOptions]
 }
 
-// orderKeys is Order without its short form.
-type orderKeys Order
-
 // Variants implements [yamldoc.Variants].
-func (o *orderKeys) Variants() (string, map[string]yamldoc.VariantKeys) {
-	keys := order.Rules().Variants(yamldoc.VariantKeys{})
+func (o *Order) Variants() (string, map[string]yamldoc.VariantKeys) {
+	keys := o.VariantKeys(BuiltIn().Orders, yamldoc.VariantKeys{})
 	keys[""] = yamldoc.VariantKeys{Optional: []string{"rule"}}
 	return "rule", keys
 }
 
-// Extension implements [yamldoc.Extended].
-func (o *orderKeys) Extension(name string) any { return order.Rules().Choose(name, &o.options) }
-
-// Names and Given implement [yamldoc.Extended].
-func (*orderKeys) Names() []string { return nil }
-func (*orderKeys) Given(string)    {}
+// Names implements [yamldoc.Extended].
+func (o *Order) Names() []string { return o.RuleNames() }
 
 func (o *Order) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	o.Rules(rulesOf(d).Orders)
 	switch n.Kind {
 	case yamldoc.Text:
 		keys := &yamldoc.Node{At: n.At, Kind: yamldoc.Map}
 		keys.Put("rule", n.At, n)
-		d.Value(keys, key, (*orderKeys)(o), "")
+		d.Fields(keys, key, o)
 	case yamldoc.Map:
 		if n.Get("rule") == nil {
 			d.Fault(n.At, key, "rule is missing (want a rule, or a map such as {rule: sjf, error: 0.5})", "")
 			return
 		}
-		d.Value(n, key, (*orderKeys)(o), "")
+		d.Fields(n, key, o)
 	default:
 		d.Wrong(n, key, "a rule such as sjf, or a map such as {rule: sjf, error: 0.5}")
 	}
@@ -59,10 +51,11 @@ func (o Order) MarshalJSON() ([]byte, error) {
 	switch {
 	case o.Rule == "":
 		return []byte("null"), nil
-	case o.options == nil || reflect.ValueOf(o.options).Elem().IsZero():
+	case o.Named():
 		return json.Marshal(o.Rule)
 	}
-	return yamldoc.MarshalObject(orderKeys(o), o.options)
+	type keys Order
+	return o.Marshal(keys(o))
 }
 
 // order is the rank of waiting requests; nil is first come, first served.
@@ -71,21 +64,18 @@ func (u engineResolver) order() (sched.Order, error) {
 	o, key := s.Engine.Order, "order"
 	if o.Rule == "" {
 		key = "scheduling_policy"
-		o.Rule = order.Name(s.Engine.SchedulingPolicy)
+		o.Rule = s.Engine.SchedulingPolicy
 	}
-	rule, ok := order.Rules().Find(string(o.Rule))
+	options, ok := o.Options(s.rules().Orders, o.Rule)
 	if !ok {
 		return nil, fmt.Errorf("%q is not known", o.Rule)
 	}
-	if o.options == nil {
-		o.options = rule.Options()
-	}
-	if i, ok := o.options.(order.Idle); ok {
+	if i, ok := options.(sched.IdleOrder); ok {
 		if why := i.Idle(u.orderTraffic()); why != "" {
-			u.Warn(rule.Name, "%s is %s, but %s", key, rule.Name, why)
+			u.Warn(o.Rule, "%s is %s, but %s", key, o.Rule, why)
 		}
 	}
-	rank := o.options.Order(s.Run.Seed)
+	rank := options.Make(s.Run.Seed)
 	if v, ok := rank.(interface{ Validate() error }); ok {
 		return rank, v.Validate()
 	}
@@ -93,9 +83,9 @@ func (u engineResolver) order() (sched.Order, error) {
 }
 
 // orderTraffic returns the properties of the traffic that orders use.
-func (u engineResolver) orderTraffic() order.Traffic {
+func (u engineResolver) orderTraffic() sched.OrderTraffic {
 	w := &u.Scenario.Workload
-	return order.Traffic{
+	return sched.OrderTraffic{
 		Labelled: w.Trace != nil || len(w.Classes) > 0,
 		Users: w.Arrivals != nil && slices.ContainsFunc(w.Arrivals.Stages, func(t Stage) bool {
 			return t.Users != nil

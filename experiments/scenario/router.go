@@ -46,11 +46,8 @@ func (s *Scenario) scrapes(r *Router) bool {
 	return bound.Requirements().Metrics
 }
 
-// routerKeys is Router without its short form.
-type routerKeys Router
-
 // Variants implements [yamldoc.Variants].
-func (r *routerKeys) Variants() (string, map[string]yamldoc.VariantKeys) {
+func (r *Router) Variants() (string, map[string]yamldoc.VariantKeys) {
 	keys := r.VariantKeys(BuiltIn().Routers, yamldoc.VariantKeys{})
 	keys[""] = yamldoc.VariantKeys{Optional: []string{"policy"}}
 	keys["*"] = yamldoc.VariantKeys{Optional: []string{"front_ends", "scrape"}}
@@ -58,7 +55,7 @@ func (r *routerKeys) Variants() (string, map[string]yamldoc.VariantKeys) {
 }
 
 // Names implements [yamldoc.Extended].
-func (*routerKeys) Names() []string { return nil }
+func (*Router) Names() []string { return nil }
 
 // Decode implements [yamldoc.SelfDecoder].
 func (r *Router) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
@@ -75,7 +72,7 @@ func (r *Router) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 			return
 		}
 		r.Rules(rules)
-		d.Value(n, key, (*routerKeys)(r), "")
+		d.Fields(n, key, r)
 	default:
 		d.Wrong(n, key, example)
 		return
@@ -90,7 +87,8 @@ func (r Router) MarshalJSON() ([]byte, error) {
 	if r.named() {
 		return json.Marshal(r.Policy)
 	}
-	return r.Marshal(routerKeys(r))
+	type keys Router
+	return r.Marshal(keys(r))
 }
 
 // routing checks that the router has the signals that it needs, and fills in how often it learns it.

@@ -5,17 +5,19 @@ import (
 	"clifftop/sim/autoscale"
 	"clifftop/sim/route"
 	"clifftop/sim/rule"
+	"clifftop/sim/sched"
 )
 
 // Rules are the rules that scenarios can name. [BuiltIn] has those of Clifftop; a program may put its own before them.
 type Rules struct {
+	Orders      rule.List[sched.OrderOptions]
 	Routers     rule.List[route.Options]
 	Autoscalers rule.List[autoscale.Options]
 }
 
 // BuiltIn returns the rules of Clifftop.
 func BuiltIn() *Rules {
-	return &Rules{Routers: route.Rules(), Autoscalers: autoscale.Rules()}
+	return &Rules{Orders: sched.Orders(), Routers: route.Rules(), Autoscalers: autoscale.Rules()}
 }
 
 // decoder returns a decoder of scenarios that name the rules.

@@ -18,7 +18,6 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"clifftop/experiments/scenario/order"
 	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
@@ -387,13 +386,13 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 		return s
 	case reflect.TypeFor[Order]():
 		var rules []any
-		for _, r := range order.Rules() {
-			if yamldoc.KeysWith(r.Options()).Required == nil {
+		for _, r := range BuiltIn().Orders {
+			if yamldoc.KeysWith(r.New()).Required == nil {
 				rules = append(rules, r.Name)
 			}
 		}
 		slices.SortFunc(rules, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
-		return either(names(rules...), m.object(reflect.TypeFor[orderKeys](), none))
+		return either(names(rules...), m.object(reflect.TypeFor[Order](), none))
 	case reflect.TypeFor[Router]():
 		return &jsonschema.Schema{Ref: "#/$defs/router"}
 	case reflect.TypeFor[route.Weights]():
@@ -528,11 +527,11 @@ func (m schemaMaker) router() *jsonschema.Schema {
 		rules = append(rules, name)
 	}
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Enum: rules},
-		m.object(reflect.TypeFor[routerKeys](), reflect.Value{})}}
+		m.object(reflect.TypeFor[Router](), reflect.Value{})}}
 }
 
 // ruled are the types of which a map without the deciding key is refused.
-var ruled = []reflect.Type{reflect.TypeFor[Distribution](), reflect.TypeFor[orderKeys](), reflect.TypeFor[routerKeys](),
+var ruled = []reflect.Type{reflect.TypeFor[Distribution](), reflect.TypeFor[Order](), reflect.TypeFor[Router](),
 	reflect.TypeFor[Failure](), reflect.TypeFor[Autoscaler]()}
 
 // choice is the schema of a struct whose keys depend on one of them.
@@ -569,7 +568,7 @@ func (m schemaMaker) choice(t reflect.Type, u yamldoc.Variants) *jsonschema.Sche
 			if extended && f.Type.Kind() != reflect.Pointer {
 				p = nullable(p)
 			}
-			p.Description = m.doc(f, strings.Replace(of.String(), "routerKeys", "Router", 1))
+			p.Description = m.doc(f, of.String())
 			s.Properties[key] = p
 		}
 		s.Required = slices.Clone(variants[v].Required)

@@ -11,6 +11,34 @@ type Order interface {
 	Key(w *Waiting) int64
 }
 
+var fcfsRule = OrderRule{
+	Name: "fcfs",
+	Does: "first come, first served",
+	New:  func() OrderOptions { return new(firstCome) },
+}
+
+type firstCome struct{}
+
+func (*firstCome) Make(uint64) Order { return nil }
+
+var priorityRule = OrderRule{
+	Name:   "priority",
+	Does:   "the lowest priority value first",
+	Source: "vLLM (scheduling_policy priority)",
+	New:    func() OrderOptions { return new(priorityOptions) },
+}
+
+type priorityOptions struct{ ageing }
+
+func (o *priorityOptions) Make(uint64) Order { return o.aged(ByPriority{}) }
+
+func (o *priorityOptions) Idle(t OrderTraffic) string {
+	if t.Labelled {
+		return ""
+	}
+	return "all requests have the same priority: only classes and traces set priorities"
+}
+
 // ByPriority is vLLM's scheduling policy "priority": requests are ordered by their clients' priority.
 type ByPriority struct{}
 

@@ -43,11 +43,18 @@ func (c Client) Of(p *Progress) int64 {
 	return int64(p.User)
 }
 
+var vtcRule = OrderRule{
+	Name:   "vtc",
+	Does:   "the client with the least service first, by virtual token counters",
+	Source: "Sheng et al., Fairness in Serving Large Language Models, OSDI 2024",
+	New:    func() OrderOptions { return new(VTC) },
+}
+
 // VTC is the virtual token counter of Sheng and others (OSDI 2024): waiting clients get the same service, in weighted
 // tokens, within a bound that does not grow with time. The whole prompt is charged, cached or not; what is computed
 // again after a preemption is not.
 type VTC struct {
-	Clients Client
+	Clients Client `json:"clients" one:"user class session" doc:"whose service is counted"`
 	// PerPrompt and PerOutput are the weights of a prompt token and an output token; both 0 stands for 1 and 2.
 	PerPrompt, PerOutput int64
 	// Within ranks the requests of one client; nil is first come, first served.
@@ -55,6 +62,17 @@ type VTC struct {
 }
 
 var _ Fair = VTC{}
+
+// Make implements [OrderOptions].
+func (o *VTC) Make(uint64) Order { return *o }
+
+// Idle implements [IdleOrder].
+func (o *VTC) Idle(t OrderTraffic) string {
+	if o.Clients != ByUser || t.Labelled || t.Users {
+		return ""
+	}
+	return "without arrivals.users all requests belong to one user (set clients to class or session)"
+}
 
 // Validate reports weights that are negative or too large.
 func (o VTC) Validate() error {

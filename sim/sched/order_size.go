@@ -66,6 +66,59 @@ func (z Size) Left(w *Waiting) int64 {
 	return size
 }
 
+// sizeOptions are the size of a job.
+type sizeOptions struct {
+	Measure uint8 `json:"size" one:"output prompt both" called:"answer=output" doc:"what counts as the size of a job"`
+
+	OutputWeight int64 `json:"output_weight" was:"answer_weight" range:"[1,1e6]" doc:"weight of output tokens in both"`
+
+	Error float64 `json:"error" range:"[0,10]" doc:"standard deviation of the log of predicted lengths; 0 is an oracle"`
+}
+
+// size returns the size of a job in a run with a seed.
+func (o *sizeOptions) size(seed uint64) Size {
+	z := Size{PerOutput: 1, Error: o.Error, Seed: seed}
+	switch o.Measure {
+	case 1:
+		z.PerPrompt, z.PerOutput = 1, 0
+	case 2:
+		z.PerPrompt, z.PerOutput = 1, o.OutputWeight
+	}
+	return z
+}
+
+// jobOptions are the options of orders by the size of a job alone.
+type jobOptions struct {
+	sizeOptions
+	ageing
+	order func(z Size) Order
+}
+
+func (o *jobOptions) Make(seed uint64) Order { return o.aged(o.order(o.size(seed))) }
+
+// bySize returns the options of an order.
+func bySize(order func(z Size) Order) func() OrderOptions {
+	return func() OrderOptions { return &jobOptions{sizeOptions: sizeOptions{OutputWeight: 1}, order: order} }
+}
+
+var sjfRule = OrderRule{
+	Name: "sjf",
+	Does: "the shortest job first",
+	New:  bySize(func(z Size) Order { return SJF{z} }),
+}
+
+var srptRule = OrderRule{
+	Name: "srpt",
+	Does: "the shortest remaining processing time first",
+	New:  bySize(func(z Size) Order { return SRPT{z} }),
+}
+
+var ljfRule = OrderRule{
+	Name: "ljf",
+	Does: "the longest job first",
+	New:  bySize(func(z Size) Order { return LJF{z} }),
+}
+
 // SJF is shortest job first: by the size of the whole request.
 type SJF struct{ Size }
 

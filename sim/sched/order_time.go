@@ -7,15 +7,24 @@ import (
 	"clifftop/sim/clock"
 )
 
+var edfRule = OrderRule{
+	Name: "edf",
+	Does: "the earliest deadline first",
+	New:  func() OrderOptions { return new(EDF) },
+}
+
 // EDF is earliest deadline first. A request is due a given time after its arrival: the objective of its class for the
 // time to first token, or for the whole output.
 type EDF struct {
 	// Within is the time by class, Otherwise that of classes beyond the list.
 	Within    []clock.Duration
-	Otherwise clock.Duration
+	Otherwise clock.Duration `json:"within" required:"yes" range:"[0,)" doc:"deadline after the arrival"`
 }
 
 var _ Order = EDF{}
+
+// Make implements [OrderOptions].
+func (o *EDF) Make(uint64) Order { return *o }
 
 // Validate reports times that are negative, or beyond the longest run.
 func (o EDF) Validate() error {
@@ -34,6 +43,22 @@ func (o EDF) Key(w *Waiting) int64 {
 		within = o.Within[w.Class]
 	}
 	return w.Urgency.Arrival + int64(within)
+}
+
+var leastSlackRule = OrderRule{
+	Name: "least-slack",
+	Does: "the least time between the expected end and the deadline first",
+	New:  func() OrderOptions { return &slackOptions{sizeOptions: sizeOptions{OutputWeight: 1}} },
+}
+
+type slackOptions struct {
+	sizeOptions
+	EDF
+	TokenTime clock.Duration `json:"token_time" required:"yes" range:"[0,1]" doc:"time that a token of the size takes"`
+}
+
+func (o *slackOptions) Make(seed uint64) Order {
+	return LeastSlack{EDF: o.EDF, Size: o.size(seed), PerUnit: o.TokenTime}
 }
 
 // LeastSlack is EDF less the time that the request takes: the request that must begin first comes first. It uses the
@@ -61,6 +86,19 @@ func (o LeastSlack) Key(w *Waiting) int64 {
 	const most = 1 << 61
 	need := min(o.Whole(w), most/max(1, int64(o.PerUnit))) * int64(o.PerUnit)
 	return o.EDF.Key(w) - need
+}
+
+// ageing is an option of orders in which requests can starve.
+type ageing struct {
+	Ageing clock.Duration `json:"ageing" range:"(0,3600]" doc:"wait that counts as one token, or one priority, less"`
+}
+
+// aged returns the order with ageing, if that is given.
+func (a *ageing) aged(o Order) Order {
+	if a.Ageing == 0 {
+		return o
+	}
+	return Aged{Order: o, Per: a.Ageing}
 }
 
 // Aged prevents starvation: each Per of time since its arrival improves the key of a request by 1, so that in the end
