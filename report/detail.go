@@ -6,7 +6,7 @@ import (
 	"clifftop/sim/event"
 )
 
-// Detail is what a run was like beyond its [Summary], for pictures of it. It is of one run, also where several are
+// Detail has the data of a run that pictures need beyond its [Summary]. It belongs to one run, also if several are
 // pooled.
 type Detail struct {
 	// Distributions over the window, in milliseconds: what the summary's latencies are of.

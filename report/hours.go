@@ -27,7 +27,7 @@ type Hours struct {
 	OutputTokens HourSpread `json:"output_tokens_per_s"`
 }
 
-// hourNumber is a number of which hours are compared: its place in [Hours] and in a summary.
+// hourNumber is a number by which hours are compared: its place in [Hours] and in a summary.
 type hourNumber struct {
 	path, title, in string
 	of              func(*Hours) *HourSpread
@@ -91,7 +91,7 @@ type HourSpread struct {
 // LeastHour is the shortest window in seconds that counts as an hour. The warm-up is cut.
 const LeastHour = 3000
 
-// leastHours is the number of hours from which on percentiles are known.
+// leastHours is the smallest number of hours that gives percentiles.
 const leastHours = 10
 
 // SpreadOfHours describes the values of hours. Independent ones give an interval.

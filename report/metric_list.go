@@ -107,7 +107,7 @@ func throughputMetrics() []Metric {
 	}
 }
 
-// distributionMetrics are the statistics of a distribution. csv is what its columns begin with; empty for none.
+// distributionMetrics are the statistics of a distribution. csv is the prefix of its columns; empty for none.
 func distributionMetrics(path, title, unit string, better Better, unbounded bool, csv string) []Metric {
 	list := []Metric{{Path: path + ".n", Title: title + " samples", Pool: Sum}}
 	for _, statistic := range [...]struct {

@@ -73,9 +73,9 @@ func CurveColumns() []CurveColumn {
 	}
 }
 
-// Tile is a number in the playground with a title and a remark. {PATH UNIT DIGITS} in a text stands for a number of
-// the summary; the units are those of the page's formats: plain, fraction, ms and usd. A tile is hidden if the number
-// in its text is unknown, unless Always is set.
+// Tile is a number in the playground with a title and a remark. {PATH UNIT DIGITS} in a text stands for a number of the
+// summary; the unit is a format of the page: plain, fraction, ms or usd. A tile is hidden if the number in its text is
+// unknown, unless Always is set.
 type Tile struct {
 	Title  string `json:"title"`
 	Text   string `json:"text"`

@@ -1,6 +1,6 @@
 package report
 
-// Offload tells what tiers beyond the KV pool brought in the window.
+// Offload has the use of the tiers beyond the KV pool in the window.
 type Offload struct {
 	// LoadedInput is the number of prompt tokens that were loaded for first admissions, and HitRate the fraction of
 	// prompt tokens that they are. Tokens found in the prefix cache, or computed by another replica, are not among

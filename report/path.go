@@ -10,5 +10,5 @@ func JoinPath(path, name string) string {
 	return path + "." + name
 }
 
-// LastKey is what follows the last dot of a dotted key.
+// LastKey returns the part of a key after its last dot.
 func LastKey(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }

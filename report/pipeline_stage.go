@@ -2,7 +2,7 @@ package report
 
 import "clifftop/report/stats"
 
-// PipelineStage tells how a stage of the pipelines spent the window, averaged over the replicas.
+// PipelineStage has the use of time of a pipeline stage in the window, averaged over the replicas.
 type PipelineStage struct {
 	// BusyFraction is the part of the window in which it worked on a batch.
 	BusyFraction *float64 `json:"busy_fraction"`

@@ -12,11 +12,11 @@ import (
 
 // Pool makes one summary of runs that differ in their random numbers alone, in the order of their seeds.
 //
-// Counts, and GPU time, are those of all runs together. Rates, shares and averages over time are ratios of sums: what
-// happened in all windows by their whole length; their intervals are the jackknife's over the runs, those of shares of
-// requests at least Wilson's. Means and percentiles of latencies are averages over the runs, with t intervals; the
-// mean inter-token gap is a ratio of sums. A number that some run does not know is not known; a
-// maximum is that of all runs. The window is an average one.
+// Counts, and GPU time, are sums over the runs. Rates, shares and averages over time are ratios of sums: the events of
+// all windows divided by their total length; their intervals are the jackknife's over the runs, those of shares of
+// requests at least Wilson's. Means and percentiles of latencies are averages over the runs, with t intervals; the mean
+// inter-token gap is a ratio of sums. A number that is unknown in one run is unknown; a maximum is the maximum over all
+// runs. The window is the average window.
 //
 // An overloaded system has no steady state: latencies and numbers of requests then depend on how long the runs are, and
 // get no intervals.
@@ -59,7 +59,7 @@ type pool struct {
 	tails map[string]int64
 }
 
-// unpooled are the paths whose values are not numbers to be pooled, or are pooled apart.
+// unpooled are the paths whose values are not pooled, or are pooled by code of their own.
 var unpooled = [...]string{
 	"schema", "clifftop", "scenario", "seed", "partial", "window", "replications", "classes", "accuracy", "predictive",
 	"warnings",
@@ -90,7 +90,7 @@ func (p *pool) fields(path string, of []reflect.Value, to reflect.Value) {
 	}
 }
 
-// value pools a number, or what holds numbers. A text is that of the first run.
+// value pools a number, or a value that contains numbers. A text is taken from the first run.
 func (p *pool) value(path string, of []reflect.Value, to reflect.Value) {
 	switch to.Kind() {
 	case reflect.Struct:
@@ -213,7 +213,7 @@ func (p *pool) cost() {
 	}
 }
 
-// price is that of an hour: the average, where replicas come and go and are paid for as long as they are there.
+// price returns the mean price of an hour. Replicas that start and stop are paid while they exist.
 func (p *pool) price() float64 {
 	first := *p.runs[0].Cost.USDPerHour
 	paid, length, same := 0.0, 0.0, true
@@ -276,8 +276,8 @@ func alikeRuns(a, b *Summary) bool {
 
 func alikeNumbers(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// warnings are those of the runs, each once, with the number of runs that give it where not all do. Texts may differ in
-// their numbers: those of the first run stand.
+// warnings merges the warnings of the runs, each with the number of its runs if not all have it. Texts that differ only
+// in numbers count as one, with the numbers of the first run.
 func (p *pool) warnings(alike bool) {
 	type key struct {
 		code string

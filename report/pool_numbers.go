@@ -87,7 +87,7 @@ func (p *pool) weights(path string, pooling Pooling) []float64 {
 	return weights
 }
 
-// perWindow is the number of what has a rate in the window.
+// perWindow returns the number of events in the window of a rate per second.
 func perWindow(rate *float64, s *Summary) float64 {
 	if rate == nil {
 		return 0
@@ -127,7 +127,7 @@ func (p *pool) tail(path string, of []reflect.Value, d *Distribution) {
 	}
 }
 
-// tailQuantiles are the percentiles that are told with the number of samples beyond them.
+// tailQuantiles are the percentiles that are given with the number of samples beyond them.
 var tailQuantiles = [...]struct {
 	name string
 	q    float64

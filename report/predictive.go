@@ -40,8 +40,8 @@ type Predictive struct {
 // fractions, of runs that a fit to the others predicts; nil where unknown.
 type FittedRuns struct {
 	Runs int `json:"runs"`
-	// Models are those of the runs. OtherModels says that the simulated model is none of them: the runs then say
-	// nothing about its errors.
+	// Models are the models of the measured runs. OtherModels says that the simulated model is none of them: the runs
+	// then say nothing about its errors.
 	Models      []string `json:"models"`
 	OtherModels bool     `json:"other_models"`
 	TTFT        *float64 `json:"left_out_ttft"`
@@ -125,8 +125,8 @@ func signed(v float64) string {
 	return "0"
 }
 
-// Overloaded removes the bars of what grows without limit, if the system did not keep up: measured runs of that kind
-// are not among those that the bars are from.
+// Overloaded removes the bars of metrics that grow without limit if the system did not keep up: the bars come from runs
+// of systems that did.
 func (p *Predictive) Overloaded(stationary *bool) {
 	if p == nil || stationary == nil || *stationary {
 		return

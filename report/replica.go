@@ -1,7 +1,6 @@
 package report
 
-// ReplicaCounts tells how many replicas there were in the window, on average where nothing else is said, and what they
-// cost.
+// ReplicaCounts has the numbers of replicas in the window, as averages unless said otherwise, and their cost.
 type ReplicaCounts struct {
 	Mean     *float64 `json:"mean"` // paid for: all that follow
 	Max      int      `json:"max"`  // the most at a time
@@ -12,15 +11,15 @@ type ReplicaCounts struct {
 	// GPUHours were paid for, and in IdleGPUHours nothing ran.
 	GPUHours     *float64 `json:"gpu_hours"`
 	IdleGPUHours *float64 `json:"idle_gpu_hours"`
-	// RequestsPerGPUHour and OutputTokensPerGPUHour are throughput by what is paid for.
+	// RequestsPerGPUHour and OutputTokensPerGPUHour are throughput per paid GPU hour.
 	RequestsPerGPUHour     *float64 `json:"requests_per_gpu_hour"`
 	OutputTokensPerGPUHour *float64 `json:"output_tokens_per_gpu_hour"`
 	// Held is the number of requests at the router, as long as no replica takes them.
 	Held *float64 `json:"held"`
 }
 
-// Replica is what was measured of one replica of a fleet, over the window of the whole run. Of its levels averages and
-// the highest values are known, and of its inter-token gaps number and mean.
+// Replica has the results of one replica of a fleet, over the window of the whole run. Its levels have mean and
+// maximum, its inter-token gaps number and mean.
 type Replica struct {
 	Pool        string          `json:"pool,omitempty"`
 	Index       int             `json:"index"`
@@ -43,7 +42,7 @@ type ReplicaRequests struct {
 	TimedOut      int64 `json:"timed_out"`
 	Cancelled     int64 `json:"cancelled"`
 	Failed        int64 `json:"failed"`
-	HandedOn      int64 `json:"handed_on,omitempty"` // to a replica that answers, where prompts are computed apart
+	HandedOn      int64 `json:"handed_on,omitempty"` // to a decode replica, with disaggregated prefill
 	InSystemAtEnd int64 `json:"in_system_at_end"`
 }
 
@@ -56,7 +55,7 @@ type ReplicaTokens struct {
 }
 
 // ReplicaLatency holds the latencies in milliseconds of the completed requests that a replica served and that arrived
-// in the window. Beyond [collect.ExactSamples] requests of the fleet they are those of the whole run.
+// in the window. Beyond [collect.ExactSamples] requests of the fleet they cover the whole run.
 type ReplicaLatency struct {
 	TTFT  Distribution `json:"ttft"`
 	TPOT  Distribution `json:"tpot"`
@@ -65,8 +64,8 @@ type ReplicaLatency struct {
 	Queue Distribution `json:"queue"`
 }
 
-// Imbalance tells how unevenly the replicas of a fleet are used: what the most used one has over the mean of all. 1 is
-// even. It is nil where the mean is 0.
+// Imbalance is the use of the most used replica of a fleet divided by the mean over all replicas. 1 is even. A value is
+// nil if the mean is 0.
 type Imbalance struct {
 	Busy     *float64 `json:"busy_max_over_mean"`
 	Requests *float64 `json:"requests_max_over_mean"` // sent, in the whole run

@@ -13,7 +13,7 @@ const (
 	ByBatchMeans   = "batch_means"  // the same over consecutive parts of one run
 )
 
-// Replications tells of the runs that a summary pools.
+// Replications describes the runs that a summary pools.
 type Replications struct {
 	Runs  int      `json:"runs"`
 	Seeds []uint64 `json:"seeds"`

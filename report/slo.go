@@ -37,7 +37,7 @@ type Objective struct {
 	Limit      clock.Duration
 }
 
-// Statistic is what of the metric is limited: "mean", "p95", "p99_9".
+// Statistic returns the limited statistic of the metric: "mean", "p95", "p99_9".
 func (o Objective) Statistic() string {
 	if o.Percentile == 0 {
 		return "mean"
@@ -45,8 +45,9 @@ func (o Objective) Statistic() string {
 	return "p" + strings.Replace(strconv.FormatFloat(o.Percentile, 'f', -1, 64), ".", "_", 1)
 }
 
-// AnyBad is the probability that at least one of k requests is bad, if each is so with the given probability, by
-// itself. Percentiles are of requests: who sends many meets the tail sooner than they suggest.
+// AnyBad returns the probability that at least one of k independent requests is bad, if each is bad with the given
+// probability. Percentiles count requests: a user with many requests meets the tail more often than a percentile
+// suggests.
 func AnyBad(probability float64, k int) float64 { return 1 - math.Pow(1-probability, float64(k)) }
 
 // Key is the objective's name, such as "ttft_p95".

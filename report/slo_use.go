@@ -2,14 +2,14 @@ package report
 
 import "math"
 
-// ClassLimit is a limit that a run is held to, of a class of the traffic or of all of it.
+// ClassLimit is a limit of the SLO that applies to a run: of one class, or of the whole traffic.
 type ClassLimit struct {
 	Class string
 	*LimitResult
 }
 
-// judged returns the limits that a run is held to: those of each class if the traffic has classes, and else those of
-// the run.
+// judged returns the limits that apply to a run: those of its classes, or those of the run if the traffic has no
+// classes.
 func (s *Summary) judged() []ClassLimit {
 	var list []ClassLimit
 	for i := range s.Classes {
@@ -27,7 +27,7 @@ func (s *Summary) judged() []ClassLimit {
 	return list
 }
 
-// HeldTo returns the limits that a run is held to. The key of a limit of a class begins with the name of the class.
+// HeldTo returns the limits that apply to a run. The key of a limit of a class begins with the name of the class.
 func (s *Summary) HeldTo() []LimitResult {
 	list := []LimitResult{}
 	for _, l := range s.judged() {
@@ -41,8 +41,8 @@ func (s *Summary) HeldTo() []LimitResult {
 }
 
 // SLOUse says how much of the SLO a run takes up: the greatest ratio of a statistic to its limit, and of a missed share
-// to what may be missed, over all classes of the traffic. It is 1 or less exactly where the SLO is met, and +Inf where
-// that is out of reach, as for a system that does not keep up with its load.
+// to what may be missed, over all classes of the traffic. It is 1 or less exactly if the SLO is met, and +Inf if it
+// cannot be met, as in a system that does not keep up with its load.
 func (s *Summary) SLOUse() float64 {
 	all := s.judged()
 	if len(all) == 0 || s.Window.Unsettled() {

@@ -1,8 +1,8 @@
 package report
 
-// Stage is what was measured of a part of the run with traffic of its own: what the system did between its
-// ends, and the latencies of the completed requests that arrived between them; ITL is over the gaps that
-// ended there. No warm-up is cut from it. A stage that outlasts the run ends with it.
+// Stage has the results of a traffic phase: the work of the system from its start to its end, and the latencies of the
+// completed requests that arrived in it; ITL counts the gaps that ended in it. No warm-up is removed. A phase that is
+// longer than the run ends with it.
 type Stage struct {
 	Name       string     `json:"name"`
 	StartS     float64    `json:"start_s"`

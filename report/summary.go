@@ -16,7 +16,7 @@ type Summary struct {
 
 	Window   Window   `json:"window"`
 	Requests Requests `json:"requests"`
-	// Sessions tells of synthetic conversations; nil without them. It is set by the caller.
+	// Sessions counts synthetic conversations; nil without them. It is set by the caller.
 	Sessions   *workload.SessionCounts `json:"sessions,omitempty"`
 	Tokens     Tokens                  `json:"tokens"`
 	Throughput Throughput              `json:"throughput"`
@@ -38,7 +38,7 @@ type Summary struct {
 	Cost        *Cost       `json:"cost"`
 	Stages      []Stage     `json:"stages"`            // empty unless the traffic has stages
 	Classes     []Class     `json:"classes,omitempty"` // of traffic that has some
-	// Replicas are those of a fleet, and Imbalance is about two or more.
+	// Replicas has the replicas of a fleet; Imbalance needs two or more.
 	Replicas  []Replica  `json:"replicas,omitempty"`
 	Imbalance *Imbalance `json:"imbalance,omitempty"`
 
@@ -68,7 +68,7 @@ type Summary struct {
 	CI95Method string `json:"ci95_method,omitempty"`
 	// TailSamples maps the path of a percentile that has an interval to the number of samples beyond it.
 	TailSamples map[string]int64 `json:"tail_samples,omitempty"`
-	// Replications tells of the runs that were pooled; nil for a single run.
+	// Replications describes the runs that were pooled; nil for a single run.
 	Replications *Replications `json:"replications"`
 
 	// Detail is for pictures: of the first of the runs that were pooled; nil where it was not asked for. It is set by
@@ -98,7 +98,7 @@ type Window struct {
 const (
 	// Settled means that the run shows a steady state: it is long enough, and its means are known to 10 %.
 	Settled = "settled"
-	// Finite means that the run is a piece of time: its numbers are those of this piece, not of the long run.
+	// Finite means that the numbers describe the simulated time only, not a steady state.
 	Finite = "finite"
 	// Overloaded means that the load is at or above saturation, so that there is no steady state.
 	Overloaded = "overloaded"
@@ -113,7 +113,7 @@ type Requests struct {
 	Offered       int64 `json:"offered"`
 	Completed     int64 `json:"completed"`
 	Rejected      int64 `json:"rejected"`          // of which
-	RejectedBusy  int64 `json:"rejected_busy"`     // by a limit of the queue, or of those who wait for a replica, and
+	RejectedBusy  int64 `json:"rejected_busy"`     // by a limit of the queue, or of the requests that wait for a replica, and
 	RejectedLong  int64 `json:"rejected_too_long"` // because they exceed the model's context or the KV pool
 	TimedOut      int64 `json:"timed_out"`
 	Cancelled     int64 `json:"cancelled"`
@@ -191,9 +191,9 @@ type WithFailures struct {
 	E2E      Distribution `json:"e2e"`
 }
 
-// Goodput is what meets the service-level objective. Its numbers are nil without one. It looks at the requests
-// that arrive in the window, whenever they end, where [Throughput] looks at what is produced in it. While the
-// system is steady that makes no difference, and goodput is at most the successful throughput; under overload good
+// Goodput is the throughput that meets the service-level objective. Its numbers are nil without one. It looks at the
+// requests that arrive in the window, whenever they end, where [Throughput] counts the tokens that are produced in it.
+// In a steady state there is no difference, and goodput is at most the successful throughput; under overload good
 // requests may end after the window, so that goodput can exceed it.
 type Goodput struct {
 	// SLO is the objective of the run. Without it each request is judged by that of its class; requests of a class
@@ -227,8 +227,7 @@ type Goodput struct {
 	// OutputTokensPerS only where good answers are as long as others and the system is steady: a check, not another
 	// goodput.
 	ProductOutputTokensPerS *float64 `json:"product_output_tokens_per_s"`
-	// AnyBadOf10 is the fraction of users who meet at least one request that is not good among ten, if these were
-	// independent; see [AnyBad].
+	// AnyBadOf10 is the probability that at least one of ten independent requests is not good; see [AnyBad].
 	AnyBadOf10 *float64 `json:"any_bad_of_10_requests"`
 }
 
@@ -248,8 +247,8 @@ type Concurrency struct {
 	QueueDepth Level `json:"queue_depth"`
 }
 
-// System tells how the engine and its GPUs spent the window. Of a fleet, BusyFraction and GapByCause are averages over
-// the replicas, and requests wait at one for what is held back there.
+// System has the use of the engine and its GPUs in the window. In a fleet, BusyFraction and GapByCause are averages
+// over the replicas; a request waits at one replica for the resources of that replica.
 type System struct {
 	Iterations   int64    `json:"iterations"`
 	BusyFraction *float64 `json:"busy_fraction"`
@@ -275,12 +274,12 @@ type System struct {
 	Offload *Offload `json:"offload,omitempty"`
 	// Replicas is absent where their number does not change.
 	Replicas *ReplicaCounts `json:"replicas,omitempty"`
-	// PipelineStages are those of the replicas' pipelines, in order; absent where there are none. BusyFraction is the
-	// part of the window in which some batch was in flight, and theirs that in which they worked.
+	// PipelineStages are the stages of the replicas' pipelines, in order; absent without pipelines. BusyFraction is the
+	// part of the window in which some batch was in flight; the stages have the part in which they worked.
 	PipelineStages []PipelineStage `json:"pipeline_stages,omitempty"`
 }
 
-// Speculative tells what the drafts of speculative decoding brought in the window.
+// Speculative has the results of speculative decoding in the window.
 type Speculative struct {
 	Drafted  int64 `json:"drafted"`
 	Accepted int64 `json:"accepted"` // found right, also where the answer ended before
@@ -301,8 +300,8 @@ type KVUsage struct {
 	ReservedMean *float64 `json:"reserved_mean"`
 }
 
-// GapByCause splits the time in which requests waited by what held the first of them back, each as
-// a fraction of the window.
+// GapByCause splits the time in which requests waited by the cause that blocked the first of them, as fractions of the
+// window.
 type GapByCause struct {
 	KV          *float64 `json:"kv"`
 	TokenBudget *float64 `json:"token_budget"`
@@ -312,13 +311,13 @@ type GapByCause struct {
 	Boundary    *float64 `json:"boundary"` // for the iteration in progress to end
 }
 
-// GPUSeconds splits the window's GPU time, which its parts add up to. A span tells how long copies take and how long
-// the GPU waits for the host; the rest of an iteration is shared out by the tokens that it computes, rows and tokens of
-// padding among them. Useful is what is left.
+// GPUSeconds splits the window's GPU time, which its parts add up to. Each span has the time of copies and the time in
+// which the GPU waits for the host; the rest of an iteration is divided by the tokens that it computes, padding
+// included. Useful is the remainder.
 //
-// Cancelled is all that attempts took that were timed out or cancelled, what was computed again for them and what the
-// cache had lost included, so that this is in no other part. An attempt counts when it ends: at the window's start
-// with what it took before, while what is in flight at its end counts as if it will complete.
+// Cancelled is the whole time of attempts that timed out or were cancelled, including recomputed tokens and cache
+// misses, which are in no other part then. An attempt counts when it ends, with its time before the start of the
+// window; attempts that are in flight at the end of the window count as completed.
 type GPUSeconds struct {
 	Useful    *float64 `json:"useful"`
 	Recompute *float64 `json:"recompute"`  // computed again after a preemption
@@ -328,17 +327,17 @@ type GPUSeconds struct {
 	Padding   *float64 `json:"padding"` // computed for no request
 	Swap      *float64 `json:"swap"`    // copying KV to and from host memory
 	Host      *float64 `json:"host"`    // waiting, within an iteration, for the host
-	// Bubble is for nothing: stages of a pipeline waited while some batch was in flight, for the stage before, for a
-	// batch of their own, or for the host. It is told of pipelines only.
+	// Bubble is the time in which stages of a pipeline waited while some batch was in flight: for the stage before, for
+	// a batch of their own, or for the host. It is nil without pipelines.
 	Bubble *float64 `json:"pipeline_bubble,omitempty"`
 	Idle   *float64 `json:"idle"` // between iterations
 	// IdleByCause divides the idle time.
 	IdleByCause IdleByCause `json:"idle_by_cause"`
 }
 
-// IdleByCause tells why GPUs were idle: there were no requests, requests were at other replicas of the fleet, or they
-// were on their way through the network and the front end. An iteration that ends after the last client has left takes
-// from the first.
+// IdleByCause splits the idle time of GPUs: there were no requests, requests were at other replicas of the fleet, or
+// they were on their way through the network and the front end. An iteration that ends after the last client has left
+// reduces the first.
 type IdleByCause struct {
 	NoRequests *float64 `json:"no_requests"`
 	Elsewhere  *float64 `json:"elsewhere,omitempty"` // of fleets of two replicas and more

@@ -26,7 +26,7 @@ func (s *Summary) RetryRate() *float64 {
 	return stats.Ratio(float64(s.Requests.Retries), float64(s.Requests.Offered))
 }
 
-// ComputedTokens is the number of tokens that the run computed, rejected drafts apart.
+// ComputedTokens returns the number of tokens that the run computed, without rejected drafts.
 func ComputedTokens(s *Summary) float64 {
 	t := &s.Tokens
 	return float64(t.Recomputed + t.Input - t.CachedInput + t.Output)
@@ -50,7 +50,7 @@ func (s *Summary) DropWarning(code string) {
 	s.Warnings = slices.DeleteFunc(s.Warnings, func(w Warning) bool { return w.Code == code })
 }
 
-// HalfWidth is what the interval of a number leaves open, on the wider side; empty without a number or an interval.
+// HalfWidth formats the wider half of the interval of a number; empty without a number or an interval.
 func (s *Summary) HalfWidth(path string, v *float64) string {
 	ci, ok := s.CI95[path]
 	if v == nil || !ok {

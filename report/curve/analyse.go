@@ -14,14 +14,13 @@ func New(over string, points []Point) *Curve {
 	return NewWith(DefaultThresholds(), over, points)
 }
 
-// NewWith puts the points of a sweep in order and says what they show together. over names what
-// varies: a load, if its last part is "rate" or "users", or else another number, of which a knee and a gain
-// per unit mean nothing. What cannot be told is nil. Points measured over too short a window are marked, and
-// nothing is told from them.
+// NewWith puts the points of a sweep in order and says what they show together. over names what varies: a load, if its
+// last part is "rate" or "users", or else another number, of which a knee and a gain per unit mean nothing. Fields that
+// the points do not determine are nil. Points with too short a window are marked and not used.
 func NewWith(t Thresholds, over string, points []Point) *Curve {
 	c := &Curve{Schema: Schema, Over: over, Thresholds: t, Points: slices.Clone(points), Warnings: []report.Warning{}}
 	slices.SortStableFunc(c.Points, func(a, b Point) int { return cmp.Compare(a.Value, b.Value) })
-	_ = c.analyse() // of what is there already, reading cannot fail
+	_ = c.analyse() // reading summaries in memory cannot fail
 	return c
 }
 
@@ -46,7 +45,7 @@ func Read(over string, values []float64, read func(i int) (*report.Summary, erro
 	return c, nil
 }
 
-// Summary is that of a point, nil where there is none.
+// Summary returns the summary of a point, or nil if the point has none.
 func (c *Curve) Summary(i int) (*report.Summary, error) {
 	if c.read == nil || c.Points[i].Summary != nil {
 		return c.Points[i].Summary, nil
@@ -84,7 +83,7 @@ func (c *Curve) analyse() error {
 	return nil
 }
 
-// load is what the points at one load show; of several the means.
+// load holds the results at one load: the means over its points.
 type load struct {
 	value      float64
 	offered    float64 // the load that there was: of a rate the one within the window, else the value
@@ -98,7 +97,7 @@ type load struct {
 	calmest  int     // index of the lower load with the least p99 of TTFT, -1 without
 }
 
-// analysis is what is told from loads by thresholds.
+// analysis derives the findings of a curve from its loads and thresholds.
 type analysis struct {
 	Thresholds
 	at             []load
@@ -118,7 +117,7 @@ func newAnalysis(t Thresholds, over string, most int) *analysis {
 	return a
 }
 
-// add takes a run that throughput is told from. They come in the order of their loads.
+// add adds a run. Runs are added in order of load.
 func (a *analysis) add(value float64, s *report.Summary) {
 	x := s.Throughput.OutputTokensPerS
 	if x == nil {
@@ -165,7 +164,7 @@ func deviation(a, b *load) float64 {
 	return max(a.throughput, b.throughput) * math.Sqrt(1/a.requests+1/b.requests)
 }
 
-// intervals is the sum of what the confidence intervals of two throughputs leave open; NaN without them.
+// intervals returns the sum of the half-widths of the confidence intervals of two throughputs; NaN without intervals.
 func (a *analysis) intervals(x, y *load) float64 {
 	if a.noIntervals {
 		return math.NaN()

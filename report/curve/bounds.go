@@ -16,9 +16,9 @@ import (
 //	closed, N users:  X ≤ min(N/(D+Z), 1/Dmax)   R ≥ max(D, N·Dmax - Z)
 //	open, rate λ:     X ≤ min(λ, 1/Dmax)         R ≥ D
 //
-// A batch shares the GPU, so that the busy time of a request falls with load: Dmax is that of the load with the best
-// use. Within the sweep the bounds hold by Little's law and the utilisation law; a system that was not driven to
-// saturation may yet have a higher roof.
+// A batch shares the GPU, so that the busy time per request falls with load: Dmax is the smallest one of all loads.
+// Within the sweep the bounds hold by Little's law and the utilisation law; a system that was not driven to saturation
+// may yet have a higher roof.
 type Bounds struct {
 	DemandS           float64  `json:"demand_s"`
 	ThinkS            *float64 `json:"think_s"` // nil for an open load
@@ -32,7 +32,7 @@ type Bounds struct {
 	Points []Bound `json:"points"`
 }
 
-// Bound is what one load can have at best.
+// Bound is the highest throughput and the lowest latency that one load can have.
 type Bound struct {
 	Value            float64 `json:"value"`
 	RequestsPerS     float64 `json:"requests_per_s"`
@@ -40,7 +40,7 @@ type Bound struct {
 	E2EMeanS         float64 `json:"e2e_mean_s"`
 }
 
-// usage is what a load makes of the system, per second: of requests or of output tokens.
+// usage describes the use of the system at a load, in requests or output tokens per second.
 type usage struct {
 	load       float64
 	throughput float64
@@ -60,8 +60,8 @@ func (d *demands) add(l usage) {
 	d.thinkLow, d.thinkHigh = min(d.thinkLow, think), max(d.thinkHigh, think)
 }
 
-// usages are what a load makes of the system, of requests and of output tokens. They are of use where its throughput,
-// number in the system and busy time are known.
+// usages returns the usage at a load in requests and in output tokens. ok reports whether throughput, number in the
+// system and busy time are known.
 func (l *load) usages() (requests, tokens usage, ok bool) {
 	requests = usage{l.offered, l.requestsS, l.inSystem, l.busy}
 	tokens = usage{l.offered, l.throughput, l.inSystem, l.busy}
@@ -125,7 +125,7 @@ func (b *Bounds) text(over string) string {
 			layout.Seconds(b.DemandS))
 	}
 	think := ""
-	if *b.ThinkS >= .01*b.DemandS { // or it is rounding, of users who do not think
+	if *b.ThinkS >= .01*b.DemandS { // a smaller think time is a rounding error
 		think = " and users think for " + layout.Seconds(*b.ThinkS)
 	}
 	return fmt.Sprintf("at most %s output tokens/s; requests take %s or more%s, so that throughput can follow the "+

@@ -46,7 +46,7 @@ func Breaks(s *report.Summary) string {
 	return text + cause(s)
 }
 
-// cause says what requests wait for, or that the GPU itself is what is short.
+// cause names the resource that requests wait for, or the GPU if they wait for no other.
 func cause(s *report.Summary) string {
 	a := &analysis{Thresholds: DefaultThresholds()}
 	m := measuresOf(s)

@@ -7,8 +7,8 @@ import (
 	"clifftop/report/layout"
 )
 
-// Capacity is the answer to how much of something meets a service-level objective in a share of hours: the highest
-// load, or the least of what helps.
+// Capacity is the highest load at which a share of hours meets a service-level objective, or, for a key that helps, the
+// smallest such value.
 type Capacity struct {
 	Over string      `json:"over"` // what varies: "rate", "users" or a scenario key
 	SLO  *report.SLO `json:"slo"`
@@ -53,7 +53,7 @@ type Probe struct {
 	Of    int     `json:"of"`
 }
 
-// Explain says what is missed at the failing end, and what holds requests back there.
+// Explain sets the limits that the first failing load misses, and the resource that requests wait for there.
 func (c *Capacity) Explain() {
 	if c.AtPasses != nil {
 		c.OutputTokensPerS = c.AtPasses.Throughput.OutputTokensPerS

@@ -5,8 +5,7 @@ import "clifftop/report"
 // Schema identifies the JSON form of a [Curve].
 const Schema = "clifftop.curve/1"
 
-// Curve is the result of a sweep: one summary for each load, and what they show together. Make it
-// with [New].
+// Curve is the result of a sweep: one summary for each load, and the findings from all of them. Make it with [New].
 type Curve struct {
 	Schema   string  `json:"schema"`
 	Clifftop string  `json:"clifftop"` // version of the program
@@ -35,7 +34,7 @@ type Curve struct {
 	Accuracy *report.Accuracy `json:"accuracy"`
 	// Predictive has the error bars; nil if nothing like the runs was measured. It is set by the caller.
 	Predictive *report.Predictive `json:"predictive,omitempty"`
-	// Thresholds are what the curve was judged by.
+	// Thresholds are the thresholds that the findings depend on.
 	Thresholds Thresholds       `json:"thresholds"`
 	Warnings   []report.Warning `json:"warnings"` // reasons to read what the points show with care
 
@@ -51,7 +50,7 @@ type Point struct {
 	Value float64 `json:"value"`
 	// Summary is nil where results are read when they are needed; see [Curve.Summary].
 	Summary *report.Summary `json:"summary"`
-	// Short says that the window was too short for the system to fill: nothing is told from the point.
+	// Short means that the window was too short for the system to fill: the point gives no findings.
 	Short bool `json:"short"`
 	// WarningSigns are the codes of all warning signs that show at this load.
 	Signs []string `json:"signs"`
@@ -93,9 +92,9 @@ type Collapse struct {
 // Limit is the resource that stops throughput from rising with load.
 type Limit struct {
 	// Resource is kv, seats, token_budget, policy, compute, memory_bandwidth, gpu, users (a closed loop with too few of
-	// them) or clients (who leave before the answer is complete).
+	// them) or clients (that leave before the output is complete).
 	Resource string  `json:"resource"`
-	Value    float64 `json:"value"` // the load from which it binds
+	Value    float64 `json:"value"` // the lowest load at which it binds
 	Evidence string  `json:"evidence"`
 }
 

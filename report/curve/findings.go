@@ -8,7 +8,7 @@ import (
 	"clifftop/report/layout"
 )
 
-// Findings are what the points show, as pairs of a heading and a text.
+// Findings returns the findings as pairs of a heading and a text.
 func (c *Curve) Findings() [][2]string {
 	var f findings
 	f.reserve(c)
@@ -54,7 +54,7 @@ func (f *findings) saturation(r *report.Saturation) {
 	}
 }
 
-// Shape tells where the curve bends, and how high it gets.
+// Shape adds the knee and the peak.
 func (f *findings) shape(c *Curve) {
 	if k := c.Knee; k != nil {
 		f.add("knee", "%s (%s)", axisValue(k.Value), k.Evidence)
@@ -135,5 +135,5 @@ func (f *findings) signs(signs []WarningSign) {
 	}
 }
 
-// axisValue is a value of what a sweep varies.
+// axisValue formats a value of the swept key.
 func axisValue(v float64) string { return layout.Significant(v, 4) }

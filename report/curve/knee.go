@@ -80,8 +80,8 @@ func (a *analysis) next(i int) int {
 	return j
 }
 
-// gain is the throughput that each further unit of load brings after load i, as a fraction of what a unit
-// brings at the lowest load, and its standard deviation. They are NaN if that cannot be said.
+// gain is the throughput that each further unit of load brings after load i, as a fraction of what a unit brings at the
+// lowest load, and its standard deviation. They are NaN if the points do not determine them.
 func (a *analysis) gain(i int) (gain, deviates float64) {
 	j := a.next(i)
 	if j == i || !(a.at[0].offered > 0) || !a.isLoad || !(a.at[j].offered > a.at[i].offered) {
@@ -91,7 +91,7 @@ func (a *analysis) gain(i int) (gain, deviates float64) {
 	return (a.at[j].throughput - a.at[i].throughput) / unit, deviation(&a.at[i], &a.at[j]) / unit
 }
 
-// flat reports whether more load than load i brings less than a quarter of what it brings at the lowest.
+// flat reports whether the gain after load i is less than a quarter of the gain at the lowest load.
 func (a *analysis) flat(i int) bool {
 	g, _ := a.gain(i)
 	return g < a.KneeGain

@@ -6,9 +6,9 @@ import (
 	"clifftop/report/layout"
 )
 
-// firstLimit is what stops throughput from rising. Where it comes near its highest, or at the load after that,
-// requests wait for something or are preempted; or else the GPU itself has no more to give, if more load
-// then brings little.
+// firstLimit returns the resource that stops throughput from rising. It is the resource that requests wait for, or are
+// preempted for, where throughput comes near its highest value, or at the next load. Otherwise it is the GPU, if more
+// load brings little throughput.
 func (a *analysis) firstLimit() *Limit {
 	top := a.top()
 	if top < 0 {
@@ -52,8 +52,8 @@ func (a *analysis) since(i int, resource string) *Limit {
 	return &Limit{Resource: resource, Value: a.at[i].value, Evidence: a.bound(&a.at[i].measures, resource)}
 }
 
-// tooFew is the limit of a closed loop whose throughput still rises at its greatest number of users, of whom some
-// think, while the system holds nobody up: there are no more requests to serve.
+// tooFew returns the limit of a closed loop whose throughput still rises at its greatest number of users, while some
+// users think and no request waits: there are not enough users.
 func (a *analysis) tooFew() *Limit {
 	last := &a.at[len(a.at)-1]
 	in := last.inSystem
@@ -65,8 +65,8 @@ func (a *analysis) tooFew() *Limit {
 			"system, the others think", axisValue(last.value), layout.Digits(in))}
 }
 
-// binds is the resource that requests wait for most, if it binds at all, and why it is said to. Where a large part of
-// the work is done again for want of KV, that is what the token budget and the seats are lost to.
+// binds returns the resource that requests wait for most, if it binds, and the evidence. If a large part of the work is
+// recomputed because KV blocks are short, KV is the resource, and not the token budget or the seats.
 func (a *analysis) binds(m *measures) (resource, evidence string) {
 	if a.preempts(m) && m.recomputed >= a.Binding {
 		return "kv", a.bound(m, "kv")

@@ -9,8 +9,8 @@ import (
 	"clifftop/report/stats"
 )
 
-// measures are the numbers of a run from which a curve is made: it needs those of all runs at once, and they are few
-// enough to keep of many thousands. What is unknown is NaN, or 0 where that is a number of requests or tokens.
+// measures are the numbers of a run that the analysis of a curve uses. They are small, so that thousands of runs fit in
+// memory. An unknown value is NaN, or 0 if it is a number of requests or tokens.
 type measures struct {
 	useful     float64 // output tokens per second within the objective or, without one, of requests that complete
 	requestsS  float64 // requests per second
@@ -78,7 +78,7 @@ func (r *requestCounts) leavingText() string {
 	return text
 }
 
-// resources are what requests wait for, in the order of measures.waits.
+// resources are the names of the resources in measures.waits.
 var resources = [...]string{waitsKV: "kv", waitsSeats: "seats", waitsTokenBudget: "token_budget", waitsPolicy: "policy"}
 
 const (

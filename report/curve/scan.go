@@ -9,8 +9,7 @@ import (
 	"clifftop/report/layout"
 )
 
-// scan looks at the points of a curve one after the other, in their order, for what they have in common and where they
-// change.
+// scan visits the points of a curve in order, and finds common properties and changes.
 type scan struct {
 	seen      int
 	gaps      bool // some point has no throughput that can be judged
@@ -147,7 +146,7 @@ func (c *Curve) isLoad() bool {
 	return report.LastKey(c.Over) == "rate" || report.LastKey(c.Over) == "users"
 }
 
-// HasClasses reports whether any point tells of classes.
+// HasClasses reports whether any point has classes.
 func (c *Curve) HasClasses() bool { return c.scan.classes }
 
 // CommonWarnings are those that all points share: they are of the scenario rather than of a load.

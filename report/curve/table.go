@@ -37,7 +37,7 @@ func (c *Curve) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// columns are those of the table after the first.
+// columns returns the columns of the table after the first one.
 func (c *Curve) columns() []report.CurveColumn {
 	return slices.DeleteFunc(report.CurveColumns(), func(column report.CurveColumn) bool {
 		return column.RateOnly && report.LastKey(c.Over) != "rate"
@@ -89,7 +89,7 @@ const (
 	overloadedMark = "!"
 )
 
-// mark is what is added to the load of a row that shows no steady state.
+// mark returns the mark behind the load of a row without a steady state.
 func (p *Point) mark(s *report.Summary) string {
 	switch {
 	case p.Short:
@@ -124,7 +124,7 @@ func (c *Curve) fewSamples() string {
 	return ""
 }
 
-// WriteTable writes the points for people, in lines of at most 80 characters, and what they show.
+// WriteTable writes the points and the findings in lines of at most 80 characters.
 func (c *Curve) WriteTable(w io.Writer) error {
 	c, err := c.Downsampled()
 	if err != nil {

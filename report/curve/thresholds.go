@@ -7,11 +7,11 @@ type Thresholds struct {
 	// KneeGain is the gain of throughput per unit of load, as a fraction of that at the lowest load, below which more
 	// load brings little.
 	KneeGain float64 `json:"knee_gain"`
-	// Stride is the factor between two loads from which on a gain can be told: chance has its part in every
-	// throughput, and the smaller the step the larger the part.
+	// Stride is the smallest factor between two loads whose gain is used: the smaller the step, the larger the error of
+	// the gain.
 	Stride float64 `json:"stride"`
-	// Plateau is the fraction of the highest throughput within which another is as good, where no confidence interval
-	// tells better: replications of closed loops with 10,000 requests differ by about 1 %.
+	// Plateau is the fraction of the highest throughput within which another one counts as equal, if there are no
+	// confidence intervals: replications of closed loops with 10,000 requests differ by about 1 %.
 	Plateau float64 `json:"plateau"`
 
 	// RateOff is how far a rate may lie from the one asked for, as a fraction of that, before it is warned of.
@@ -29,8 +29,9 @@ type Thresholds struct {
 	HitLoss    float64 `json:"hit_loss"`
 	GivenUp    float64 `json:"given_up"`
 
-	// NearTop is the part of the highest throughput from which on it is looked for what stops it. Binding is the part
-	// of the time for which requests wait for a resource that then binds, or of the requests whose clients leave.
+	// NearTop is the part of the highest throughput above which the first limit is searched. Binding is the part of the
+	// time for which requests wait for a resource, or the part of the requests whose clients leave, above which it
+	// binds.
 	NearTop float64 `json:"near_top"`
 	Binding float64 `json:"binding"`
 	// Saturated is the busy fraction of a GPU that has no time left, and NearlyFull the usage of a full KV pool.
@@ -63,13 +64,13 @@ type Thresholds struct {
 	TurnedAway float64 `json:"turned_away"`
 	Leaving    float64 `json:"leaving"`
 
-	// USLGood is the error from which on a fit of the USL is poor. USLBetter is the part of its error that a fit with a
+	// USLGood is the error above which a fit of the USL is poor. USLBetter is the part of its error that a fit with a
 	// contention below 0 must take away for the law to be inappropriate.
 	USLGood   float64 `json:"usl_good"`
 	USLBetter float64 `json:"usl_better"`
 }
 
-// DefaultThresholds are those of [New].
+// DefaultThresholds returns the thresholds that [New] uses.
 func DefaultThresholds() Thresholds {
 	return Thresholds{
 		KneeGain: .25, Stride: 1.15, Plateau: .03, RateOff: .10,

@@ -15,9 +15,9 @@ import (
 //
 //	X(N) = γN / (1 + σ(N-1) + κN(N-1))
 //
-// (Gunther 2007), with output tokens per second as X and σ, κ ≥ 0. N is the number of users of a closed loop; of a rate
-// it is the mean number of requests in the system, which is what Little's law makes of it, over the loads with a
-// steady state. Errors are those of ln X, so that every load counts alike.
+// (Gunther 2007), with output tokens per second as X and σ, κ ≥ 0. N is the number of users of a closed loop; of an
+// open loop it is the mean number of requests in the system (Little's law), over the loads with a steady state. Errors
+// are errors of ln X, so that all loads count equally.
 type USL struct {
 	N      string   `json:"n"`      // users or in_system
 	Points int      `json:"points"` // that were fitted
@@ -35,7 +35,7 @@ type USL struct {
 	Verdict         string  `json:"verdict"`
 }
 
-// leastUSL is the number of points from which three parameters can be told.
+// leastUSL is the smallest number of points that determines three parameters.
 const leastUSL = 4
 
 // usl fits the law to the curve; nil where it is not over a load or has too few points.
@@ -98,7 +98,7 @@ func (u *USL) fit(ns, xs []float64, t Thresholds) *USL {
 	return u
 }
 
-// uslSlowdown is what N users share the throughput of N by.
+// uslSlowdown returns the divisor of the throughput of n independent users.
 func uslSlowdown(n, sigma, kappa float64) float64 { return 1 + sigma*(n-1) + kappa*n*(n-1) }
 
 type uslParameters struct{ gamma, sigma, kappa, rms float64 }

@@ -47,7 +47,7 @@ func (a *analysis) warningSigns(points []Point) []WarningSign {
 	return signs
 }
 
-// tellSigns tells points the codes of the signs that show at their loads. Points that show the same share the list.
+// tellSigns sets in each point the codes of the signs at its load. Points that show the same share the list.
 func (a *analysis) tellSigns(points []Point, codes []string, shown []uint16) {
 	lists := map[uint16][]string{0: {}}
 	at := 0

@@ -42,8 +42,8 @@ type Autoscaling struct {
 	PaidIdle float64 `json:"paid_idle_fraction"`
 }
 
-// Autoscale finds the replicas for each hour of a course of rates, which repeats. Replicas that are added start so many
-// seconds before the hour, and are paid from then on.
+// Autoscale finds the replicas for each hour of a repeating list of hourly rates. Added replicas start startUpS seconds
+// before their hour, and are paid from that time.
 func Autoscale(hourly []float64, capacity, startUpS float64) *Autoscaling {
 	a := &Autoscaling{StartUpS: startUpS}
 	sum, peak := 0.0, 0.0
@@ -88,12 +88,12 @@ func (a *Autoscaling) Price(usdPerReplicaHour float64) {
 	a.StaticUSDPerMonth, a.USDPerMonth = &static, &following
 }
 
-// OnPremInput is what GPUs of one's own cost.
+// OnPremInput has the costs of GPUs that are bought.
 type OnPremInput struct {
 	GPUs             int     `json:"gpus"`
 	USDPerGPU        float64 `json:"usd_per_gpu"`
 	LifeYears        float64 `json:"life_years"`
-	WattsPerGPU      float64 `json:"watts_per_gpu"` // of the server, the data centre's share apart
+	WattsPerGPU      float64 `json:"watts_per_gpu"` // of the server, without the share of the data centre
 	PUE              float64 `json:"pue"`
 	USDPerKWh        float64 `json:"usd_per_kwh"`
 	StaffUSDPerMonth float64 `json:"staff_usd_per_month"`
@@ -109,8 +109,8 @@ type OnPremCost struct {
 	USDPerMonth      float64 `json:"usd_per_month"`
 	USDPerGPUHour    float64 `json:"usd_per_gpu_hour"`
 	CloudUSDPerMonth float64 `json:"cloud_usd_per_month"`
-	// BreakEvenUtilisation is the part of the time for which GPUs must be rented to cost as much: below it
-	// renting by the hour is cheaper. Above 1 it never is dearer.
+	// BreakEvenUtilisation is the part of the time for which rented GPUs cost as much as bought ones: below it renting
+	// by the hour is cheaper. Above 1 renting is always cheaper.
 	BreakEvenUtilisation float64 `json:"break_even_utilisation"`
 	// BreakEvenMonth is when what was saved has paid for the purchase; nil if it never does.
 	BreakEvenMonth *float64 `json:"break_even_month"`
@@ -166,8 +166,8 @@ func APIBreakEven(usdPerRequest, meanRate, planned, ownUSDPerMonth float64) *API
 	return a
 }
 
-// EnergyAt is the power and energy of so many GPUs that draw so many watts each, in servers that draw serverPower times
-// that. Energy per token is that of the GPUs, for the traffic's own tokens per second.
+// EnergyAt returns power and energy of a number of GPUs with a power in watts each, in servers that draw serverPower
+// times the power of their GPUs. Energy per token counts the GPUs, at tokensPerS tokens per second.
 func EnergyAt(s *report.Energy, gpus int, watts, serverPower, tokensPerS float64) Energy {
 	kw := float64(gpus) * watts / 1000
 	servers := kw * serverPower

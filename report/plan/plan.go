@@ -29,13 +29,13 @@ type Result struct {
 
 	// Candidates are those that meet the SLO, by cost: those without a price come last.
 	Candidates []Candidate `json:"candidates"`
-	// Refused are the others, by what stands against them.
+	// Refused are the other candidates, by reason.
 	Refused []Refusal `json:"refused"`
 	// Why compares the first candidate with others, in sentences.
 	Why []string `json:"why"`
 	// Flips say what would change the answer.
 	Flips []string `json:"what_would_change_the_answer"`
-	// Assumptions are what the answer rests on.
+	// Assumptions of the plan, as texts.
 	Assumptions []string `json:"assumptions"`
 
 	Autoscaling *Autoscaling   `json:"autoscaling"` // nil for a traffic without hours
@@ -78,7 +78,7 @@ type Class struct {
 	SLO  *report.SLO `json:"slo"`
 }
 
-// Traffic is what is planned for.
+// Traffic is the traffic of a plan.
 type Traffic struct {
 	MeanRequestsPerS float64 `json:"mean_requests_per_s"`
 	// PeakRequestsPerS is the mean rate of the busiest hour, and PlannedRequestsPerS that with growth.
@@ -147,12 +147,13 @@ type Candidate struct {
 	Verified *Verification `json:"verified"`
 
 	AtPlan Point `json:"at_plan"`
-	// LimitedBy is what breaks first with one replica less, or a little more load; empty where not looked for.
+	// LimitedBy is the first limit that breaks with one replica less, or a little more load; empty if it was not
+	// searched.
 	LimitedBy string `json:"limited_by,omitempty"`
 
 	Pareto      bool   `json:"pareto"`
 	DominatedBy string `json:"dominated_by,omitempty"`
-	// Group numbers candidates that cannot be told apart by cost, from 1.
+	// Group is the number, from 1, of a group of candidates whose costs do not differ significantly.
 	Group int `json:"group"`
 
 	Nodes    *Nodes         `json:"nodes"` // nil where no machine is modelled
@@ -170,7 +171,7 @@ type Capacity struct {
 	Resolved bool `json:"resolved"`
 }
 
-// Point is what a replica does at the planned load, the model's error allowed for.
+// Point has the results of a replica at the planned load, with the margin for the model's error.
 type Point struct {
 	RequestsPerS     float64              `json:"requests_per_s"` // of one replica, with the allowance for the error
 	Limits           []report.LimitResult `json:"limits"`
@@ -240,7 +241,7 @@ func (n *Nodes) text(c *Candidate) string {
 type HeadroomStep struct {
 	What   string  `json:"what"` // such as "load × 1.2"
 	Factor float64 `json:"factor"`
-	Holds  *bool   `json:"holds"` // nil where it could not be told
+	Holds  *bool   `json:"holds"` // nil if unknown
 	Breaks string  `json:"breaks,omitempty"`
 }
 

@@ -18,8 +18,8 @@ func (h *Histogram) AtMost(v int64) int64 {
 	return int64(below)
 }
 
-// QuantileAmong is the q-quantile, or for q = 0 the mean, of what was recorded and of as many zeros and infinite
-// values; 0 of nothing.
+// QuantileAmong returns the q-quantile, or for q = 0 the mean, of the recorded values together with a number of zeros
+// and of infinite values; 0 if there are no values.
 func (h *Histogram) QuantileAmong(q float64, zeros, infinite int64) float64 {
 	finite := zeros + int64(h.n)
 	n := finite + infinite

@@ -17,7 +17,7 @@ func Mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// squares is the sum of the squares of what the values differ from their mean by.
+// squares returns the sum of the squared deviations from the mean.
 func squares(values []float64) float64 {
 	center, sum, rest := Mean(values), 0.0, 0.0
 	for _, v := range values {
@@ -28,10 +28,10 @@ func squares(values []float64) float64 {
 	return max(0, sum-float64(rest*rest)/float64(len(values)))
 }
 
-// Variance is that of a sample; NaN of a single value.
+// Variance returns the variance of a sample; NaN for a single value.
 func Variance(values []float64) float64 { return squares(values) / float64(len(values)-1) }
 
-// SD is that of a sample; NaN of a single value.
+// SD returns the standard deviation of a sample; NaN for a single value.
 func SD(values []float64) float64 { return math.Sqrt(Variance(values)) }
 
 // Rounded is a quantile or a probability without the digits that depend on the platform.

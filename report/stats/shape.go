@@ -15,7 +15,7 @@ type Bin struct {
 // joined is how many buckets of a [Histogram] make a bin of a [Shape].
 const joined = 4
 
-// Shape is the distribution of what the histogram recorded, multiplied by scale.
+// Shape returns the distribution of the recorded values, multiplied by scale.
 func (h *Histogram) Shape(scale float64) Shape {
 	s := Shape{N: int64(h.n)}
 	for p, counts := range h.pages {

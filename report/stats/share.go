@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// ShareAtLeast is the one-sided lower bound of a probability of which k of n independent trials are an instance.
+// ShareAtLeast returns the one-sided lower bound of a probability after k successes in n independent trials.
 //
 //	the p with P(Binomial(n, p) ≥ k) = 1 − confidence        C. J. Clopper, E. S. Pearson, Biometrika 26, 1934
 //
@@ -21,10 +21,10 @@ func ShareAtLeast(k, n int, confidence float64) float64 {
 // ShareAtMost is the one-sided upper bound; see [ShareAtLeast].
 func ShareAtMost(k, n int, confidence float64) float64 { return 1 - ShareAtLeast(n-k, n, confidence) }
 
-// QuantileInterval is the interval of the quantile of a normal distribution from a sample, and its estimate in between.
-// The estimate is the mean plus z standard deviations. The bounds are those of one-sided tolerance intervals, each with
-// half of the error, in the approximation of the non-central t distribution by M. G. Natrella (Experimental Statistics,
-// 1963; NIST/SEMATECH e-Handbook of Statistical Methods, 7.2.6.3):
+// QuantileInterval returns the estimate of a quantile of a normal distribution from a sample, and its interval. The
+// estimate is the mean plus z standard deviations. The bounds are one-sided tolerance bounds, each with half of the
+// error, in the approximation of the non-central t distribution by M. G. Natrella (Experimental Statistics, 1963;
+// NIST/SEMATECH e-Handbook of Statistical Methods, 7.2.6.3):
 //
 //	x̄ + (z ± √(z² − a b))/a s    a = 1 − u²/2(n−1)    b = z² − u²/n
 //

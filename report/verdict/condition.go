@@ -41,8 +41,8 @@ const (
 
 var conditionSyntax = regexp.MustCompile(`^(.*?)\s*(<=|>=|≤|≥)\s*([+−-])?\s*([0-9.eE]+)\s*(%)?$`)
 
-// ParseCondition reads a condition: METRIC<=+2%, METRIC>=-1%, or with a difference in the metric's unit. METRIC is what
-// [ParseMetric] reads.
+// ParseCondition reads a condition: METRIC<=+2%, METRIC>=-1%, or with a difference in the metric's unit. METRIC is a
+// name that [ParseMetric] reads.
 func ParseCondition(text string) (Condition, error) {
 	m := conditionSyntax.FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
@@ -77,7 +77,7 @@ func ParseCondition(text string) (Condition, error) {
 }
 
 // ParseMetric reads the name of a number that runs are compared by: a key of an SLO such as ttft_p95, a short name such
-// as goodput, or a path of the catalogue of metrics. CLASS:NAME is that of the requests of one class.
+// as goodput, or a path of the catalogue of metrics. CLASS:NAME is the number of the requests of one class.
 func ParseMetric(text string) (class string, m *report.Metric, err error) {
 	name := strings.TrimSpace(text)
 	if i := strings.LastIndexByte(name, ':'); i >= 0 {

@@ -10,7 +10,7 @@ import (
 	"clifftop/report/stats"
 )
 
-// Criterion is what came of a condition for taking a variant in the baseline's place.
+// Criterion is the result of a condition for replacing the baseline by a variant.
 type Criterion struct {
 	Condition
 	// Baseline and Variant are means over the replications; nil where a run does not give the number.
@@ -40,8 +40,8 @@ const DefaultTolerance = 0.01
 // tolerance is how much worse a number may be.
 func (o *Options) tolerance() float64 { return cmp.Or(o.Margin, DefaultTolerance) }
 
-// conditions are those of the user, or the defaults: SLO attainment, goodput and cost are not worse by more than the
-// tolerance. Without an SLO, the output tokens of successful requests stand for goodput.
+// conditions returns the conditions of the user, or the defaults: SLO attainment, goodput and cost are not worse by
+// more than the tolerance. Without an SLO, the output tokens of successful requests stand for goodput.
 func (o *Options) conditions(runs [][]*report.Summary) []Condition {
 	if len(o.Criteria) > 0 {
 		return o.Criteria
@@ -94,7 +94,8 @@ func (v *Result) decide(o *Options, e *evidence) {
 	}
 }
 
-// judge tests whether the change meets the condition. The verdict is that of the mean; its p decides whether it counts.
+// judge tests whether the change meets the condition. The verdict is the verdict on the mean; its p decides whether it
+// counts.
 func (c Condition) judge(e *evidence, variant int) Criterion {
 	m := c.metric()
 	r := Criterion{Condition: c, Baseline: stats.Finite(e.center(m, 0, variant)),
@@ -182,8 +183,9 @@ func (v *Result) harms(tolerance float64) {
 	}
 }
 
-// conclude is the verdict on a variant: it fails where a criterion fails, where users are worse off, or where it is
-// overloaded and the baseline is not. It passes where all criteria pass, and else cannot be told from the baseline.
+// conclude sets the verdict on a variant. It fails if a criterion fails, if users are worse off, or if it is overloaded
+// and the baseline is not. It passes if all criteria pass. Otherwise it does not differ significantly from the
+// baseline.
 func (v *Variant) conclude(base, own *State) {
 	if own.Overloaded() && !base.Overloaded() {
 		v.overload = own.overload("it")

@@ -21,7 +21,7 @@ type estimate struct {
 	sorted     []float64 // the differences, of a median
 }
 
-// leastForMedian is the number of runs from which on the extremes hold the median in 95 %.
+// leastForMedian is the smallest number of runs whose range covers the median with 95 % probability.
 const leastForMedian = 6
 
 // paired is the estimate from the differences of replications.
@@ -31,7 +31,7 @@ func paired(differences []float64) estimate {
 	return estimate{center: stats.Mean(differences), se: se, freedom: n - 1, known: n > 1}
 }
 
-// median is that of the differences of replications, by the sign test: whatever their distribution.
+// median estimates the median of differences with an interval by the sign test, for any distribution.
 func median(differences []float64) estimate {
 	sorted := slices.Sorted(slices.Values(differences))
 	x := estimate{center: middle(sorted), se: sorted[len(sorted)-1] - sorted[0], sorted: sorted,
@@ -87,7 +87,7 @@ func (x estimate) signs(margin float64) float64 {
 	return min(1, stats.Rounded(2*count.Survival(float64(n-1))))
 }
 
-// evidence is what differences are estimated from: the runs of the baseline and of each variant, in pairs.
+// evidence has the runs of the baseline and of each variant, in pairs.
 type evidence struct {
 	runs      [][]*report.Summary
 	states    []State

@@ -28,9 +28,9 @@ func holm(ps []float64) []bool {
 	return found
 }
 
-// MetricGroups are the variants, the baseline among them, that a metric cannot tell apart. They stand in the order of
-// their means or medians, the best first; within a group no two differ by more than chance, at 5 % for all pairs
-// together (Holm). A variant between two others may be in a group with each.
+// MetricGroups are groups of variants, including the baseline, that do not differ significantly in a metric, at 5 % for
+// all pairs together (Holm). They are in the order of their means or medians, the best first. A variant between two
+// others may be in a group with each.
 type MetricGroups struct {
 	Path   string     `json:"path"`
 	Groups [][]string `json:"groups"`
@@ -60,7 +60,7 @@ func (v *Result) group(names []string, e *evidence) {
 	}
 }
 
-// apart says of each two places in the order whether their variants differ.
+// apart[i][j] says whether the variants at places i and j of the order differ.
 func (e *evidence) apart(m metric, order []int) [][]bool {
 	var ps []float64
 	for j := range order {

@@ -13,7 +13,7 @@ import (
 // State says whether the runs of the baseline or of a variant show a steady state; see [report.Window].
 type State struct {
 	Name string `json:"name"`
-	// State is that of the runs together; empty if it was not judged.
+	// State is the common state of the runs; empty if it was not judged.
 	State string `json:"state"`
 	// LengthS is how long the window of each run lasts, and NeedsS how long the windows must last together to show a
 	// steady state, both in seconds; NeedsS is nil if there is none or it is unknown.

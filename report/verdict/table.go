@@ -195,7 +195,7 @@ func (v *Variant) Because() string {
 	return "there are no intervals to decide by"
 }
 
-// groups tells of several variants which cannot be told apart, by the metrics of the overview.
+// groups writes which variants do not differ significantly, by the metrics of the overview.
 func (v *Result) groups(t *layout.Text) {
 	if len(v.Groups) == 0 {
 		return

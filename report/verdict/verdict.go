@@ -21,12 +21,12 @@ type Result struct {
 	Baseline string `json:"baseline"` // its name
 	// Partial says that fewer runs were made than were asked for; it is set by the caller.
 	Partial bool `json:"partial"`
-	// Seeds are those of the replications, in order.
+	// Seeds of the replications, in order.
 	Seeds []uint64 `json:"seeds"`
 	// Margin is the smallest difference that matters, as a fraction of the baseline's value.
 	Margin   float64   `json:"margin"`
 	Variants []Variant `json:"variants"`
-	// Groups are, of several variants, those that cannot be told apart, for each metric that has intervals.
+	// Groups are the variants that do not differ significantly, for each metric that has intervals.
 	Groups []MetricGroups `json:"groups"`
 	// States say whether the runs show a steady state: those of the baseline, and then those of each variant.
 	States []State `json:"states"`
@@ -37,7 +37,7 @@ type Result struct {
 	// Traffic says how much the arrivals of the baseline vary; nil for a closed loop and if it is unknown.
 	Traffic  *report.Traffic  `json:"traffic,omitempty"`
 	Warnings []report.Warning `json:"warnings"`
-	// Scenarios are those of the first runs, as resolved: the baseline's, then the variants'.
+	// Scenarios are the resolved scenarios of the first runs: the baseline's, then the variants'.
 	Scenarios []any `json:"-"`
 	// Pooled are the runs of the baseline together, and then those of each variant.
 	Pooled []*report.Summary `json:"-"`
@@ -55,7 +55,7 @@ type Bootstrap struct {
 	Blocks    int     `json:"blocks"`    // that make the window
 	BlockS    float64 `json:"block_s"`   // length of each, in seconds
 	Resamples int     `json:"resamples"` // 0 if there are too few blocks
-	// Runs are those of the baseline on the resampled blocks, and then those of each variant.
+	// Runs are the runs of the baseline on the resampled blocks, then the runs of each variant.
 	Runs [][]*report.Summary `json:"-"`
 }
 
@@ -75,11 +75,11 @@ type Options struct {
 	Judge func(variant int, pooled *report.Summary) `json:"-"`
 }
 
-// Variant is what came of one variant.
+// Variant is the result of one variant.
 type Variant struct {
 	Name    string       `json:"name"`
 	Metrics []Difference `json:"metrics"`
-	// Criteria are those of accepting the variant in the baseline's place.
+	// Criteria for replacing the baseline by the variant.
 	Criteria []Criterion `json:"criteria"`
 	// Harms are the numbers that users feel and that are worse, the worst first.
 	Harms []Harm `json:"harms"`
@@ -95,9 +95,9 @@ type Variant struct {
 type Difference struct {
 	// Path is the number's place in a [report.Summary].
 	Path string `json:"path"`
-	// Statistic is mean or median: Baseline and Variant are those over the replications, and Difference that of Variant
-	// less Baseline over the pairs. Medians are those of runs that do not settle. There each pair gives its difference as
-	// a share of its own baseline, and Difference is the median share times Baseline.
+	// Statistic is mean or median. Baseline and Variant are this statistic over the replications, and Difference is
+	// this statistic of Variant minus Baseline over the pairs. Runs that do not settle have medians. Their differences
+	// are shares of the baseline of the pair, and Difference is the median share times Baseline.
 	Statistic  string   `json:"statistic"`
 	Baseline   *float64 `json:"baseline"`
 	Variant    *float64 `json:"variant"`
@@ -197,7 +197,7 @@ func (o *Options) also(list []metric, runs [][]*report.Summary) []metric {
 	return list
 }
 
-// pathCost is that of the cost by output tokens. At one price of the hour it says nothing that throughput does not.
+// pathCost is the path of the cost per output token. If all prices are equal it says the same as throughput.
 const pathCost = "cost.usd_per_million_output_tokens_at_load"
 
 // comparedOf are the metrics to compare runs by.
@@ -306,8 +306,8 @@ func shareWindow(base, variant []*report.Summary) bool {
 	return true
 }
 
-// unsteady says of which variants runs have no steady state; it is empty if all have, and if the state has been judged
-// by the saturation of the system.
+// unsteady names the variants with runs that have no steady state. It is empty if all runs have one, or if the state
+// was judged by the saturation of the system.
 func (v *Result) unsteady(runs [][]*report.Summary) string {
 	var list []string
 	for i, s := range v.States {
