@@ -1,7 +1,6 @@
 package chart
 
-// Timeline is a picture of what happens in time: a lane for each thing watched, and on it a slice for each thing that
-// it did.
+// Timeline is a picture of events over time: a lane for each object, with a slice for each of its activities.
 type Timeline struct {
 	// Title is the message of the picture; Caption says what was simulated.
 	Title   string `json:"title"`
@@ -26,24 +25,24 @@ type Lane struct {
 	Slices []Slice `json:"slices"`
 }
 
-// Slice is what a lane did for a while; Kind is an index of the timeline's kinds.
+// Slice is an activity of a lane; Kind is an index of the timeline's kinds.
 type Slice struct {
 	StartS float64 `json:"start_s"`
 	EndS   float64 `json:"end_s"`
 	Kind   int     `json:"kind"`
-	// Text says more to who asks.
+	// Text is a longer description, for tooltips.
 	Text string `json:"text,omitempty"`
 }
 
-// Waterfall is a picture of amounts of which less and less is left: for each group a bar for every stage, and what was
-// lost since the stage before.
+// Waterfall is a picture of amounts that shrink from stage to stage: for each group a bar per stage, with the loss
+// since the stage before.
 type Waterfall struct {
 	// Title is the message of the picture; Caption says what was simulated.
 	Title   string `json:"title"`
 	Caption string `json:"caption"`
 	// Unit stands at the axis.
 	Unit string `json:"unit"`
-	// Stages name the bars of each group, from the whole to what is left.
+	// Stages name the bars of each group, from the whole amount to the last remainder.
 	Stages []string         `json:"stages"`
 	Groups []WaterfallGroup `json:"groups"`
 	Notes  []string         `json:"notes"`

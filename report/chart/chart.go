@@ -1,5 +1,5 @@
-// Package chart describes pictures of results: what they say and what is in them, not how they look. Package
-// [clifftop/report/plot] draws them into files and on terminals, the browser draws them from their JSON.
+// Package chart describes the content of pictures of results, not their look. Package [clifftop/report/plot] draws them
+// into files and on terminals, the browser draws them from their JSON.
 package chart
 
 import (
@@ -117,7 +117,7 @@ type Point struct {
 	Hollow bool
 }
 
-// MarshalJSON writes null for what is not a number, which JSON cannot write.
+// MarshalJSON writes null for NaN and infinite values, which JSON does not have.
 func (p Point) MarshalJSON() ([]byte, error) {
 	finite := func(v float64) *float64 {
 		if math.IsNaN(v) || math.IsInf(v, 0) {

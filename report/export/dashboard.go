@@ -15,7 +15,7 @@ type panel struct {
 	queries                  [][2]string // PromQL and the name of its line
 }
 
-// selector limits a query to what the dashboard shows.
+// selector limits a query to the selected model and engine.
 const selector = `{model_name="$model_name",engine=~"$engine"}`
 
 // quantiles are queries for percentiles of a histogram, and for its mean.
@@ -31,7 +31,7 @@ func quantiles(name string) [][2]string {
 	return append(list, [2]string{mean, "mean"})
 }
 
-// rate is a query for what a counter gains in a second.
+// rate returns a query for the increase of a counter per second.
 func rate(name, legend string) [2]string {
 	return [2]string{fmt.Sprintf("sum(rate(%s%s[$__rate_interval]))", name, selector), legend}
 }

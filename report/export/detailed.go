@@ -18,10 +18,10 @@ import (
 // Detailed keeps what `vllm bench serve --save-detailed` writes of each request, under the keys of
 // vllm/benchmarks/serve.py as of vLLM 0.13. A request that is sent more than once counts once, from its first attempt.
 //
-// Gaps between the outputs of an answer are those of the GPU's iterations; the summary has those between the chunks that
-// clients get. They differ by little unless the front end merges tokens. Times are those that the client sees. Gaps are
-// kept up to a limit, since there is one for each token: the lists of requests that end after it was reached are empty,
-// and [Detailed.Cut] counts them.
+// Gaps are measured between the iterations of the GPU; the summary has the gaps between the chunks that clients get.
+// They differ by little unless the front end merges tokens. Times are measured at the client. Gaps are kept up to a
+// limit, since there is one for each token: the lists of requests that end after it was reached are empty, and
+// [Detailed.Cut] counts them.
 type Detailed struct {
 	limit    int // of gaps
 	gaps     int
@@ -53,7 +53,7 @@ type detail struct {
 	gaps          []int64 // nanoseconds
 }
 
-// outputs are those of an attempt so far.
+// outputs are the output tokens of an attempt so far.
 type outputs struct {
 	last clock.Time
 	gaps []int64

@@ -133,8 +133,8 @@ func (e *events) close(other any) error {
 	return e.err
 }
 
-// thinning bounds how much of one kind is written. Half of what is allowed goes to everything, from the start; then a
-// quarter to a fourth, an eighth to a sixteenth, and so on: a run of any length stays whole in outline.
+// thinning limits the number of events of one kind. The first half of the budget has all events, the next quarter every
+// fourth one, the next eighth every sixteenth one, and so on. The file so covers a run of any length.
 type thinning struct {
 	stride int64 // what is written stands for so many
 	quota  int64 // of the stage

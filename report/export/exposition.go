@@ -144,7 +144,7 @@ func (x *exposition) flush() {
 	x.b = x.b[:0]
 }
 
-// slot is what came in the k-th interval; nil for nothing.
+// slot returns the events of the k-th interval; nil if there are none.
 func (e *engine) slot(k int) *slot {
 	if k < len(e.slots) {
 		return &e.slots[k]

@@ -14,7 +14,7 @@ import (
 
 var _ event.LifecycleObserver = (*Metrics)(nil)
 
-// namespace is the label by which simulated deployments are told from real ones.
+// namespace is the label that distinguishes simulated deployments from real ones.
 const namespace = "clifftop"
 
 // What the GPUs of a replica that is paid for do.

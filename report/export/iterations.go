@@ -11,8 +11,8 @@ import (
 
 // IterationColumns is the header of iterations.csv, which has a row for each iteration of each replica in the order in
 // which they are scheduled. wait_ms is how long the GPU had stood idle before, 0 after a start of the replica; host_ms
-// is the part of duration_ms in which it waits for the host. sequences are those of the batch; decodes those of them
-// that decode. context_tokens are what these attend to. kv_blocks are in use after scheduling.
+// is the part of duration_ms in which it waits for the host. sequences counts the batch, decodes its sequences that
+// decode, and context_tokens the tokens to which these attend. kv_blocks are in use after scheduling.
 const IterationColumns = "replica,start_s,duration_ms,wait_ms,host_ms,sequences,decodes,first_tokens,prefill_tokens,recomputed_tokens," +
 	"lost_tokens,drafts,accepted_drafts,output_tokens,context_tokens,padded_rows,swapped_blocks,preempted,kv_blocks"
 

@@ -7,7 +7,7 @@ import (
 	"clifftop/sim/event"
 )
 
-// traceLife is what a timeline notes of a request while it is in the system, beside its record.
+// traceLife has the data of a request in the system that a timeline needs beside its record.
 type traceLife struct {
 	kept      bool // it will be drawn
 	seen      bool // by an iteration
@@ -117,7 +117,7 @@ type drawnRequest struct {
 	end clock.Time
 }
 
-// whole writes the slice of the request itself, with what is known of it.
+// whole writes the slice of the whole request, with its data.
 func (d *drawnRequest) whole(rec *event.Record) {
 	r, out := &rec.Request, d.out
 	id, _ := r.First()

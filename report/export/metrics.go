@@ -26,7 +26,7 @@ type MetricsInfo struct {
 	SGLang bool
 	// Release is the minor number of a release of vLLM 0.x, whose names the totals have; 0 is the newest.
 	Release int
-	// Speed is how many simulated seconds pass in a second for those who read the totals; 0 is 1.
+	// Speed is the number of simulated seconds per second of the clock of the readers; 0 means 1.
 	Speed float64
 }
 
@@ -34,7 +34,7 @@ type MetricsInfo struct {
 type EngineInfo struct {
 	// Model is the value of the label model_name.
 	Model string
-	// UsableBlocks is the number of KV blocks, 0 for an unlimited pool, of which no usage is told.
+	// UsableBlocks is the number of KV blocks, 0 for an unlimited pool, which has no usage.
 	UsableBlocks int
 	// BlockSize is the number of tokens in a block.
 	BlockSize int
@@ -42,7 +42,7 @@ type EngineInfo struct {
 	PrefixCaching bool
 	// Config is written as the labels of vllm:cache_config_info; all engines that have it have the same ones.
 	Config map[string]string
-	// Deployment is the pool, the value of the label deployment; GPUs are those of the replica.
+	// Deployment is the pool, the value of the label deployment; GPUs is the number of GPUs of the replica.
 	Deployment string
 	GPUs       int
 }
@@ -61,7 +61,7 @@ type Metrics struct {
 	most     int // slots
 	slots    int
 	engines  []engine
-	last     clock.Time // of what happened
+	last     clock.Time // of the last event
 	totals   bool       // there is one slot for all time, and counters never fall
 }
 
@@ -100,7 +100,7 @@ type engine struct {
 	recent       recentBatches
 }
 
-// slot is what came in an interval of time, its end included.
+// slot has the events in an interval of time, including its end.
 type slot struct {
 	gauges     [allGauges]reading
 	counters   [allCounters]int64
@@ -122,7 +122,7 @@ func (r *reading) read(at clock.Time, value float64) {
 	}
 }
 
-// tally is what a histogram has counted: by bucket, the last without a bound; nil for nothing.
+// tally has the counts of a histogram by bucket; the last bucket has no bound. nil means no counts.
 type tally struct {
 	counts []uint64
 	n      uint64

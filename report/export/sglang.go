@@ -1,7 +1,7 @@
 package export
 
-// The names, labels and buckets are those of SGLang (python/sglang/srt/metrics/collector.py at commit 00ae9c15 of
-// sgl-project/sglang). Its servers have no label engine: each replica is a server, and the label tells them apart.
+// The names, labels and buckets come from SGLang (python/sglang/srt/metrics/collector.py at commit 00ae9c15 of
+// sgl-project/sglang). Its servers have no label engine: each replica is a server, and the label distinguishes them.
 
 var sglangGauges = [allGauges]family{
 	runningRequests: {name: "sglang:num_running_reqs", help: "The number of running requests."},
@@ -48,7 +48,7 @@ func sglangHistograms() (list [allHistograms]family) {
 	return list
 }
 
-// recentBatches is what SGLang's scheduler logs of its latest batches.
+// recentBatches has the numbers of the latest batches that SGLang's scheduler logs.
 type recentBatches struct {
 	decodes   int   // batches that only decode, since the throughput was computed
 	tokens    int64 // that they and the batches between gave

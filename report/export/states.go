@@ -5,7 +5,7 @@ import (
 	"clifftop/sim/event"
 )
 
-// stateNames are those of the slices of a replica's states; one that is off has none.
+// stateNames are the names of the slices of a replica's states; a replica that is off has no slice.
 var stateNames = [event.States]string{event.Ready: "serving", event.Starting: "cold start", event.Draining: "draining",
 	event.Down: "down"}
 

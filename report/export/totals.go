@@ -119,9 +119,9 @@ type Sample struct {
 	// Type is gauge, counter or histogram.
 	Type   string
 	Labels []Label
-	// Value is that of a gauge or a counter, and the sum of a histogram.
+	// Value of a gauge or a counter, or the sum of a histogram.
 	Value float64
-	// Count, Bounds and Counts are those of a histogram: Counts has the number of values up to each bound.
+	// Count, Bounds and Counts describe a histogram: Counts has the number of values up to each bound.
 	Count  uint64
 	Bounds []float64
 	Counts []uint64

@@ -28,7 +28,7 @@ type TraceInfo struct {
 type TraceReplica struct {
 	// Name is added to its number.
 	Name string
-	// Stages is the number of stages of its pipeline, each of which has a track; 0 where it has none.
+	// Stages is the number of stages of its pipeline, each with a track; 0 without a pipeline.
 	Stages int
 }
 
@@ -46,7 +46,7 @@ type Trace struct {
 	replicas []*traceReplica
 	clients  traceLanes
 	open     map[int64]*traceLife
-	last     clock.Time // of what happened
+	last     clock.Time // of the last event
 
 	iterations, counters, requests thinning
 	shown, ended                   int64 // requests
@@ -82,7 +82,7 @@ func NewTrace(w io.Writer, info TraceInfo) *Trace {
 	}
 }
 
-// traceReplica is what is remembered of a replica.
+// traceReplica has the state of a replica in the trace.
 type traceReplica struct {
 	lanes   traceLanes
 	group   iterationGroup
@@ -216,7 +216,7 @@ func (t *Trace) Step(s *event.Step) {
 	}
 }
 
-// name is what the iterations do.
+// name returns the kind of work of the iterations.
 func (g *iterationGroup) name() string {
 	switch computed := g.prefill + g.recomputed; {
 	case computed > 0 && g.decodes > 0:

@@ -4,7 +4,7 @@ import (
 	"clifftop/sim/clock"
 )
 
-// The names, labels and buckets are those of vLLM 0.11 to 0.13 (vllm/v1/metrics/loggers.py, and its design document
+// The names, labels and buckets come from vLLM 0.11 to 0.13 (vllm/v1/metrics/loggers.py, and its design document
 // docs/design/metrics.md). vLLM 0.11 renamed time_per_output_token_seconds to inter_token_latency_seconds, and hides
 // the older name from 0.12 on. Exports have both, so that dashboards for either work.
 
@@ -24,17 +24,17 @@ type family struct {
 	kind kind
 	name string
 	help string
-	// of histograms: the upper bounds of the buckets in units, of which there are so many to 1 of what is written.
+	// of histograms: the upper bounds of the buckets, in units; the field unit says how many of them are 1
 	bounds []int64
 	unit   float64
 }
 
-// The gauges and counters that are kept, and the histograms. Their order is that of the families.
+// The gauges, counters and histograms, in the order of the families.
 const (
 	runningRequests = iota
 	waitingRequests
 	kvUsage
-	gauges     // of exports; the others are those of SGLang's servers
+	gauges     // of exports; the rest are for SGLang's servers
 	usedTokens = iota - 1
 	poolTokens
 	throughput
@@ -55,7 +55,7 @@ const (
 	draftsMade
 	draftTokens
 	draftsAccepted
-	counters     // of exports; the others are those of SGLang's servers, at the ends of requests
+	counters     // of exports; the rest are for SGLang's servers, at the ends of requests
 	endedPrompts = iota - 1
 	endedGeneration
 	endedCached
@@ -76,7 +76,7 @@ const (
 	decodeTime
 	requestPromptTokens
 	requestGenerationTokens
-	histograms      // of exports; the others are those of servers
+	histograms      // of exports; the rest are for servers
 	iterationTokens = iota - 1
 	prefillComputed
 	mostTokens

@@ -241,7 +241,7 @@ func (w *windowCounts) index() *float64 {
 	return stats.Finite((w.squares - n*mean*mean) / (n - 1) / mean)
 }
 
-// correlation is that of the counts of neighbouring windows.
+// correlation returns the correlation of the counts of neighbouring windows.
 func (w *windowCounts) correlation() *float64 {
 	const fewest = 20
 	if w.n < fewest {

@@ -127,7 +127,7 @@ type ClassShare struct {
 	MeanOutputTokens *float64 `json:"mean_output_tokens"`
 }
 
-// TrafficPoint is what arrives in a span of time.
+// TrafficPoint counts the arrivals in a span of time.
 type TrafficPoint struct {
 	StartS       float64 `json:"start_s"`
 	EndS         float64 `json:"end_s"`
@@ -158,7 +158,7 @@ func Trace(r trace.Reader, blockTokens int32, classes func() []string) (*Result,
 	}
 }
 
-// inspector gathers what an [Result] tells.
+// inspector collects the data of a [Result].
 type inspector struct {
 	rows, requests int64
 	first, last    clock.Time

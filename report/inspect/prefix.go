@@ -55,7 +55,7 @@ func (s *stackDistances) add(q *request, at clock.Duration) (blocks, hits int64)
 		covered := min(q.Content.Tokens(), int64(q.InputTokens))
 		full = int32(covered / int64(s.block))
 	}
-	if !s.any { // nothing has been shared yet, so that nobody asks for the distance to these
+	if !s.any { // nothing has been shared yet, so that the distance to these is never needed
 		return blocks, 0
 	}
 	keys := workload.NewBlockKeys(q, s.block)
@@ -77,7 +77,7 @@ func (s *stackDistances) add(q *request, at clock.Duration) (blocks, hits int64)
 	return blocks, hits
 }
 
-// fresh uses a block that nobody else will.
+// fresh uses a block that is not shared.
 func (s *stackDistances) fresh() {
 	number := s.number() // which looks at what is live
 	s.live++

@@ -16,7 +16,7 @@ func CSVText(text string) string {
 	return text
 }
 
-// isNumber reports whether a text consists of what numbers are written with.
+// isNumber reports whether a text consists of digits and the other characters of numbers.
 func isNumber(text string) bool {
 	return text[0] != '=' && text[0] != '@' && strings.Trim(text[1:], "0123456789.eE+-") == "" && len(text) > 1 &&
 		strings.ContainsAny(text, "0123456789")

@@ -15,7 +15,7 @@ func Plain(text string) string { return plain(text, invisible) }
 
 // Lines is [Plain] for each line of a text. Tabs stay as they are.
 //
-// It suits JSON too: encoders escape what is below a space, and what comes here as \u202e is an escape of JSON.
+// It works for JSON too: encoders escape control characters, and \u202e is a JSON escape.
 func Lines(text string) string {
 	return plain(text, func(r rune) bool { return r != '\n' && r != '\t' && invisible(r) })
 }

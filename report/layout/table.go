@@ -83,8 +83,8 @@ func (t *Text) fitted(rows [][]string, left, space int) (f *fitting, ok bool) {
 	return f, false
 }
 
-// stack writes the first columns of each row above the others, of which so many are on the left with the empty one
-// before them.
+// stack writes the first columns of each row above the others. left is the number of columns on the left, and an empty
+// one stands before them.
 func (t *Text) stack(rows [][]string, names, left, space int) {
 	above, below := make([][]string, len(rows)), make([][]string, len(rows))
 	for i, row := range rows {

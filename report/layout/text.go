@@ -11,7 +11,7 @@ import (
 // Width is the number of columns that lines keep to where nothing else is said.
 const Width = 80
 
-// labelWidth is that of the labels of lines.
+// labelWidth is the width of the labels of lines.
 const labelWidth = 13
 
 // A Text collects lines. The zero Text is for a terminal.
@@ -116,8 +116,8 @@ func (t *Text) Command(command string) {
 	t.b.WriteString(Shell(command, 6, t.width()))
 }
 
-// Shell is a command of a shell, indented, that goes on in further lines where it is longer than one, as the shell
-// takes it: it is divided between its words, of which those in quotes are one. What has a comment is left as it is.
+// Shell indents a shell command and continues it in further lines if it is longer than width. It is divided between
+// words; a quoted text is one word. A command with a comment is left as it is.
 func Shell(command string, indent, width int) string {
 	const more = ` \`
 	line := strings.Repeat(" ", indent)
@@ -180,7 +180,7 @@ func (t *Text) wrap(text string, column, indent int) {
 	t.b.WriteString("\n")
 }
 
-// width is that of lines.
+// width returns the width of lines.
 func (t *Text) width() int {
 	if t.Columns == 0 {
 		return Width

@@ -10,7 +10,7 @@ import (
 	"clifftop/report/layout"
 )
 
-// tables is what a result writes as Markdown, as HTML with headings from the given level on.
+// tables converts the Markdown that a result writes to HTML, with headings from the given level.
 func tables(level int, write func(io.Writer) error) (template.HTML, error) {
 	var b strings.Builder
 	if err := write(&b); err != nil {
@@ -19,8 +19,8 @@ func tables(level int, write func(io.Writer) error) (template.HTML, error) {
 	return fromMarkdown(b.String(), level), nil
 }
 
-// fromMarkdown understands the Markdown that results are written in: headings, tables, lists, of which items may begin
-// with a name in bold, and paragraphs.
+// fromMarkdown converts the Markdown of results: headings, tables, paragraphs, and lists whose items may begin with a
+// name in bold.
 func fromMarkdown(text string, level int) template.HTML {
 	m := &markdown{level: level, heading: "Table"}
 	for _, line := range strings.Split(text, "\n") {
@@ -89,7 +89,7 @@ func (m *markdown) end() {
 	m.open = ""
 }
 
-// table writes the rows, the first of which names the columns and the second says how they are aligned.
+// table writes the rows. The first row has the names of the columns, the second their alignment.
 func (m *markdown) table() {
 	left := strings.Count(m.rows[min(1, len(m.rows)-1)][0], "---|")
 	fmt.Fprintf(&m.b, "<div class=\"table\" role=\"region\" tabindex=\"0\" aria-label=\"%s\"><table>\n",

@@ -64,7 +64,7 @@ func variantFact(x *verdict.Variant) Fact {
 		Note: fmt.Sprintf("%s; %d numbers better, %d worse", x.Because(), better, worse)}
 }
 
-// compared is the name of what is compared: number 0 is the baseline, and the variants follow.
+// compared returns the name of a variant; number 0 is the baseline.
 func compared(v *verdict.Result, i int) string {
 	if i == 0 {
 		return v.Baseline
@@ -72,8 +72,8 @@ func compared(v *verdict.Result, i int) string {
 	return v.Variants[i-1].Name
 }
 
-// typical are the baseline and the variants that have latencies to compare, as many as can be told apart, and the name
-// of their picture.
+// typical returns the baseline and the variants that have latencies to compare, as many as a picture can show, and the
+// name of the picture.
 func typical(v *verdict.Result) (runs []plot.NamedRun, name string) {
 	const most = 6
 	name = "Distribution of latencies"

@@ -19,7 +19,7 @@ import (
 
 // Page is a result as a web page.
 type Page struct {
-	// Kind is what was asked for, such as "sweep"; Title is the message, and Caption says what was simulated.
+	// Kind is the command, such as "sweep"; Title is the message, and Caption names the simulated system.
 	Kind, Title, Caption string
 	// Partial says that the result is incomplete, and how; empty for a whole one.
 	Partial  string
@@ -28,7 +28,7 @@ type Page struct {
 	Origin   Origin
 }
 
-// Fact is a number that tells much.
+// Fact is an important number.
 type Fact struct{ Name, Value, Note string }
 
 // Section is a part of the page.
@@ -40,7 +40,7 @@ type Section struct {
 	Notes             []string
 }
 
-// Origin is what a result was made from.
+// Origin is the origin of a result: scenario, seeds, version and command.
 type Origin struct {
 	// Version of the program, and the Command that repeats the result.
 	Version, Command string
@@ -63,7 +63,7 @@ var styles string
 //go:embed page.js
 var script string
 
-// view is what the template sees.
+// view is the data of the template.
 type view struct {
 	*Page
 	Policy        string

@@ -11,7 +11,7 @@ import (
 	"clifftop/report/table"
 )
 
-// Machine is what a replica's hardware can do at most, in FLOPs and bytes per second; zero where it is unknown.
+// Machine has the peaks of a replica's hardware, in FLOPs and bytes per second; zero if unknown.
 type Machine struct{ FLOPsPerS, BytesPerS float64 }
 
 // Run is the page of one operating point. Latencies are named after the bands.

@@ -76,8 +76,8 @@ func (p *Page) curve(c *curve.Curve) error {
 	return nil
 }
 
-// distributions appends the distributions of a few loads and, where there are details, the course of the run at the
-// knee and beyond.
+// distributions appends the distributions of a few loads and, where there are details, the time series of the run at
+// the knee and beyond.
 func (p *Page) distributions(runs []plot.NamedRun) {
 	if len(detailed(runs)) == 0 {
 		if len(runs) > 0 {

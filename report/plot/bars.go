@@ -38,7 +38,7 @@ func (p *panel) drawBar(s drawing, b bar) {
 	}
 }
 
-// sliceColours are those of kinds, the first of which is the usual one.
+// sliceColours are the colours of kinds; the first one is the usual kind.
 var sliceColours = [...]colour{rgb(0x3A94CF), vermilion, purple, pale}
 
 func drawTimeline(t *chart.Timeline) *Figure {
@@ -173,7 +173,7 @@ func drawWaterfall(f *chart.Waterfall) *Figure {
 	return out
 }
 
-// lostColour is that of what was lost.
+// lostColour is the colour of losses.
 var lostColour = rgb(0xF3D6C4)
 
 // waterfallRow is the height of a group of so many bars.

@@ -13,7 +13,7 @@ import (
 	"clifftop/report/chart"
 )
 
-// Draw is a picture as a figure for files. It is the list of what can be drawn: add a case to add a kind.
+// Draw is a picture as a figure for files. It lists the kinds of pictures: add a case to add a kind.
 func Draw(p chart.Picture) *Figure {
 	switch p := p.(type) {
 	case *chart.Lines:
@@ -241,7 +241,7 @@ func (c *textChart) rule(r chart.Rule) textLine {
 	return textLine{glyph: '-', joint: '-', points: []xy{{x: c.x.min, y: r.At}, {x: c.x.max, y: r.At}}}
 }
 
-// addName adds a glyph and what it stands for to a legend, where that has a name.
+// addName adds a glyph and its name to a legend; nothing without a name.
 func addName(legend []string, glyph rune, name string) []string {
 	if name == "" {
 		return legend

@@ -6,14 +6,14 @@ import (
 )
 
 // Diagram is a panel of a figure as numbers, for programs that draw it in other ways, such as a page in a browser. The
-// keys of its JSON form are those of the charts of report/page/assets.
+// charts of report/page/assets define the keys of its JSON form.
 type Diagram struct {
 	Title string   `json:"title"`
 	Text  string   `json:"text,omitempty"`  // stands below the title
 	Notes []string `json:"notes,omitempty"` // stand below the chart
 	// Alt stands for the diagram where it is not seen; empty for one made from the rest.
 	Alt string `json:"alt,omitempty"`
-	// Empty is what to say where there is nothing to show.
+	// Empty is the text of a panel without data.
 	Empty  string          `json:"empty,omitempty"`
 	Height int             `json:"height,omitempty"` // in pixels; 0 for the usual one
 	Zoom   bool            `json:"zoom,omitempty"`   // the horizontal axis can be zoomed
@@ -137,7 +137,7 @@ func (f *Figure) Diagrams() []Diagram {
 	return out
 }
 
-// Text is what stands below the figure's title, and Notes what stands below the figure.
+// Text returns the text below the figure's title, and Notes the text below the figure.
 func (f *Figure) Text() string { return f.detail }
 
 // Notes stand below the figure.

@@ -76,7 +76,7 @@ func iterationsOf(o *report.Gantt, replica int) []chart.Slice {
 	return out
 }
 
-// phases are those of a request up to an instant.
+// phases returns the phases of a request up to an instant.
 func phases(q *report.Phases, until clock.Time) []chart.Slice {
 	var out []chart.Slice
 	add := func(from, to clock.Time, kind int, format string, args ...any) {

@@ -133,8 +133,8 @@ func grow(r vg.Rectangle, by vg.Length) vg.Rectangle {
 	return rect(r.Min.X-by, r.Min.Y-by, r.Max.X+by, r.Max.Y+by)
 }
 
-// stack moves labels of one height apart, as little as it can and in their order, within [lo, hi]. It
-// answers their centres.
+// stack moves labels of one height so that they do not overlap, by as little as possible and in their order, within
+// [lo, hi]. It returns their centres.
 func stack(centres []vg.Length, height, lo, hi vg.Length) []vg.Length {
 	order := make([]int, len(centres))
 	for i := range order {
@@ -150,7 +150,7 @@ func stack(centres []vg.Length, height, lo, hi vg.Length) []vg.Length {
 		}
 		return b - a
 	})
-	// Groups of touching labels, each centred on the mean of what it holds.
+	// Groups of touching labels, each centred on the mean of its labels.
 	type group struct {
 		sum vg.Length // of wanted centre minus offset in the group
 		n   int

@@ -103,7 +103,7 @@ const (
 	labelGap vg.Length = 5
 )
 
-// margins are what a panel needs around its data.
+// margins are the widths around the data of a panel.
 type margins struct{ left, right, top, bottom vg.Length }
 
 // fit chooses the labels for a size and answers the margins they need. It must come before draw.

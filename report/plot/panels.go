@@ -126,7 +126,7 @@ func (v *sweep) loadTags(x, y statistic) []tag {
 	return tags
 }
 
-// throughput is what comes out against what goes in.
+// throughput draws throughput against load.
 func (v *sweep) throughput() *panel {
 	p := &panel{
 		x:     v.loadAxis(),
@@ -164,7 +164,7 @@ func (v *sweep) throughput() *panel {
 		p.series = append([]series{line}, p.series...)
 	}
 	p.series = append(v.boundLines(), p.series...)
-	if p.y.log { // the range of what is successful or good may go down to nothing
+	if p.y.log { // successful and good output may go down to nothing
 		var values []float64
 		for _, q := range main.points {
 			values = append(values, q.y, 1.5*q.y)
@@ -180,8 +180,8 @@ func (v *sweep) throughput() *panel {
 	return p
 }
 
-// boundLines are the asymptotic bounds of a closed loop: what its users ask for, up to N*, and what the system can
-// give. In an open loop, the line of the offered rate and the plateau show the same bounds.
+// boundLines are the asymptotic bounds of a closed loop: the demand of its users, up to N*, and the capacity of the
+// system. In an open loop, the line of the offered rate and the plateau show the same bounds.
 func (v *sweep) boundLines() []series {
 	b := v.Bounds
 	if b == nil || b.ThinkS == nil || len(v.points) < 2 {

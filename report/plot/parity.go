@@ -22,7 +22,7 @@ type ParityPoint struct {
 	Family string
 	// Hollow marks points to be read with care.
 	Hollow bool
-	// Name says which run it is, to who asks.
+	// Name is the name of the run, for tooltips.
 	Name string
 }
 

@@ -23,7 +23,7 @@ func rgb(hex uint32) colour {
 	return colour{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 0xFF}
 }
 
-// Colours by Okabe and Ito, which people with any colour vision can tell apart, and greys.
+// Colours by Okabe and Ito, which people with any colour vision can distinguish, and greys.
 var (
 	blue      = rgb(0x0072B2)
 	green     = rgb(0x008A65) // a little darker, for text on white

@@ -11,15 +11,15 @@ import (
 	"clifftop/report/curve"
 )
 
-// sweep is a curve with what its pictures need.
+// sweep is a curve with the data of its pictures.
 type sweep struct {
 	*curve.Curve
 	variable
 	points loadPoints
 }
 
-// variable is what differs between the points of a sweep: a key such as "rate", "users" or "engine.max_num_seqs". It
-// writes values with their unit.
+// variable is the swept key of a sweep, a key such as "rate", "users" or "engine.max_num_seqs". It writes values with
+// their unit.
 type variable string
 
 // loadPoints are the points of a sweep in the order of their loads, one for each load.
@@ -95,7 +95,7 @@ func (k variable) load(x float64) string {
 	}
 }
 
-// key is the last part of what is swept.
+// key returns the last part of the swept key.
 func (k variable) key() string { return report.LastKey(string(k)) }
 
 // loadTitle is the title of the axis of loads.
@@ -181,7 +181,7 @@ func hoursOf(s *report.Summary, path string) *report.HourSpread {
 	return nil
 }
 
-// hourly says whether latencies at some load are those of the median hour.
+// hourly reports whether latencies at some load belong to the median hour.
 func (l loadPoints) hourly() bool {
 	return slices.ContainsFunc(l, func(p point) bool {
 		return len(p.summaries) == 1 && p.finite && p.steady && hoursOf(p.summary, "latency_ms.ttft.p95") != nil
@@ -231,8 +231,8 @@ func (l loadPoints) unsteadyFrom() (load float64, ok bool) {
 	return load, ok
 }
 
-// saturatedFrom is the load from which on there is no steady state: the saturation rate if it is known, or else the first
-// of the loads that end the sweep without one.
+// saturatedFrom returns the lowest load without a steady state: the saturation rate if it is known, otherwise the first
+// load after the last one with a steady state.
 func (v *sweep) saturatedFrom() (load float64, ok bool) {
 	load, ok = v.points.unsteadyFrom()
 	if r := v.Saturation; ok && r != nil && v.open() {
@@ -284,7 +284,7 @@ func perUser(s *report.Summary) *float64 {
 }
 
 // latency reads a statistic such as "p95" of "ttft" or "tpot"; nil for one that a summary does not have. A p99 or p99_9
-// of too few samples is unknown. Of a run that has not settled it is that of the median hour.
+// of too few samples is unknown. For a run that has not settled it is the value of the median hour.
 func latency(metric, stat string) statistic {
 	path := "latency_ms." + metric
 	m, n := report.FindMetric(report.JoinPath(path, stat)), report.FindMetric(report.JoinPath(path, "n"))
@@ -309,7 +309,7 @@ func (l limit) String() string {
 	return strings.ToUpper(l.metric) + " " + l.statistic() + " ≤ " + duration(l.ms, 3)
 }
 
-// statistic is that of the limit as people write it, such as p99.9.
+// statistic returns the statistic of the limit in common notation, such as p99.9.
 func (l limit) statistic() string { return strings.ReplaceAll(l.stat, "_", ".") }
 
 // limits are the objective's limits on latency, TTFT first.

@@ -11,8 +11,8 @@ import (
 	"clifftop/report/curve"
 )
 
-// Terminal prints a sweep as text: the title, throughput against load, and TTFT against load. It fits
-// in width columns, of which it takes 40 to 100; 0 means 80. It needs neither colours nor cursor.
+// Terminal prints a sweep as text: the title, throughput against load, and TTFT against load. It fits in width columns,
+// limited to 40 to 100; 0 means 80. It needs neither colours nor cursor.
 func Terminal(w io.Writer, c *curve.Curve, width int) error {
 	width = textWidth(width)
 	v := newSweep(c)

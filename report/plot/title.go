@@ -92,7 +92,7 @@ func (v *sweep) detail() string {
 	return strings.Join(parts, " ")
 }
 
-// kept says at which values the objective is met: up to a load, or from a value on of what helps.
+// kept says at which values the objective is met: up to a load, or at a value or more of a key that helps.
 func (v *sweep) kept() string {
 	var names []string
 	for _, l := range v.points.limits() {
@@ -194,7 +194,7 @@ func (v *sweep) barNotes() []string {
 	return nil
 }
 
-// failureNotes say that latencies are those of completed requests.
+// failureNotes say that latencies count completed requests only.
 func (v *sweep) failureNotes() []string {
 	if worst := v.points.worstErrorRate(); worst > 0 {
 		return []string{fmt.Sprintf("Latencies are those of completed requests; up to %s of requests did not complete.",

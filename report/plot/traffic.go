@@ -7,8 +7,8 @@ import (
 	"clifftop/report/inspect"
 )
 
-// Traffic is a picture of what a trace is like: arrivals and tokens over time, the distributions of lengths,
-// and, where prompts share prefixes, what a cache would find of them.
+// Traffic is a picture of a trace: arrivals and tokens over time, the distributions of lengths, and, if prompts share
+// prefixes, the hit rate by the size of a cache.
 func Traffic(x *inspect.Result) *Figure {
 	t := newTimes(nil)
 	t.spans(x.SpanS)
@@ -84,7 +84,7 @@ func (r *times) over(x *inspect.Result, title, unit string, color colour,
 	for i := range x.Series {
 		q := &x.Series[i]
 		if width := q.EndS - q.StartS; width <= 0 || i > 0 && 2*width < x.Series[0].EndS {
-			continue // a short rest at the end tells nothing
+			continue // a short rest at the end has no meaning
 		}
 		rate := value(q) / (q.EndS - q.StartS)
 		s.points = append(s.points, xy{x: q.StartS * r.scale, y: rate}, xy{x: q.EndS * r.scale, y: rate})

@@ -133,7 +133,7 @@ type change struct {
 	verdict          string
 }
 
-// changes are those of a metric, by variant.
+// changes are the changes of a metric, by variant.
 type changes struct {
 	list []change
 	cut  bool // some interval is shown in part

@@ -37,7 +37,8 @@ func Differences(v *verdict.Result, x *verdict.Variant) *Figure {
 	}
 }
 
-// ratios are a variant's numbers over the baseline's, one above the other, by what can be told of them.
+// ratios are a variant's numbers divided by the baseline's, one above the other, grouped by the significance of the
+// change.
 type ratios struct {
 	names               []string // from below
 	better, worse, open series

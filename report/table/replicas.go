@@ -37,7 +37,7 @@ func replicaGrid(s *report.Summary, t *layout.Text) {
 	}
 }
 
-// replicaRow is what the table shows of a replica.
+// replicaRow returns the row of a replica.
 func replicaRow(r *report.Replica) []string {
 	name := fmt.Sprint(r.Index)
 	if r.Pool != "" {

@@ -50,5 +50,4 @@ func WriteSparklines(w io.Writer, points []report.SeriesPoint) error {
 	return err
 }
 
-// label is that of a line of a table.
 func label(name string) string { return fmt.Sprintf("%-13s", strings.TrimSpace(name)) }

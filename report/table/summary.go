@@ -192,7 +192,7 @@ func counts(s *report.Summary, line report.Line) (texts []string) {
 	return texts
 }
 
-// attemptsText tells how often clients sent again, and why; nothing if they did not.
+// attemptsText says how often clients retried, and why; empty without retries.
 func attemptsText(s *report.Summary) string {
 	r := s.Requests
 	if r.Retries == 0 {
@@ -288,7 +288,7 @@ func bandsNote(s *report.Summary, t *layout.Text, p report.Profile) {
 	t.Line("bands", text)
 }
 
-// halfWidths is a row of what the intervals leave open on each side of a distribution's numbers; nil without any.
+// halfWidths returns a row of the half-widths of the intervals of a distribution's numbers; nil without intervals.
 func halfWidths(s *report.Summary, path string, d *report.Distribution) []string {
 	row, any := []string{"  ±"}, false
 	for _, c := range []struct {
@@ -309,7 +309,7 @@ func halfWidths(s *report.Summary, path string, d *report.Distribution) []string
 	return row
 }
 
-// withHalfWidth is a number with what its interval leaves open on each side, if it has one.
+// withHalfWidth formats a number with the half-width of its interval, if it has one.
 func withHalfWidth(s *report.Summary, v *float64, path string) string {
 	half := s.HalfWidth(path, v)
 	if half == "" {
@@ -405,7 +405,7 @@ func values(s *report.Summary, line report.Line) (texts []string) {
 	return texts
 }
 
-// lossText tells where GPU time goes, if any is lost but to idling.
+// lossText lists the parts of the GPU time, if any is lost other than by idling.
 func lossText(s *report.Summary) string {
 	metrics := report.MetricsOf(report.GPUTimeLine) // the first is useful, the last is idle
 	total, lost := 0.0, 0.0
