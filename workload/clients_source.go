@@ -55,8 +55,8 @@ type logical struct {
 // NewClients wraps a source with client behaviour. Pass one spec for all requests, or one per class. If no spec
 // does more than wait, NewClients returns src itself.
 //
-// The seed is that of the source. Request k of a user, or of an open loop, and a turn of a session meet the same
-// client whatever happens to the others. Errors are those of [ValidateClients].
+// seed is the seed of the source. Request k of a user, or of an open loop, and a turn of a session get the same client,
+// independent of other requests. It returns the errors of [ValidateClients].
 func NewClients(src Source, seed uint64, kinds ...ClientSpec) (Source, error) {
 	if err := ValidateClients(kinds...); err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ func (c *closedLoop) Done(r *Request, end End) bool {
 }
 
 // connectionRoundTrip is the least time that a failed attempt takes a user: the connection is opened and refused. It is
-// that of a network within a region, and keeps users whose server is away from asking again without end at one instant.
+// the time within a region. Users whose server is away can therefore not retry endlessly at one instant.
 const connectionRoundTrip = clock.Millisecond
 
 // knownAt is when a user of a closed loop knows the end of a request.

@@ -24,7 +24,7 @@ func SegmentID(name string) uint64 {
 const (
 	outputDomain = 0x616e7377
 	promptDomain = 0x70726d74
-	// adapterDomain is that of LoRA adapters.
+	// adapterDomain is the domain of LoRA adapters.
 	adapterDomain = 0x6c6f7261
 	blockDomain   = 0x9e3779b97f4a7c15
 )
@@ -177,9 +177,9 @@ const BlockRun = 64
 
 // Next returns the key of the next block. private means that no other request can have it.
 //
-// The keys of up to [BlockRun] consecutive blocks that end in the same segment are consecutive numbers, the first
-// of which is a multiple of BlockRun: the chain hash of the first block determines the rest. A table can therefore
-// store neighbouring blocks of a text together.
+// The keys of up to [BlockRun] consecutive blocks that end in the same segment are consecutive numbers. The first one
+// is a multiple of BlockRun: the chain hash of the first block determines the rest. A table can therefore store
+// neighbouring blocks of a text together.
 func (k *BlockKeys) Next() (key uint64, private bool) {
 	need := k.blockSize
 	for k.left <= need { // the segment ends within the block

@@ -9,7 +9,7 @@ import (
 	"clifftop/sim/clock"
 )
 
-// conversationLaws are the distributions from which conversations are drawn.
+// conversationLaws are the distributions of conversations.
 type conversationLaws struct {
 	turns, first, later Lengths
 	system              systems
@@ -79,7 +79,7 @@ const (
 	pastDomain     = 0x70617374
 )
 
-// begin starts a conversation whose random draws are those of entity.
+// begin starts a conversation with the random draws of an entity.
 func (k *class) begin(v *conversation, entity uint64) {
 	t := k.conversations
 	v.entity, v.turn, v.sent, v.last, v.over = entity, 0, 0, false, false

@@ -6,8 +6,8 @@ import "math"
 type Dispersion struct {
 	// Asymptotic is the index of dispersion of counts, variance by mean, over long windows. It is 1 for a Poisson process.
 	Asymptotic float64
-	// Correlation is the integral correlation time of the rate in seconds: ∫₀^∞ of its autocorrelation, which tells for
-	// how long a high rate stays high. It is 0 if the rate does not change over time.
+	// Correlation is the integral correlation time of the rate in seconds: ∫₀^∞ of its autocorrelation. It says how
+	// long a high rate stays high. It is 0 if the rate does not change over time.
 	Correlation float64
 }
 
@@ -24,7 +24,7 @@ type windowed interface {
 	dispersionOver(seconds float64) float64
 }
 
-// dispersionOver is that of a window at a random place: the count is one of two neighbouring integers.
+// dispersionOver returns the dispersion of a window at a random place: the count is one of two neighbouring integers.
 func (c Constant) dispersionOver(seconds float64) float64 {
 	n := c.PerSecond * seconds
 	part := n - math.Floor(n)
@@ -56,7 +56,7 @@ func (c Cox) dispersionOver(seconds float64) float64 {
 	return 1 + c.PerSecond/seconds*sum
 }
 
-// Dispersion is that of a deterministic process.
+// Dispersion returns the dispersion of a deterministic process.
 func (c Constant) Dispersion() Dispersion { return Dispersion{} }
 
 // Dispersion is that of a Poisson process.
@@ -107,7 +107,7 @@ func (o OnOff) Dispersion() Dispersion {
 	return Dispersion{Asymptotic: o.CV*o.CV + r*r/o.PerSecond*on, Correlation: on / (p * (1 - p)) / 2}
 }
 
-// Dispersion is that of a Poisson process. The profile itself is not chance: it counts as a known course of the rate.
+// Dispersion returns the dispersion of a Poisson process: the profile itself is a known rate over time, not chance.
 func (p Profile) Dispersion() Dispersion { return Dispersion{Asymptotic: 1} }
 
 // Dispersion is the mean of the squared coefficients of variation of the sources' gaps, weighted by their shares.

@@ -24,10 +24,10 @@ type counted interface {
 	atMost(n float64) float64
 }
 
-// Minutes returns the spread of minutes. The percentiles of the processes constant, poisson and cox follow from formulas,
-// those of the others from a sample of the process, which is the same for every seed of a run; so does the index of
-// dispersion where no formula is known. The known course of a profile shows in the percentiles, and not in the index. The
-// turns of a conversation count at its start. ok is false for traffic without a single open phase.
+// Minutes returns the spread of minutes. The percentiles of the processes constant, poisson and cox follow from
+// formulas. Other processes are sampled, with the same sample for every seed of a run; so is the index of dispersion if
+// there is no formula. The rate of a profile over time counts in the percentiles and not in the index. The turns of a
+// conversation count at its start. ok is false for traffic without a single open phase.
 func (s Spec) Minutes() (m Minutes, ok bool) {
 	if len(s.Arrivals) != 1 || s.Closed() || s.Arrivals[0].Process == "all-at-once" {
 		return m, false

@@ -9,8 +9,7 @@ import (
 	"clifftop/workload/idtable"
 )
 
-// classMix is traffic of several classes, some of which may be conversations. Only active conversations are in
-// memory.
+// classMix is traffic of several classes; some may be conversations. Only active conversations are in memory.
 type classMix struct {
 	limits
 	classes []class

@@ -7,9 +7,9 @@ import (
 
 // Outputs draws the output lengths of one class of a [Spec].
 type Outputs struct {
-	// Weight is that of the class, relative to the others.
+	// Weight of the class, relative to the others.
 	Weight float64
-	// Priority is that of the requests of the class.
+	// Priority of the requests of the class.
 	Priority int16
 
 	bodies bodies

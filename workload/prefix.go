@@ -2,10 +2,10 @@ package workload
 
 import "fmt"
 
-// PrefixSpec makes prompts repeat and share prefixes, as in requests to a few applications with long system
-// prompts. Request i uses prompt j = i mod (Groups·PromptsPerGroup), which belongs to group j div PromptsPerGroup.
-// A prompt has one length for the whole run; its first SharedTokens tokens are those of its group. The zero value
-// makes all prompts unique.
+// PrefixSpec makes prompts repeat and share prefixes, as in requests to a few applications with long system prompts.
+// Request i uses prompt j = i mod (Groups·PromptsPerGroup), which belongs to group j div PromptsPerGroup. A prompt has
+// one length for the whole run; its group shares the first SharedTokens tokens. The zero value makes all prompts
+// unique.
 //
 // By user is for closed loops: each user has its own text, a document or a conversation, whose first SharedTokens
 // tokens begin each of its prompts. The rest of each prompt is unique, and its length is drawn independently.

@@ -28,8 +28,8 @@ type Spec struct {
 	// Classes mixes several classes of traffic and replaces Input, Output, Prefix, Sessions and Adapters. The class of a
 	// request is its index here. Each arrival of an open loop, and each user of a closed one, belongs to one class.
 	Classes []ClassSpec `yaml:"classes,omitempty" json:"classes,omitempty"`
-	// ClassWeights is what the class weights are shares of in an open loop: requests (also when empty), or
-	// sessions, where a conversation counts as much as a single request.
+	// ClassWeights is the unit that class weights divide in an open loop: requests (also when empty), or sessions,
+	// where a conversation counts as much as a single request.
 	ClassWeights string `yaml:"class_weights,omitempty" json:"class_weights,omitempty"`
 	// MaxModelLen is the model's longest prompt and output together, in tokens, which limits conversations; 0 means
 	// no limit.
@@ -50,7 +50,7 @@ type Spec struct {
 // Need is a key that a preset cannot fill; the user must set it.
 type Need struct {
 	Key    string `yaml:"key" json:"key"`       // arrivals, input or output
-	Reason string `yaml:"reason" json:"reason"` // what is unknown, and what to set
+	Reason string `yaml:"reason" json:"reason"` // the unknown part, and the keys to set
 }
 
 // PhaseWindow is the time that a phase covers: arrivals in Start ≤ t < End.

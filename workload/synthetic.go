@@ -8,8 +8,8 @@ import (
 	"clifftop/sim/clock"
 )
 
-// New returns the source of the traffic that s describes. The same seed gives the same requests: request k of an
-// open loop, or of a user of a closed loop, has the same lengths whatever the arrivals. Errors are those of
+// New returns the source of the traffic that s describes. The same seed gives the same requests: request k of an open
+// loop, or of a user of a closed loop, has the same lengths with any arrivals. It returns the errors of
 // [Spec.Validate].
 func New(s Spec, seed uint64) (Source, error) {
 	src, err := s.source(seed)

@@ -89,7 +89,7 @@ func (f *deploymentFlags) translate(path, name string, data []byte) (*launch.Imp
 	return m, loads(m)
 }
 
-// loads checks the scenario. Values that it does not allow are faults of the flags from which they come.
+// loads checks the scenario. Values that it does not allow are faults of their flags.
 func loads(m *launch.Imported) error {
 	_, err := scenario.Parse("scenario", yamldoc.Marshal(m.Root))
 	var faults yamldoc.Faults
@@ -205,7 +205,7 @@ func (f *importCommand) run(c *cobra.Command, args []string) error {
 	}))
 }
 
-// reportImport prints what became of the flags, and what the scenario takes for granted.
+// reportImport prints the effect of each flag, and the assumptions of the scenario.
 func reportImport(c *cobra.Command, output *console.OutputFlags, m *launch.Imported) {
 	counts := map[flags.Effect]int{}
 	for _, a := range m.Accounts {

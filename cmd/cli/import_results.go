@@ -136,8 +136,7 @@ func isResult(name string, data []byte) bool {
 		!bytes.Contains(data, []byte(`"servingEngineSpec"`)) && !bytes.Contains(data, []byte(`"modelArtifacts"`))
 }
 
-// traffic chooses a run that tells the traffic, and fits it. With several results the first that has what is needed
-// counts.
+// traffic fits the traffic to a run: the first one that has arrivals and lengths.
 func (f *resultFlags) traffic(results []*measured.Result) (*measured.Result, *measured.Run, *measured.Traffic, error) {
 	var first error
 	for _, r := range results {
@@ -195,7 +194,7 @@ func (f *importCommand) replay(r *measured.Result, run *measured.Run, traffic *m
 	return nil
 }
 
-// measuredDeployment makes a scenario of what a result says of the deployment.
+// measuredDeployment makes a scenario from the deployment that a result describes.
 func (f *importCommand) measuredDeployment(r *measured.Result, run *measured.Run,
 	traffic *measured.Traffic) (*launch.Imported,
 	error) {

@@ -250,8 +250,8 @@ func writeRun(dir *console.Directory, setup *scenario.Setup, res *experiments.Re
 	return picture.WriteFiles("run", dir.Write)
 }
 
-// summaryTable is a summary with what its table needs in addition: the latency bands and, for a single run, the
-// time series.
+// summaryTable is a summary with the further data of its table: the latency bands and, for a single run, the time
+// series.
 type summaryTable struct {
 	*report.Summary
 	bands  report.Profile

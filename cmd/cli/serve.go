@@ -238,7 +238,8 @@ func (s *serveCommand) statusMode(c *cobra.Command) monitor.StatusMode {
 	return monitor.StatusPlain
 }
 
-// publish adds a publisher of KV events to the observers, if there shall be one, and returns what the API tells it.
+// publish adds a publisher of KV events to the observers, if one is configured, and returns the function by which the
+// API reports prompts.
 func (x *serving) publish(options *live.Options, model string) (func(*workload.Content, []uint32), error) {
 	if x.flags.events == "" {
 		return nil, nil

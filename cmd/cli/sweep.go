@@ -169,8 +169,8 @@ func (s *sweepCommand) addCapacity(c *cobra.Command, scenario *scenario.Scenario
 	return err
 }
 
-// caption returns the line below the title of a picture, which says what was simulated. The key over is what a sweep
-// varies; it may be empty.
+// caption returns the line below the title of a picture, which says what was simulated. over is the swept key; it may
+// be empty.
 func caption(setup *scenario.Setup, over string) string {
 	s := setup.Scenario
 	text := setup.Serving(over)

@@ -1,8 +1,8 @@
 //go:build js && wasm
 
-// Command clifftop-wasm is the simulator for a browser. It defines a global function
-// clifftop(method, arguments, progress). Arguments and results are JSON. progress may be null; otherwise it is called
-// with the number of finished and of total runs. The methods are those of playground.Player.Answer.
+// Command clifftop-wasm is the simulator for a browser. It defines a global function clifftop(method, arguments,
+// progress). Arguments and results are JSON. progress may be null; otherwise it is called with the number of finished
+// and of total runs. playground.Player.Answer defines the methods.
 //
 //	GOOS=js GOARCH=wasm go build -ldflags='-s -w' -o clifftop.wasm ./cmd/clifftop-wasm
 //

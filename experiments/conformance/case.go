@@ -29,7 +29,7 @@ type Case struct {
 	compares   func(got, want *iteration) bool
 }
 
-// iteration is what a scheduler decided for one iteration.
+// iteration is the decision of a scheduler for one iteration.
 type iteration struct {
 	Rows             []row
 	Preempted        []int64 // since the last iteration, in order

@@ -85,7 +85,8 @@ func (r *Record) readCases(objects *json.Decoder, f *format) error {
 	}
 }
 
-// end notes what is missing of a file that announced a number of cases. err is what ended the reading early, or nil.
+// end notes the missing cases of a file that announced a number of them. err is the error that ended the reading early,
+// or nil.
 func (r *Record) end(announced int, err error) {
 	r.Missing = max(announced-len(r.Cases), 0)
 	switch {

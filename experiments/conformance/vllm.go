@@ -54,8 +54,8 @@ type vllmConfig struct {
 	vllmHybrid
 }
 
-// vllmHybrid is KV cache groups: the layers of the model and the memory of the pool, from which vLLM makes the groups
-// and the number of blocks, and vLLM's scheduler_block_size, prefix_cache_retention_interval and mamba_cache_mode.
+// vllmHybrid is KV cache groups: the layers of the model and the memory of the pool, which determine the groups and the
+// number of blocks, and vLLM's scheduler_block_size, prefix_cache_retention_interval and mamba_cache_mode.
 type vllmHybrid struct {
 	Model       string
 	Layers      []vllmLayers
@@ -114,7 +114,8 @@ func (v *vllmConfig) hybrid() (*engine.Hybrid, error) {
 	return h, nil
 }
 
-// vllmDrafts is speculative decoding: K drafts, of which Accept are accepted in the successive iterations of a request.
+// vllmDrafts is speculative decoding: K drafts per iteration. Accept has the number of accepted ones in the successive
+// iterations of a request.
 type vllmDrafts struct {
 	K, Slots int32
 	Method   string

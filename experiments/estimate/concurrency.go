@@ -18,7 +18,7 @@ type Demand struct {
 // Crowd is a group of people, a part of whom uses a service.
 type Crowd struct {
 	People float64
-	// Active is the fraction of people who use the service at the busiest time.
+	// Active is the fraction of people that use the service at the busiest time.
 	Active float64
 	// EverySeconds is the time between two requests of an active person.
 	EverySeconds float64

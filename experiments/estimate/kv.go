@@ -87,7 +87,7 @@ func layers(d *model.Deployment) float64 {
 	return math.Ceil(float64(d.LLM.Layers) / float64(d.PipelineParallel))
 }
 
-// misfit adds the missing memory and what makes the model fit.
+// misfit adds the missing memory and the changes that make the model fit.
 func (r *Result) misfit(m *model.FitError) {
 	line := r.add("missing_gb", "missing, per GPU", m.MissingBytes/1e9, "GB",
 		"two KV blocks - remaining for the KV cache",

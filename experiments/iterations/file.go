@@ -20,7 +20,7 @@ import (
 
 // File is a file of measured iterations.
 type File struct {
-	// Name is that of the run: the file's without folder and extension.
+	// Name of the run: the name of the file without folder and extension.
 	Name       string
 	Iterations []model.Iteration
 	// Settings are the configuration from the list of runs; nil if there is none.
@@ -118,7 +118,7 @@ func openFile(path string) (*File, error) {
 // listedRun is a row of the list of runs, by column.
 type listedRun map[string]string
 
-// readList reads a list of runs. The error is that of the file system if it cannot be opened.
+// readList reads a list of runs. If the file cannot be opened, it returns the error of the file system.
 func readList(path string) ([]listedRun, error) {
 	data, err := input.ReadFile(path)
 	if err != nil {

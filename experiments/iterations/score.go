@@ -35,7 +35,7 @@ type Options struct {
 // at TP 1 and 2, and is no part of serving. It applies to files with the scheduler's column queued_prefill_requests.
 const Instrumentation = 530 * clock.Microsecond
 
-// outlier is the factor between an iteration and the median of its shape from which it is dropped.
+// outlier is the smallest factor between an iteration and the median of its shape that excludes the iteration.
 const outlier = 1.5
 
 // point is a scored iteration.
@@ -191,8 +191,8 @@ func oneLine(err error) string {
 	return text
 }
 
-// shape is what equal iterations have in common. Contexts are compared on logarithmic scales, because they grow with
-// every iteration.
+// shape is the common description of equal iterations. Contexts are compared on logarithmic scales, because they grow
+// with every iteration.
 type shape struct {
 	decodes, prefill, cached, requests int
 	context, deviation                 int

@@ -16,7 +16,7 @@ import (
 	"clifftop/report/verdict"
 )
 
-// Merged is what the results of a grid come to.
+// Merged is the joined result of a grid.
 type Merged struct {
 	Curve   *curve.Curve      // of a sweep
 	Caption string            // for its pictures
@@ -24,7 +24,7 @@ type Merged struct {
 	Verdict *verdict.Result   // of a comparison
 }
 
-// MissingError tells which results are missing.
+// MissingError names the missing results.
 type MissingError struct {
 	Labels []string // of the runs
 	Of     int      // Runs in all
@@ -101,7 +101,7 @@ func mergeSweep(ctx context.Context, runs *grid.Joined, partial bool) (*Merged, 
 	return m, nil
 }
 
-// mergeCompare judges the variants by the seeds of which all runs are there.
+// mergeCompare judges the variants by the seeds whose runs are complete.
 func mergeCompare(runs *grid.Joined) (*Merged, error) {
 	var request compare.GridRequest
 	err := json.Unmarshal(runs.Manifest.Request, &request)

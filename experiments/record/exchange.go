@@ -19,7 +19,7 @@ const (
 	failed    = "failed"
 )
 
-// exchange is a request with what is measured of its response.
+// exchange is a request with the measurements of its response.
 type exchange struct {
 	number   int64         // in order of arrival
 	wall     time.Time     // its arrival
@@ -32,7 +32,7 @@ type exchange struct {
 	answer   answer
 }
 
-// answer is what is read from a response.
+// answer is the recorded part of a response.
 type answer struct {
 	stream  bool
 	choices []choice
@@ -97,7 +97,7 @@ func (x *exchange) outcome() string {
 	return completed
 }
 
-// Limits of what is read of responses. All of it passes.
+// Limits of the recorded part of responses. The client always gets the whole response.
 const (
 	maxLine = 4 << 20 // of an event
 	maxBody = 8 << 20 // of a response that is no stream, and of the text of a choice
@@ -153,7 +153,7 @@ func (m *meter) events(p []byte, at time.Duration) {
 	}
 }
 
-// message is what is read of a chunk or a response, of OpenAI's API or of SGLang's.
+// message has the fields that are read from a chunk or a response, of OpenAI's API or of SGLang's.
 type message struct {
 	Choices []struct {
 		Index   int    `json:"index"`

@@ -74,7 +74,7 @@ type step struct {
 	ended   *exchange // nil at the arrival
 }
 
-// Limits of what waits to be written. Requests beyond are forwarded without a row, and counted.
+// Limits of the rows that wait to be written. Requests beyond are forwarded without a row, and counted.
 const (
 	maxQueue = 1 << 17
 	maxBytes = 512 << 20

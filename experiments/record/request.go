@@ -7,7 +7,7 @@ import (
 	"clifftop/workload"
 )
 
-// request is what is read of the body of a request.
+// request has the fields that are read from the body of a request.
 type request struct {
 	prompts  []prompt
 	n        int // outputs of each prompt

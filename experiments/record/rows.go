@@ -216,7 +216,7 @@ func (r *rows) counts(x *exchange, outputs, n int) (input func(int) int, output 
 	prompts := max(1, outputs/max(1, n))
 	input = func(int) int {
 		if prompts > 1 {
-			return 0 // the tokenizer tells them apart
+			return 0 // the tokenizer distinguishes them
 		}
 		return a.usage.Prompt
 	}

@@ -12,10 +12,10 @@ import (
 	"clifftop/workload/trace"
 )
 
-// Generate writes the traffic of a scenario in Clifftop's own format, gzipped if asked for, as it meets the
-// system in a run with the same seed. A comment before the header says where it comes from. It returns the number
-// of requests. It is what clients ask for before anybody gives up: retries are not among it, since they depend on
-// the system. A closed loop has no traffic of its own: it waits for outputs.
+// Generate writes the traffic of a scenario in Clifftop's own format, gzipped if asked for, as it meets the system in a
+// run with the same seed. A comment before the header names the scenario. It returns the number of requests. Retries
+// are not part of the traffic, because they depend on the system. A closed loop has no traffic of its own: it waits for
+// outputs.
 func Generate(ctx context.Context, u *scenario.Setup, w io.Writer, zip bool) (rows int64, err error) {
 	if u.Traffic.Closed {
 		return 0, u.Scenario.Fault("workload.arrivals",

@@ -46,9 +46,8 @@ func Inspect(ctx context.Context, file *scenario.TraceFile, load *trace.Load, bl
 	return x, nil
 }
 
-// Convert selects rows of a trace, changes their load, and writes them in Clifftop's own format, gzipped if
-// asked for. Comments before the header say where they come from and what was done. It returns the number of
-// rows written.
+// Convert selects rows of a trace, changes their load, and writes them in Clifftop's own format, gzipped if asked for.
+// Comments before the header name the source and the changes. It returns the number of rows written.
 func Convert(ctx context.Context, w io.Writer, file *scenario.TraceFile, load trace.Load, zip bool) (rows int64,
 	err error) {
 	file.Interrupted = ctx.Err

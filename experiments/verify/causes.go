@@ -202,7 +202,8 @@ func knobs(u *scenario.Setup) (list []trial) {
 // constant is a constant of the machine that a measurement can move.
 type constant struct {
 	key, why string
-	// spread is what is likely, in logarithms of a factor or in the unit of the value; twice that is possible.
+	// spread is the likely size of a change, in logarithms of a factor or in the unit of the value; twice that is
+	// possible.
 	spread float64
 	// factor says that it multiplies; else the value is added, in the unit.
 	factor bool
@@ -212,7 +213,7 @@ type constant struct {
 	delay bool
 }
 
-// constants are those of package calibration that single runs can move.
+// constants returns the constants of package calibration that influence single runs.
 func constants() []constant {
 	return []constant{
 		{key: "compute of products", why: "the fraction of the peak that matrix products reach: clocks, power limits",

@@ -1,5 +1,6 @@
-// Package verify holds a simulation against a measured run of the same deployment: metric by metric, within the error
-// bars of the model, with a verdict. Where the measured run is outside the bars, it looks for what would explain it.
+// Package verify compares a simulation with a measured run of the same deployment, metric by metric, within the error
+// bars of the model, and gives a verdict. If the measured run is outside the bars, it searches for changes that would
+// explain the difference.
 package verify
 
 import (
@@ -56,7 +57,7 @@ type Run struct {
 	// OverTime is the state of the engine over time; nil without samples of a log or of Prometheus.
 	OverTime *OverTime `json:"over_time,omitempty"`
 	Verdict  Verdict   `json:"verdict"`
-	// Bars says from which measured runs the error bars are.
+	// Bars names the measured runs behind the error bars.
 	Bars string `json:"bars,omitempty"`
 	// Causes are changes that would explain what is outside, the most likely one first. Searched says that they were
 	// looked for.
@@ -91,14 +92,14 @@ type Options struct {
 	Check bool
 	// NoCauses leaves out the search for causes.
 	NoCauses bool
-	// Progress is told how many simulations are done; it may be nil.
+	// Progress is called with the number of finished simulations; it may be nil.
 	Progress func(done, total int)
 
 	states bool // the state over time is wanted
 }
 
-// New verifies a scenario by measured results. The scenario says what was deployed; its traffic is that of each run,
-// unless it gives it. A log without traffic has that of the one run that has it.
+// New verifies a scenario by measured results. The scenario describes the deployment. Without traffic of its own it
+// gets the traffic of each run. A log has no traffic; it gets that of the only run that has one.
 func New(ctx context.Context, s *scenario.Scenario, results []*measured.Result, o Options) (*Result, error) {
 	out := &Result{Schema: Schema, Clifftop: experiments.Version, Runs: []Run{}}
 	for _, result := range withTraffic(s, results) {
@@ -329,7 +330,7 @@ func (r *Result) Own(before *catalog.OwnAccuracy) (*catalog.OwnAccuracy, error) 
 	return out, nil
 }
 
-// identity tells the run from others: its name, and a hash of what was measured.
+// identity returns a text that identifies the run: its name, and a hash of its measurements.
 func (r *Run) identity() string {
 	h := fnv.New64a()
 	for _, m := range r.Metrics {

@@ -6,8 +6,8 @@ import (
 )
 
 // walkObject walks over the members of a JSON object. It decodes numbers and lists of numbers itself for speed and
-// validates everything else by encoding/json. It returns false for what is not an object,
-// and for one that has a key twice.
+// validates everything else by encoding/json. It returns false for other values, and for an object that has a key
+// twice.
 func walkObject(b []byte, member func(key, value []byte)) bool {
 	return walkObjectWithIDs(b, "", nil, member)
 }

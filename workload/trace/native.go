@@ -16,8 +16,8 @@ import (
 // name @out stands for an output of the same session: the last one in the list is the previous output, the one
 // before it the output before that. A # with 16 hexadecimal digits is a numeric identity.
 //
-// A row with wait_s is sent that many seconds after the output of the row above it. It has no arrival; its session,
-// class, priority and lora are those of the first row of the conversation.
+// A row with wait_s is sent that many seconds after the output of the row above it. It has no arrival; session, class,
+// priority and lora come from the first row of the conversation.
 //
 // lora names the LoRA adapter of the request; an empty one is the base model.
 //

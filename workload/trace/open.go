@@ -24,7 +24,7 @@ type Reader interface {
 type Options struct {
 	// Format is the name of one of [Formats]; empty or auto detects it by the header or the keys.
 	Format string
-	// Mode is what to do with rows that break a rule.
+	// Mode is the treatment of rows that break a rule.
 	Mode Mode
 	// MaxBadFraction is the fraction of dropped rows above which mode skip stops; 0 means 0.01.
 	MaxBadFraction float64

@@ -2,8 +2,8 @@ package trace
 
 import "slices"
 
-// RecordColumns returns the names of the columns that clifftop record adds to Clifftop's own format: how the request
-// ended, and what a client measured. A replay does not use them.
+// RecordColumns returns the names of the columns that clifftop record adds to Clifftop's own format: the outcome of the
+// request, and measurements at the client. A replay does not use them.
 //
 //	outcome        completed, cancelled (by the client), rejected (HTTP status 429 or 503) or failed
 //	status         the HTTP status of the response

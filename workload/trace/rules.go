@@ -29,7 +29,7 @@ const (
 	Empty     Code = "EMPTY"     // no rows; always an error
 )
 
-// Mode is what to do with a row that breaks a rule.
+// Mode is the treatment of a row that breaks a rule.
 type Mode string
 
 // Modes. The zero value is Strict.

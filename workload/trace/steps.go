@@ -22,7 +22,7 @@ const (
 	passes
 )
 
-// step is the reader from which a step takes its rows.
+// step embeds the reader before a step.
 type step struct{ Reader }
 
 // Close closes the trace.

@@ -31,8 +31,7 @@ type Transformed struct {
 
 // Transform selects rows of a trace and changes their load. It reads the selected rows once for statistics, so that
 // faults in them are reported immediately, and buffers short traces. Superposition holds the rows of any trace in
-// memory; all other steps are streaming. Errors are those of the trace, or a [*workload.FieldError] for a field of
-// l.
+// memory; all other steps are streaming. It returns errors of the trace, or a [*workload.FieldError] for a field of l.
 func Transform(open Opener, l Load) (*Transformed, error) {
 	if err := l.validate(); err != nil {
 		return nil, err

@@ -1,3 +1,3 @@
-// Package console is what the commands of the command line share: the flags of their output, result files, progress,
-// errors, and how results are printed. It knows no command.
+// Package console has the parts that the commands share: output flags, result files, progress, errors, and the printing
+// of results. It imports no command.
 package console

@@ -40,7 +40,7 @@ func UnknownName(where, name string, known []string) error {
 	return fmt.Errorf("%s: %q is not known (want %s)", where, name, strings.Join(known, ", "))
 }
 
-// nearestFlag returns a hint that names the flag most similar to what was written, or "" if none is similar.
+// nearestFlag returns a hint that names the flag most similar to the written one, or "" if none is similar.
 func nearestFlag(c *cobra.Command, written string) string {
 	if len(written) < 2 {
 		return "" // one letter is similar to every short name

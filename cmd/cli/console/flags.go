@@ -13,8 +13,8 @@ type choice struct {
 	choices []string
 }
 
-// AddChoice adds a flag that accepts one of the choices. The default is what the value holds already, or the first
-// choice if it is empty. Shells complete the choices.
+// AddChoice adds a flag that accepts one of the choices. The default is the current value, or the first choice if it is
+// empty. Shells complete the choices.
 func AddChoice(c *cobra.Command, value *string, name, usage string, choices ...string) {
 	if *value == "" {
 		*value = choices[0]
