@@ -130,7 +130,7 @@ func (r *Report) fileNotes(t *layout.Text) {
 		"before: one of the chain is shorter than the GPU's datasheet allows, or a decode before it is far too long.", outlier))
 }
 
-// WriteCSV writes a row for each iteration. The errors in it are errors of the shape.
+// WriteCSV writes a row for each iteration. The column error has the error of the shape of the iteration.
 func (r *Report) WriteCSV(w io.Writer) error {
 	rows := [][]string{{"file", "line", "kind", "segment", "decode_seqs", "sum_context", "context_sd", "prefill_tokens",
 		"prefill_requests", "measured_s", "simulated_s", "error", "dropped"}}

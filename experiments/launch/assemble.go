@@ -64,7 +64,7 @@ func Assemble(file string, commands []Command, notes []Note, choice int) (*Syste
 	return s, nil
 }
 
-// follower reports whether a line is that of a further machine of an engine.
+// follower reports whether a line starts a further machine of an engine.
 func (l *Line) follower() bool {
 	for _, f := range l.Flags {
 		n, number := humanInt(f.Value)

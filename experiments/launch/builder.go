@@ -19,8 +19,8 @@ type Account struct {
 	Meaning string
 }
 
-// builder makes the part of a scenario that one group of replicas needs: the keys below deployment and engine, and
-// what stands beside them.
+// builder makes the part of a scenario that one group of replicas needs: the keys below deployment and engine, and the
+// keys beside them.
 type builder struct {
 	system *System
 	group  *Group
@@ -37,7 +37,7 @@ type builder struct {
 	engines int             // independent engines behind one address of the group
 }
 
-// put sets a key of the scenario, with the flag from which it comes as its comment.
+// put sets a key of the scenario, with its flag as comment.
 func (b *builder) put(key string, value *yamldoc.Node, from Flag) { b.putNote(key, value, from, "") }
 
 // putNote sets a key with a remark in its comment.

@@ -105,8 +105,8 @@ func withEntrypoint(args []shell.Word, image string) []shell.Word {
 
 var releaseTag = regexp.MustCompile(`(?:^|[-_:v])v?(\d+\.\d+(?:\.\d+)?(?:\.post\d+|rc\d+)?)(?:$|[-_.+])`)
 
-// releaseOf reads the release of the engine from the tag of an image; "" if the tag has none, or is that of another
-// program such as Dynamo.
+// releaseOf reads the release of the engine from the tag of an image; "" if the tag has none, or names another program
+// such as Dynamo.
 func releaseOf(image string) string {
 	name, _, _ := strings.Cut(image, "@")
 	repository, tag, ok := strings.Cut(path.Base(name), ":")

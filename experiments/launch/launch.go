@@ -9,16 +9,16 @@ package launch
 
 import "clifftop/experiments/scenario/yamldoc"
 
-// System is a deployment: groups of equal replicas, and what routes requests to them.
+// System is a deployment: groups of equal replicas, and their router.
 type System struct {
-	// Name is that of the deployment in its file; may be empty.
+	// Name of the deployment in its file; may be empty.
 	Name string
-	// Stack is what runs the engines: "" for the engines alone, or dynamo, llm-d, production-stack, kserve.
+	// Stack is the software that runs the engines: "" for none, or dynamo, llm-d, production-stack, kserve.
 	Stack string
 	// Groups are the groups of replicas in the order of the file. Groups with the roles prefill and decode work
 	// together.
 	Groups []Group
-	// Router is what distributes requests; nil is none, or not known.
+	// Router distributes requests; nil is none, or not known.
 	Router *Router
 	// Notes are remarks of the reader that concern no flag.
 	Notes []Note
@@ -29,7 +29,7 @@ type System struct {
 // Group is a number of equal replicas.
 type Group struct {
 	Name     string
-	Role     string // prefill or decode; "" is what the flags say, and both is both phases whatever they say
+	Role     string // prefill or decode; "" follows the flags, and both is both phases with any flags
 	Replicas int    // of the engine; 1 if the file does not say
 	// Nodes is the number of machines of one replica, as of a LeaderWorkerSet; at least 1.
 	Nodes int
@@ -55,7 +55,7 @@ type Scaler struct {
 	Policy string
 	// Metric is the metric as the file has it: a name, or a query of Prometheus.
 	Metric string
-	// Target is what each replica should have of the metric; 0 is none that a scenario can say.
+	// Target is the target of the metric per replica; 0 if there is none that a scenario can express.
 	Target float64
 	// Options are further keys of lifecycle.autoscale.
 	Options []Flag
@@ -107,7 +107,7 @@ type Flag struct {
 	At yamldoc.Place
 }
 
-// Router is what distributes requests over the replicas.
+// Router distributes requests over the replicas.
 type Router struct {
 	// Kind is the program: vllm-router, sglang-router, dynamo-frontend, llm-d-epp …
 	Kind string

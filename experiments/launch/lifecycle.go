@@ -8,8 +8,8 @@ import (
 	"clifftop/experiments/scenario/yamldoc"
 )
 
-// engineMetrics are parts of the names of metrics with the metric of a scenario. The names are those of vLLM, SGLang,
-// the endpoint picker and Knative.
+// engineMetrics maps parts of the names of metrics of vLLM, SGLang, the endpoint picker and Knative to metrics of a
+// scenario.
 var engineMetrics = []struct {
 	part   *regexp.Regexp
 	metric string

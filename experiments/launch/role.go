@@ -77,7 +77,7 @@ type transferConfig struct {
 	Extra     map[string]any `json:"kv_connector_extra_config"`
 }
 
-// role sets what pools that compute prompts and outputs apart need.
+// role sets the keys that pools with disaggregated prefill/decode need.
 func (b *builder) role() {
 	if b.group.Role == "" {
 		b.group.Role = b.line.RoleOf()

@@ -240,7 +240,7 @@ func (m *Imported) routerFlags(s *System) yamldoc.Faults {
 		return nil
 	}
 	table, err := flags.Of(s.Router.Kind)
-	if err != nil || s.Router.Kind == "trtllm-disaggregated" { // the keys of its file are those of the servers
+	if err != nil || s.Router.Kind == "trtllm-disaggregated" { // its file has the keys of the servers
 		return nil
 	}
 	b := &builder{system: s, line: &Line{}, table: table, index: -1, given: map[string]Flag{}}

@@ -11,7 +11,7 @@ import (
 
 // ImportOptions add what launch lines do not say.
 type ImportOptions struct {
-	// GPU is the kind of GPU; empty is that of the file.
+	// GPU is the kind of GPU; empty means the one of the file.
 	GPU string
 	// DefaultGPU is the kind of GPU if neither says it; empty makes that a fault.
 	DefaultGPU string
@@ -25,12 +25,11 @@ type ImportOptions struct {
 
 // Imported is a scenario made from a system.
 type Imported struct {
-	// Root is the scenario as a tree; [yamldoc.Marshal] writes it. Each value has the flag from which it comes as its
-	// comment.
+	// Root is the scenario as a tree; [yamldoc.Marshal] writes it. Each value has its flag as comment.
 	Root *yamldoc.Node
 	// Accounts say of each flag what became of it.
 	Accounts []Account
-	// Assumed are sentences on what the scenario takes for granted.
+	// Assumed are sentences about the assumptions of the scenario.
 	Assumed []string
 	// Notes are remarks of the readers.
 	Notes []Note
@@ -79,7 +78,7 @@ func (s *System) Scenario(o ImportOptions) (*Imported, error) {
 	} else {
 		out.pools(builders)
 	}
-	if !apart(builders) { // KV goes from one pool to another only where prompts are computed apart
+	if !apart(builders) { // KV goes from one pool to another only with disaggregated prefill
 		out.Root.Put("disaggregation", yamldoc.Place{}, nil)
 	}
 	out.scale(builders)
@@ -103,7 +102,7 @@ func (s *System) unset() string {
 	return fmt.Sprintf("the script asks for %s: --env NAME=VALUE sets a variable", strings.Join(names, ", "))
 }
 
-// apart reports whether prompts and outputs are computed by different pools.
+// apart reports whether prefill and decode are disaggregated.
 func apart(builders []*builder) bool {
 	has := func(role string) bool {
 		return slices.ContainsFunc(builders, func(b *builder) bool { return b.group.Role == role })

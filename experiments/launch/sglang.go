@@ -17,7 +17,7 @@ func init() {
 	rules["KV tokens"] = kvTokens
 }
 
-// ranksReserve is what SGLang multiplies schedule_conservativeness by with data-parallel attention (server_args.py).
+// ranksReserve is SGLang's factor on schedule_conservativeness with data-parallel attention (server_args.py).
 const ranksReserve = 0.3
 
 // ranks is the number of data-parallel ranks of a replica.
@@ -58,7 +58,7 @@ func chunkOf(bytes float64) int {
 	return 16384
 }
 
-// reserve translates schedule_conservativeness, or its default if the flag is that of data-parallel attention.
+// reserve translates schedule_conservativeness, or its default if the flag is the one of data-parallel attention.
 func reserve(b *builder, f Flag) {
 	x := 1.0
 	if g, given := b.given["schedule-conservativeness"]; given {

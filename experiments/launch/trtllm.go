@@ -14,7 +14,8 @@ func init() {
 	rules["router"] = func(b *builder, f Flag) { b.account(f, flags.Rule, "the router") }
 }
 
-// usual are the values of options that are modelled, which are the defaults, with what is left out otherwise.
+// usual has the modelled values of options, which are the defaults, and the part that is not modelled with other
+// values.
 var usual = map[string]struct{ values, other string }{
 	"backend":                     {"pytorch", "kernels are those of the PyTorch backend"},
 	"max-beam-width":              {"1", "beam search"},
@@ -28,7 +29,7 @@ var usual = map[string]struct{ values, other string }{
 	"device":                      {"cuda auto", "the device is the GPU of the scenario"},
 }
 
-// theDefault accounts for an option of SGLang or TensorRT-LLM of which only the default is modelled.
+// theDefault accounts for an option of SGLang or TensorRT-LLM whose default alone is modelled.
 func theDefault(b *builder, f Flag) {
 	k, _ := b.table.Find(f.Name)
 	if f.File {

@@ -13,7 +13,8 @@ func init() {
 	rules["the served name"] = func(b *builder, f Flag) { b.account(f, flags.None, "the name for clients") }
 }
 
-// vllmBackends are vLLM's backends of the exchange with experts in the terms of a scenario, with what differs.
+// vllmBackends maps vLLM's backends of the exchange with experts to the values of a scenario, with a remark on
+// differences.
 var vllmBackends = map[string]struct{ backend, remark string }{
 	"naive":                        {"allgather_reducescatter", "broadcasts count as all-gathers"},
 	"allgather_reducescatter":      {"allgather_reducescatter", ""},

@@ -31,11 +31,11 @@ type Lesson struct {
 	Idea  string `yaml:"idea"`
 	// Terms explain the words that the lesson needs.
 	Terms []Term `yaml:"terms"`
-	// Steps are what is simulated.
+	// Steps are the simulations.
 	Steps []Step `yaml:"steps"`
 	// Look says what to see in the results.
 	Look []string `yaml:"look"`
-	// Mistakes are what is often said, and what is right.
+	// Mistakes are common mistakes and their corrections.
 	Mistakes []Mistake `yaml:"mistakes"`
 	// Question is one for the class, and Answer its answer.
 	Question string `yaml:"question"`
@@ -44,7 +44,7 @@ type Lesson struct {
 	hold func(*class) error // reads the results
 }
 
-// Term is a word and what it means.
+// Term is a word and its meaning.
 type Term struct {
 	Word    string `yaml:"word"`
 	Meaning string `yaml:"meaning"`
@@ -67,7 +67,7 @@ type Step struct {
 	Set      []string `yaml:"set"`
 	// Vary is a key and its values, as KEY=V1,V2; empty runs the scenario once.
 	Vary string `yaml:"vary"`
-	// Watch is a stretch of simulated time of which the iterations are kept; nil keeps none.
+	// Watch is a stretch of simulated time whose iterations are kept; nil keeps none.
 	Watch *Stretch `yaml:"watch"`
 }
 
@@ -184,7 +184,7 @@ func (l *Lesson) Scenarios() (map[string][]byte, error) {
 	return out, nil
 }
 
-// ofStudies is what the names of scenarios begin with that belong to a study.
+// ofStudies is the prefix of the names of scenarios that belong to a study.
 const ofStudies = "studies/"
 
 // read is the text of the step's scenario.
@@ -198,7 +198,7 @@ func (s *Step) read() ([]byte, error) {
 // File is the name of the step's scenario without its directory.
 func (s *Step) File() string { return path.Base(s.Scenario) }
 
-// Commands are what repeats a step on a command line, where its scenario lies in a directory.
+// Commands returns the commands that repeat a step, with its scenario in dir.
 func (s *Step) Commands(dir string) []string {
 	base := path.Join(dir, s.File())
 	for _, set := range s.Set {

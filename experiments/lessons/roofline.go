@@ -64,7 +64,7 @@ func roofline(c *class) error {
 	c.say("pace", lasting(1e3/reading))
 	c.claim("250 words per minute, in tokens per second", reading, exactly(5.417, 3))
 
-	// The flat part and the straight rise beyond it meet at the batch from which arithmetic is the limit.
+	// The flat part and the straight rise beyond it meet at the smallest batch that arithmetic limits.
 	slope := (tpot("150") - tpot("100")) / 50
 	c.claim("time per token, 10 users / 1 user", tpot("10")/tpot("1"), atMost(1.1))
 	c.claim("throughput, 10 users / 1 user", speed("10")/speed("1"), atLeast(9))

@@ -37,7 +37,7 @@ type Result struct {
 	Title    string `json:"title"`
 	Idea     string `json:"idea"`
 	Terms    []Term `json:"terms"`
-	// Steps are what was simulated.
+	// Steps are the results of the steps.
 	Steps    []StepResult `json:"steps"`
 	Table    Table        `json:"table"`
 	Look     []string     `json:"look"`
@@ -56,7 +56,7 @@ type Picture struct {
 	chart.Picture
 }
 
-// StepResult is what a step gave.
+// StepResult is the result of a step.
 type StepResult struct {
 	Name     string        `json:"name"`
 	Text     string        `json:"text"`
@@ -85,7 +85,7 @@ type iteration struct {
 	decodes, prompt int // sequences that decode, and tokens of prompts
 }
 
-// Table is what came out, in rows of text.
+// Table has the numbers of a lesson in rows of text.
 type Table struct {
 	Columns []string   `json:"columns"`
 	Rows    [][]string `json:"rows"`
@@ -164,7 +164,7 @@ func (l *Lesson) simulate(ctx context.Context, r *Result, o Options) error {
 	})
 }
 
-// settings are those of each run of the step; what varies comes last.
+// settings returns the settings of each run of the step; the varied key comes last.
 func (s *Step) settings() ([][]scenario.Setting, error) {
 	var base []scenario.Setting
 	for _, text := range s.Set {
@@ -227,7 +227,7 @@ func (j *job) run(ctx context.Context, check bool) error {
 	return nil
 }
 
-// step is the step of a name, of which there must be one.
+// step returns the result of the step with a name, which must exist.
 func (c *class) step(name string) *StepResult {
 	for i := range c.Steps {
 		if c.Steps[i].Name == name {
@@ -240,7 +240,7 @@ func (c *class) step(name string) *StepResult {
 // at is the run at a value.
 func (s *StepResult) at(value string) *PointResult { return &s.Points[s.index(value)] }
 
-// index is the place of the run at a value, of which there must be one.
+// index returns the place of the run at a value, which must exist.
 func (s *StepResult) index(value string) int {
 	for i := range s.Points {
 		if s.Points[i].Value == value {

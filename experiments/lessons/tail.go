@@ -71,7 +71,7 @@ func tail(c *class) error {
 }
 
 // unluckyUsers is the fraction of users with at least one wait above the limit. Each user has the given number of
-// requests, as far apart as possible.
+// requests, with equal and largest possible distances.
 func unluckyUsers(waits []float64, each int, limit float64) float64 {
 	users := len(waits) / each
 	unlucky := 0

@@ -212,7 +212,7 @@ func (s *Server) step(now clock.Time, commands []command) error {
 	s.reached = now
 	s.noteLag(now)
 	for i := range commands {
-		// Every command has an instant of its own, so that its order among the events is that of a replay.
+		// Every command has an instant of its own, so that a replay has the same order of events.
 		at := max(now, s.last+1)
 		s.last = at
 		if err := s.sim.Advance(at); err != nil {

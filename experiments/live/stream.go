@@ -93,7 +93,7 @@ func (t *Stream) Record() event.Record {
 	return t.record
 }
 
-// Close tells the server that the client has gone. It aborts the request if that has not ended.
+// Close ends the stream of a client that has gone. It aborts the request if it has not ended.
 func (t *Stream) Close() {
 	t.mu.Lock()
 	over := t.closed || t.err != nil
@@ -204,7 +204,7 @@ func (s *Server) give(t *Stream, at clock.Time) {
 	t.signal()
 }
 
-// IsEnded returns the record if err is that of a request that did not complete.
+// IsEnded returns the record if err is the error of a request that did not complete.
 func IsEnded(err error) (*event.Record, bool) {
 	if e := (*Ended)(nil); errors.As(err, &e) {
 		return &e.Record, true

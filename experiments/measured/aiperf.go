@@ -48,7 +48,7 @@ func (o object) isNVIDIA() bool {
 	return false
 }
 
-// isGenAIPerf tells genai-perf from AIPerf.
+// isGenAIPerf reports whether the result comes from genai-perf, and not from AIPerf.
 func (o object) isGenAIPerf() bool {
 	if o.has("aiperf_version") || o.has("schema_version") {
 		return false
@@ -138,7 +138,7 @@ func (o object) nvidia(name string) Statistics {
 		P50: m.scaled(by, "p50"), P90: m.scaled(by, "p90"), P95: m.scaled(by, "p95"), P99: m.scaled(by, "p99")}
 }
 
-// secondsPer is the unit of a metric in seconds; 1 for what is no time.
+// secondsPer returns the unit of a metric in seconds; 1 if it is not a time.
 func (o object) secondsPer() float64 { return secondsPer(o.text("unit")) }
 
 func secondsPer(unit string) float64 {

@@ -17,12 +17,12 @@ import (
 // maxBytes limits the size of a file, unpacked.
 const maxBytes = 1 << 30
 
-// file is a file with what it is: a JSON document, lines of JSON, or text.
+// file is a parsed file: a JSON document, lines of JSON, or text.
 type file struct {
 	name string
 	text []byte
-	// document is the value of a file that is one JSON document, and lines are those of a file with one JSON value per
-	// line; both are nil for text.
+	// document is the value of a JSON document, and lines are the values of a file with one JSON value per line; both
+	// are nil for text.
 	document any
 	lines    []line
 	broken   *yamldoc.Fault // why the JSON ends early; the part before is there
@@ -69,13 +69,13 @@ func open(name string, data []byte) (*file, error) {
 	return f, nil
 }
 
-// jsonObject tells an object from a template and from labels of Prometheus.
+// jsonObject reports whether a text begins an object, and not a template or labels of Prometheus.
 func jsonObject(rest []byte) bool {
 	rest = bytes.TrimLeft(rest, " \t\r\n")
 	return len(rest) == 0 || rest[0] == '"' || rest[0] == '}'
 }
 
-// jsonList tells a list from a time in brackets, such as of a log.
+// jsonList reports whether a text begins a list, and not a time in brackets, as in a log.
 func jsonList(rest []byte) bool {
 	rest = bytes.TrimLeft(rest, " \t\r\n")
 	return len(rest) == 0 || strings.IndexByte(`{["]`, rest[0]) >= 0

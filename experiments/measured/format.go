@@ -79,7 +79,7 @@ func (f *file) format() *format {
 	return nil
 }
 
-// Read reads a file of any format, gzipped or not. The error is a [yamldoc.Faults] with the place of what is wrong. A
+// Read reads a file of any format, gzipped or not. The error is a [yamldoc.Faults] with the places of the mistakes. A
 // file with no requests and no state of an engine is an error.
 func Read(name string, data []byte) (*Result, error) {
 	f, err := open(name, data)

@@ -81,7 +81,7 @@ func (r *Result) k6Names(run *Run, of func(name string) Statistics, names []stri
 	}
 }
 
-// k6PointsFormat is what k6 run --out json=FILE writes: one value per line.
+// k6PointsFormat is the output of k6 run --out json=FILE: one value per line.
 func k6PointsFormat() format {
 	return format{
 		Format: Format{Name: "k6-points", Layout: "JSON lines of k6 run --out json=FILE[.gz], one value each",

@@ -12,7 +12,7 @@ import (
 	"clifftop/workload"
 )
 
-// Result is what one file, or one set of files of one tool, contains.
+// Result is the content of one file, or of one set of files of one tool.
 type Result struct {
 	// Tool is the name of the format, as in [Formats].
 	Tool string
@@ -28,7 +28,7 @@ type Result struct {
 type Run struct {
 	// Name identifies the run in its file, such as "concurrency 64".
 	Name string
-	// Model, Engine, Release, GPU and GPUs are what the file says of the deployment, as written.
+	// Model, Engine, Release, GPU and GPUs describe the deployment, as written in the file.
 	Model, Engine, Release, GPU string
 	GPUs                        int
 	// Flags are the engine's flags where the file has them, as on a command line.
@@ -53,8 +53,8 @@ type Run struct {
 
 	// Requests are the single requests in order of arrival; empty where the file has only totals.
 	Requests []Request
-	// Trace are the requests with what they share and when clients cancelled, where the file has that; a replay takes
-	// them in place of Requests.
+	// Trace has the requests with shared content and cancellations, if the file has them; a replay uses it in place of
+	// Requests.
 	Trace []workload.Request
 	// Series are samples of the engine's state over time, from logs or from Prometheus.
 	Series []Sample
@@ -118,7 +118,7 @@ type Sample struct {
 
 // Format is a kind of file that the package reads.
 type Format struct {
-	// Name is that of the tool, such as guidellm.
+	// Name of the tool, such as guidellm.
 	Name string
 	// Layout says in one line what the file looks like, and which option of the tool writes it.
 	Layout string

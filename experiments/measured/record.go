@@ -13,7 +13,7 @@ import (
 	"clifftop/workload/trace"
 )
 
-// recordFormat is a trace of clifftop record: its requests with what clients measured.
+// recordFormat is a trace of clifftop record: requests with measurements at the client.
 func recordFormat() format {
 	return format{
 		Format: Format{Name: "clifftop-record", Layout: "trace of clifftop record", Requests: true, Source: "Clifftop's own"},
@@ -75,7 +75,7 @@ func readRecord(f *file, r *Result) {
 	}
 }
 
-// readTrace reads the requests with what they share.
+// readTrace reads the requests with their shared content.
 func (run *Run) readTrace(f *file) {
 	t, err := trace.Open(bytes.NewReader(f.text), f.name, trace.Options{})
 	for err == nil {

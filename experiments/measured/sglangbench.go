@@ -1,8 +1,8 @@
 package measured
 
-// sglangBenchFormat is what python -m sglang.bench_serving --output-file appends: one JSON object per run and line.
-// TPOT is (E2E-TTFT)/(output-1), and ITL are the gaps between chunks of a stream, as in vllm bench.
-// Source: sgl-project/sglang python/sglang/bench_serving.py.
+// sglangBenchFormat is the output of python -m sglang.bench_serving --output-file: one JSON object per run and line.
+// TPOT is (E2E-TTFT)/(output-1), and ITL are the gaps between chunks of a stream, as in vllm bench. Source:
+// sgl-project/sglang python/sglang/bench_serving.py.
 func sglangBenchFormat() format {
 	return format{
 		Format: Format{Name: "sglang-bench", Layout: "JSON lines of python -m sglang.bench_serving --output-file FILE; " +

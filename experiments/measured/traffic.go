@@ -80,7 +80,7 @@ type law struct {
 	words string
 }
 
-// fewGaps is the smallest number of gaps from which a CV is fitted.
+// fewGaps is the smallest number of gaps for the fit of a CV.
 const fewGaps = 20
 
 // arrivals is the arrival process, and where it comes from.

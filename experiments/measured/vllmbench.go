@@ -1,7 +1,7 @@
 package measured
 
-// vllmBenchFormat is what vllm bench serve --save-result writes: one JSON object. With --save-detailed it has lists with
-// one element for each request. TPOT is (E2E-TTFT)/(output-1), and ITL are the gaps between chunks of a stream.
+// vllmBenchFormat is the output of vllm bench serve --save-result: one JSON object. With --save-detailed it has lists
+// with one element for each request. TPOT is (E2E-TTFT)/(output-1), and ITL are the gaps between chunks of a stream.
 // Source: vllm-project/vllm vllm/benchmarks/serve.py.
 func vllmBenchFormat() format {
 	return format{

@@ -15,7 +15,7 @@ import (
 type Fault struct {
 	// Key is the scenario's key, such as engine.max_num_seqs; empty for the whole scenario.
 	Key string `json:"key"`
-	// Problem says what is wrong and what to write instead. Hint proposes a solution and is often empty.
+	// Problem names the mistake and what to write instead. Hint proposes a solution and is often empty.
 	Problem string `json:"problem"`
 	Hint    string `json:"hint"`
 }

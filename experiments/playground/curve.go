@@ -39,7 +39,7 @@ type drawnCurve struct {
 
 // Plan says which loads a curve has.
 type Plan struct {
-	// Over is what varies: rate or users.
+	// Over is the varied load: rate or users.
 	Over   string    `json:"over"`
 	Loads  []float64 `json:"loads"`
 	Rounds int       `json:"rounds"`
@@ -99,7 +99,7 @@ func boundOf(system *steady.Saturation, u *scenario.Setup) *Bound {
 	return &Bound{RequestsPerS: system.Throughput, OutputTokensPerS: system.Throughput * output}
 }
 
-// loadKey is what the load of a scenario hangs on.
+// loadKey returns the key of the load of a scenario.
 func loadKey(s *scenario.Scenario) (string, error) {
 	a := s.Workload.Arrivals
 	switch {
@@ -183,7 +183,7 @@ func (c *drawnCurve) at(load float64, round int) (*scenario.Scenario, error) {
 	return c.base.With(sets...)
 }
 
-// Judgement is what a curve shows: its knee, its peak, where it collapses and why.
+// Judgement returns the findings of a curve: knee, peak, collapse and its cause.
 func (p *Player) Judgement() *curve.Curve {
 	c := &p.curve
 	var points []curve.Point

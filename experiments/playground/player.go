@@ -22,7 +22,7 @@ type Player struct {
 type Point struct {
 	Summary *report.Summary      `json:"summary"`
 	Series  []report.SeriesPoint `json:"series"`
-	// YAML is the scenario as a file, of which clifftop run gives the same summary.
+	// YAML is the scenario as a file. clifftop run of it gives the same summary.
 	YAML string `json:"yaml"`
 	// Pool is the size of the KV pool; nil where it is unlimited.
 	Pool *Pool `json:"pool"`

@@ -12,7 +12,7 @@ import (
 
 // Query names a scenario: the empty scenario or the scenario of a lesson's step, with changes.
 type Query struct {
-	// Lesson is a lesson's number; 0 is none. Step is that of its step, from 1 on.
+	// Lesson is the number of a lesson; 0 is none. Step is the number of a step, from 1.
 	Lesson int `json:"lesson"`
 	Step   int `json:"step"`
 	// Set changes keys, in order, as KEY=VALUE.

@@ -200,7 +200,7 @@ func (c *Case) without(p Part) (*Case, error) {
 	return &t, nil
 }
 
-// Ablation is what the parts are worth: the errors over rows with all of them, and with one taken away.
+// Ablation has the contribution of each part of the model: the errors over rows with all parts, and without one.
 type Ablation struct {
 	Schema    string    `json:"schema"`
 	Clifftop  string    `json:"clifftop"`

@@ -18,7 +18,7 @@ import (
 	"clifftop/workload"
 )
 
-// IsResult tells a result of a load generator from a table of measured runs.
+// IsResult reports whether a file is a result of a load generator, and not a table of measured runs.
 func IsResult(name string, data []byte) bool {
 	if _, ok := measured.Recognise(name, data); ok {
 		return true
@@ -154,7 +154,7 @@ func (c *Case) Drawn() bool {
 	return c.list == nil && c.sessions == nil && c.setup != nil && c.setup.Traffic.Recording == nil
 }
 
-// settingsOf fills in what the scenario leaves open.
+// settingsOf returns settings for keys that the scenario does not give.
 func settingsOf(c *Case, run *measured.Run, s *scenario.Scenario) ([]scenario.Setting, error) {
 	var list []scenario.Setting
 	fill := func(key, format string, args ...any) {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Contradictions are told beyond these tolerances: of what must agree but for rounding, and of what
-// agrees on average over a run that fills up and drains.
+// Differences beyond these tolerances are contradictions: between numbers that agree except for rounding, and between
+// numbers that agree on average over a run that fills up and drains.
 const (
 	slack     = 0.02
 	roughly   = 0.15

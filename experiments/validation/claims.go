@@ -76,7 +76,8 @@ func serving(r *Row) string {
 	return kind
 }
 
-// measures are what kinds are judged by. A row's error is that of the first of the metrics that it has.
+// measures are the metrics by which kinds are judged. The error of a row is the error of the first of the metrics that
+// it has.
 var measures = []struct {
 	name    string
 	metrics []string

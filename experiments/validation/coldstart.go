@@ -24,7 +24,7 @@ var (
 	latentStart = coldStart{1, 16}
 )
 
-// coldStart is that of the row's engine; the zero value is none.
+// coldStart returns the cold start of the row's engine; the zero value is none.
 func (r *Row) coldStart(d *model.Deployment) coldStart {
 	burst := r.Closed() && or(r.Concurrency, 1) > 1 && !r.Pools() // which are warm: 15 users of TensorRT-LLM wait 0.4 s
 	switch {

@@ -26,7 +26,7 @@ func Corrected(cases []*Case, change func(*model.GPU), frontend float64) ([]*Cas
 	return list, nil
 }
 
-// Setup is what the case simulates; nil where no scenario expresses it.
+// Setup returns the simulated setup of the case; nil if no scenario expresses the case.
 func (c *Case) Setup() *scenario.Setup {
 	if c.Refused != "" || c.Bad != "" {
 		return nil

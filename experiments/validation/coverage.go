@@ -21,14 +21,14 @@ const CoverageSchema = "clifftop.coverage/1"
 // releaseNumber is the number in the name of a release.
 var releaseNumber = regexp.MustCompile(`\d+\.\d+(\.\d+)?((\.?post|rc)\d+)*`)
 
-// halfCells is the number of cells from which a kind has bars of its own for half of the runs, and a family has bars.
+// halfCells is the smallest number of cells that gives a kind 50 % bars of its own, and a family any bars.
 const halfCells = 9
 
 // fewCells is the factor that widens the 90 % bars of a family with fewer than ownCells cells.
 const fewCells = 1.5
 
-// ownCells is the number of cells from which a kind of runs has 90 % bars of its own: with n exchangeable cells, the
-// smallest and the largest error hold a further one with probability (n-1)/(n+1).
+// ownCells is the smallest number of cells that gives a kind of runs 90 % bars of its own: with n exchangeable cells,
+// the smallest and the largest error hold a further one with probability (n-1)/(n+1).
 const ownCells = 19
 
 // Coverage says how often bars of the error hold measured runs that took no part in the bars, nor in any constant of

@@ -10,7 +10,7 @@ import (
 	"clifftop/model"
 )
 
-// Multi-token prediction: the drafter is a layer of the model, and what it drafts is verified in the next iteration.
+// Multi-token prediction: the drafter is a layer of the model, and its drafts are verified in the next iteration.
 
 // draftCount finds the number of drafts in the flags of launch scripts: SGLang's steps, TensorRT-LLM's layers, and the
 // tokens of vLLM and ATOM. A specification may say it too.
@@ -78,10 +78,10 @@ var (
 	longAcceptance = []float64{0.887, 0.7, 0.72}
 )
 
-// longOutput is the number of output tokens from which longAcceptance holds.
+// longOutput is the smallest number of output tokens with longAcceptance.
 const longOutput = 3000
 
-// acceptance is that of the row's drafts.
+// acceptance returns the acceptance rates of the row's drafts.
 func (r *Row) acceptance() []float64 {
 	if or(r.OutputNominal, 0) >= longOutput {
 		return longAcceptance

@@ -34,7 +34,7 @@ func NewSpread(metric string, errors []float64) Spread {
 	return s
 }
 
-// median is that of a sample, which it sorts.
+// median returns the median of a sample, and sorts the sample.
 func median(x []float64) float64 {
 	slices.Sort(x)
 	n := len(x)
@@ -59,7 +59,7 @@ func of(list []Spread, metric string) *Spread {
 	return nil
 }
 
-// groups sums the scored rows up by what they have in common.
+// groups summarises the scored rows by GPU, model and load.
 func groups(rows []Result) []Group {
 	var all []Group
 	for _, by := range []struct {
@@ -146,8 +146,8 @@ type Cell struct {
 	Errors []Spread `json:"errors"`
 }
 
-// class is the kind of load that a row belongs to. gpt-oss stands apart, because most measured runs in the closed loop
-// are of it.
+// class is the kind of load that a row belongs to. gpt-oss has a class of its own, because most measured runs in the
+// closed loop use it.
 func (r *Result) class() string {
 	name := r.Load + " loop"
 	switch {
@@ -172,7 +172,7 @@ func (r *Result) class() string {
 	return name
 }
 
-// classOrder is that of the summary; other classes follow.
+// classOrder is the order of the summary; other classes follow.
 var classOrder = []string{"open loop", "closed loop, dense", "closed loop, mixture of experts", "closed loop, gpt-oss",
 	"open loop, overload", "closed loop, overload"}
 

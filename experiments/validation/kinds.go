@@ -2,14 +2,14 @@ package validation
 
 import "fmt"
 
-// Kinds of runs that stand apart from those of a plain engine.
+// Kinds of runs other than runs of a plain engine.
 const (
 	kindPools    = "prefill and decode apart"
 	kindDrafts   = "multi-token prediction"
 	kindSessions = "sessions of several turns"
 )
 
-// kind is what sets the run apart; empty for a plain engine.
+// kind returns the kind of a run; empty for a plain engine.
 func (r *Row) kind() string {
 	n, _, err := r.drafts(0)
 	switch {
@@ -42,7 +42,7 @@ func layoutOf(r *Row) string {
 	return of(prefill) + " + " + of(decode)
 }
 
-// doubt says why a measurement stands apart from others of its kind; empty if nothing speaks against it.
+// doubt returns the reason to exclude a measurement from its kind; empty if there is none.
 func (r *Row) doubt() string {
 	switch {
 	case r.Quality == "suspect" || r.Quality == "server only":

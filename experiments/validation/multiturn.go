@@ -28,7 +28,7 @@ type turn struct {
 // blockOfSessions is the number of tokens of a block in files of sessions.
 const blockOfSessions = 64
 
-// longestPause is that of the client, in seconds.
+// longestPause is the longest pause of the client, in seconds.
 const longestPause = 60
 
 // sessionsOf sorts the requests of a file into sessions, in the order of their first requests. The pause before a turn

@@ -14,8 +14,7 @@ import (
 	"clifftop/workload"
 )
 
-// Case is one simulation: the rows that it reproduces, and what is run. A case that cannot be simulated says
-// why in Refused.
+// Case is one simulation and the rows that it reproduces. Refused is the reason if it cannot be simulated.
 type Case struct {
 	// Rows are the stages of one experiment in order, or a single run.
 	Rows []*Row
@@ -33,7 +32,7 @@ type Case struct {
 	output   int                // tokens of an answer of a session whose length is not known
 	stages   []collect.StageSpan
 	ranks    int            // that share the traffic
-	shares   map[string]int // of workers of pools, of which one is simulated
+	shares   map[string]int // of workers of pools; one share is simulated
 	cold     coldStart
 	steady   bool // only power is computed, from the measured length of iterations
 }
@@ -190,8 +189,8 @@ func (c *Case) replay(ref *Reference) error {
 	return nil
 }
 
-// WriteScenarios writes what the cases run as scenario files would have it, apart by lines of dashes. Comments tell
-// what was filled in, and what a scenario cannot say.
+// WriteScenarios writes the scenarios of the cases, separated by lines of dashes. Comments list the assumptions, and
+// the settings that a scenario cannot express.
 func WriteScenarios(w io.Writer, cases []*Case) error {
 	var b strings.Builder
 	for i, c := range cases {

@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// Prefill and decode apart: the pools of a row are those of a scenario. Both run under vLLM's scheduler, whatever the
-// engine, because a pool that only computes prompts or only decodes leaves a scheduler little to decide; the kernels,
-// the formats and the limits are those of the engine. The ranks of a worker with data-parallel attention are one
-// engine.
+// Disaggregated prefill/decode: the pools of a row become pools of a scenario. Both run under vLLM's scheduler with any
+// engine, because a pool that only computes prompts or only decodes leaves a scheduler little to decide; kernels,
+// formats and limits follow the engine. The ranks of a worker with data-parallel attention are one engine.
 
 // Settings of pools that published results leave open.
 const (
@@ -19,8 +18,8 @@ const (
 	poolDecodeTokens  = 8192  // of one that decodes
 	poolSeqs          = 1024  // of a rank, if its share of the users is not larger
 	wideRedundant     = 32    // experts held twice where the ranks do not divide them: SGLang's recipe of wide EP
-	// poolHop is the way from the end of a prompt to the pool that decodes, with what the workers say to each other. It
-	// was chosen from 10, 25 and 50 ms on runs of up to 32 users in half of the cells, beside the engines' front ends.
+	// poolHop is the time from the end of a prompt to the decode pool, including the messages of the workers. It was
+	// chosen from 10, 25 and 50 ms on runs of up to 32 users in half of the cells, beside the engines' front ends.
 	poolHop = 25 * time.Millisecond
 )
 
@@ -30,7 +29,7 @@ type parallelism struct{ workers, tp, dp, ep int }
 // parallel derives the division from the columns of a pool. Where attention is data parallel each GPU of a worker is a
 // rank, and the experts are spread over all, whatever tp and ep say: published results write tp 8 and tp 1 for it.
 func (p *Pool) parallel(name string) (parallelism, error) {
-	n := or(p.Workers, 1) // a pool of which only the GPUs are known is one engine
+	n := or(p.Workers, 1) // a pool with a known number of GPUs only is one engine
 	if n < 1 {
 		return parallelism{}, fmt.Errorf("%s_workers: the number of engines is not known (want 1 or more)", name)
 	}
@@ -169,7 +168,7 @@ func (w *writer) poolKernels() string {
 	return "vllm"
 }
 
-// decodeSeqs is the most sequences that a rank decodes at a time, and whether it is that of recipes.
+// decodeSeqs returns the largest number of sequences that a rank decodes at a time, and whether it comes from a recipe.
 func (w *writer) decodeSeqs(p parallelism) (most int, ruled bool) {
 	r, ranks := w.row, p.ranks()
 	users := or(r.Concurrency, 1)
@@ -218,8 +217,8 @@ func (r *Row) exchange(p parallelism) string {
 // fewestUsers is the least number of users of the part of a system that is simulated for the whole.
 const fewestUsers = 256
 
-// parts is the number of equal parts of a system of which one is simulated: as many as there are with the same number
-// of ranks of both pools, and with enough users.
+// parts returns the number of equal parts of a system; one of them is simulated. It is the largest number that gives
+// all parts equal ranks of both pools, and enough users.
 func parts(prefill, decode parallelism, users int) int {
 	for n := users / fewestUsers; n > 1; n-- {
 		if prefill.ranks()%n == 0 && decode.ranks()%n == 0 {

@@ -106,7 +106,7 @@ func Read(path string, r io.Reader) (*Reference, error) {
 	return ref, nil
 }
 
-// columns matches the first line with what is known.
+// columns matches the first line with the known columns.
 func (ref *Reference) columns(path string, head []string) ([]*column, error) {
 	if len(head) > 0 {
 		head[0] = strings.TrimPrefix(head[0], "\ufeff")

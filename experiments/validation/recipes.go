@@ -57,7 +57,7 @@ const (
 	clientPerToken = 4 * time.Microsecond
 )
 
-// clientMinor is the minor release of vLLM from which that front end is the default.
+// clientMinor is the first minor release of vLLM with that front end as default.
 const clientMinor = 16
 
 // slowClient reports whether a release with the older default was measured by a client of InferenceX.

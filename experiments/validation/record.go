@@ -11,9 +11,9 @@ import (
 	"clifftop/model/catalog"
 )
 
-// Records are what the catalog keeps of a report: the errors by engine, GPU, kind of model and kind of load, and
-// the same over all GPUs of an architecture. Overloaded runs are left out, because there a small error of speed makes
-// a large one of waiting. Errors are rounded to a thousandth.
+// Records returns the part of a report for the catalog: the errors by engine, GPU, kind of model and kind of load, and
+// the same over all GPUs of an architecture. Overloaded runs are left out, because a small error of the speed causes a
+// large error of the wait. Errors are rounded to a thousandth.
 func (r *Report) Records() []catalog.Accuracy {
 	architectures := map[string]string{}
 	for _, g := range catalog.GPUs() {

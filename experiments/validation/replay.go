@@ -146,9 +146,8 @@ type replay struct {
 	shared     int // tokens that a group's prompts share
 }
 
-// requests are the requests to send, in order of arrival. A request that failed in the measured run
-// is sent as well, because it was a load there; where its prompt's length is missing, it is that of the prompt's other
-// turns.
+// requests returns the requests to send, in order of arrival. A request that failed in the measured run is sent as
+// well, because it was a load there. A missing prompt length is taken from other turns with this prompt.
 func (p replay) requests(list []recorded) ([]workload.Request, error) {
 	var out []workload.Request
 	lengths := map[int]int{}

@@ -73,8 +73,7 @@ type Result struct {
 	// Overload says that more was asked for than the system gave, so that small errors of speed make large ones of
 	// waiting.
 	Overload bool `json:"overload"`
-	// Kind is what sets the run apart: drafts, pools or sessions; empty for a plain engine. Layout is how pools divide
-	// their GPUs.
+	// Kind of the run: drafts, pools or sessions; empty for a plain engine. Layout is how pools divide their GPUs.
 	Kind   string `json:"kind,omitempty"`
 	Layout string `json:"layout,omitempty"`
 	// Doubt says why a measurement is in a class of its own: suspect, or stalled.
@@ -86,7 +85,7 @@ type Result struct {
 	Generation string `json:"generation"`
 	Serving    string `json:"serving,omitempty"`
 	Linear     bool   `json:"linear_attention,omitempty"`
-	// Parallelism tells cells of equal tensor-parallel size apart. Rows of one Point are repeats.
+	// Parallelism distinguishes cells of equal tensor-parallel size. Rows of one Point are repeats.
 	Parallelism string `json:"parallelism"`
 	Point       string `json:"-"`
 

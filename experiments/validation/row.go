@@ -7,7 +7,7 @@ type Row struct {
 	Line int `csv:"-"`
 	// Faults say what is wrong with the row's cells; a row with faults is not simulated.
 	Faults []string `csv:"-"`
-	// Stack is what runs the engine's workers, such as dynamo; empty for the engine by itself.
+	// Stack is the software that runs the engine's workers, such as dynamo; empty for none.
 	Stack string `csv:"-"`
 
 	// Repairs are the codes of rules that overrode cells which contradict published launch recipes.
@@ -37,7 +37,7 @@ type Row struct {
 	DP          *int   `csv:"dp"` // attention data parallelism inside one engine
 	EP          *int   `csv:"ep"`
 	DPAttention string `csv:"dp_attention"` // on or off
-	Replicas    *int   `csv:"replicas"`     // independent engines; the load of the row is that of one
+	Replicas    *int   `csv:"replicas"`     // independent engines; the row has the load of one
 	WeightDtype string `csv:"weight_dtype"`
 	KVDtype     string `csv:"kv_dtype"`
 
@@ -62,7 +62,7 @@ type Row struct {
 	// AcceptRate is the share of draft tokens that were accepted, where it was logged.
 	AcceptRate *float64 `csv:"spec_accept_rate"`
 
-	Prefill Pool `csv:"prefill_"` // with prefill and decode apart
+	Prefill Pool `csv:"prefill_"` // with disaggregated prefill/decode
 	Decode  Pool `csv:"decode_"`
 
 	Workload           string   `csv:"workload"`
@@ -102,7 +102,7 @@ type Row struct {
 	RequestsPerS           *float64 `csv:"req_per_s"`
 	OutputTokensPerSPerGPU *float64 `csv:"output_tok_per_s_per_gpu"`
 
-	// State is what logs and metrics of the engine say.
+	// State has the values of logs and metrics of the engine.
 	State State `csv:"-"`
 
 	Offload Offload `csv:""`
@@ -130,7 +130,7 @@ type State struct {
 	KVUsage          *float64 // part of the KV pool
 }
 
-// Pool is one of the two pools of engines with prefill and decode apart.
+// Pool is one of the two pools of disaggregated prefill/decode.
 type Pool struct {
 	Workers     *int     `csv:"workers"` // engines
 	TP          *int     `csv:"tp"`
@@ -141,7 +141,7 @@ type Pool struct {
 	AvgPower    *float64 `csv:"avg_power_w"`
 }
 
-// Offload is what runs with sessions of several turns and KV outside the GPU report.
+// Offload has the reported numbers of runs with sessions of several turns and KV outside the GPU.
 type Offload struct {
 	On          string   `csv:"kv_offload"` // on or off
 	HostGB      *float64 `csv:"host_kv_gb"` // memory for KV on the host
@@ -212,7 +212,7 @@ func (r *Row) Overloaded() bool {
 // tp is the tensor-parallel size.
 func (r *Row) tp() int { return or(r.TP, 1) }
 
-// or is what p points to, or v.
+// or returns *p, or v if p is nil.
 func or[T any](p *T, v T) T {
 	if p == nil {
 		return v

@@ -103,11 +103,10 @@ func Rules() []Rule {
 	}
 }
 
-// olderVersion is what a run without a version is taken for.
+// olderVersion is the assumed version of a run without one.
 const olderVersion = "vllm-0.13"
 
-// recipeVersion is what a run without a version is taken for whose launch script asked for what became the
-// default later.
+// recipeVersion is the assumed version of a run without one whose launch script sets later defaults.
 const recipeVersion = "vllm-0.18"
 
 // versionOfSource is the release behind the unversioned runs of a source.
@@ -139,7 +138,7 @@ func (r *Row) version() (name string, ruled bool) {
 	return olderVersion, true
 }
 
-// asyncMinor is the minor release of vLLM from which asynchronous scheduling is the default.
+// asyncMinor is the first minor release of vLLM with asynchronous scheduling by default.
 const asyncMinor = 14
 
 // vllmBefore reports whether the engine is a release of vLLM before 0.n.
@@ -164,7 +163,7 @@ func (r *Row) asyncScheduling() string {
 
 var fusionFlag = regexp.MustCompile(`(?:enable_fi_allreduce_fusion|fuse_allreduce_rms)["']?[:=] *(true|false)`)
 
-// fusedExpertsMinor is the minor release of vLLM from which the fusion of all-reduces acts on a mixture of experts.
+// fusedExpertsMinor is the first minor release of vLLM that fuses the all-reduces of a mixture of experts.
 const fusedExpertsMinor = 16
 
 // fusedAllReduce is on or off by the launch script, or empty for the engine's default.
@@ -204,7 +203,7 @@ func releaseOn(day string) (name string) {
 
 var dayPattern = regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}`)
 
-// dayOf is that of the run, or of its launch script; empty if neither is known.
+// dayOf returns the day of the run, or of its launch script; empty if unknown.
 func dayOf(r *Row) string {
 	if r.Date != "" {
 		return r.Date

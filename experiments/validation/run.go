@@ -16,13 +16,13 @@ type Options struct {
 	Jobs int
 	// Check asserts the simulator's invariants.
 	Check bool
-	// Progress is told how many simulations are done.
+	// Progress is called with the number of finished simulations.
 	Progress func(done, total int)
 	// States makes results have the state of the system over time.
 	States bool
 }
 
-// outcome is what a simulation gives for one row; nil where there is none.
+// outcome has the simulated numbers of one row; a number is nil if there is none.
 type outcome struct {
 	throughput report.Throughput
 	latency    report.Latency

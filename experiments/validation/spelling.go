@@ -105,7 +105,7 @@ var (
 	stackWord  = regexp.MustCompile(`dynamo|mori|llm-d|prefill and decode apart|disagg`)
 )
 
-// readEngine finds the engine in what names it: the cell, the configuration, the image or the name of the machine.
+// readEngine finds the engine in the cell, the configuration, the image or the name of the machine.
 func (r normaliser) readEngine() {
 	cell := strings.ToLower(r.Engine)
 	r.Stack = stackWord.FindString(cell)
@@ -169,7 +169,7 @@ func (r normaliser) readGPU() {
 		name = strings.NewReplacer("workstation", "ws", "server", "se").Replace(name)
 	}
 	words := strings.Split(name, "-")
-	for _, sizes := range []bool{true, false} { // 40gb and 80gb tell A100s apart
+	for _, sizes := range []bool{true, false} { // 40gb and 80gb distinguish A100s
 		var kept []string
 		for _, w := range words {
 			if size := strings.HasSuffix(w, "gb"); !gpuIgnore.MatchString(w) || size && sizes {
@@ -186,8 +186,8 @@ func (r normaliser) readGPU() {
 var quantised = regexp.MustCompile(`(?i)[-_.](fp8|fp4|nvfp4|mxfp4|int4|awq|gptq|w4a16|bf16|fp16|dynamic|block|kv|preview|` +
 	`v[0-9]|[0-9]{4}|hf|it|instruct|chat|base)$`)
 
-// readModel brings the name of the model into one of the catalog: it removes what names a format of the weights, which
-// is their dtype where none is given, and what names another training of the same architecture.
+// readModel maps the name of the model to one of the catalog. It removes a format of the weights, which becomes their
+// dtype if none is given, and the name of another training of the same architecture.
 func (r normaliser) readModel() {
 	name, known := r.Model, false
 	for {
@@ -243,7 +243,7 @@ func (r normaliser) dtype(cell string) string {
 	}
 }
 
-// fourBits is what fp4 means: MXFP4 where the model is published so, and on AMD's GPUs; else NVFP4.
+// fourBits returns the meaning of fp4: MXFP4 for models that are published so, and on AMD's GPUs; otherwise NVFP4.
 func (r normaliser) fourBits() string {
 	llm, _ := catalog.LLM(r.Model)
 	if llm.MoEPrecision == model.MXFP4 || llm.Precision == model.MXFP4 || strings.HasPrefix(strings.ToLower(r.GPU), "mi") {

@@ -14,7 +14,7 @@ const (
 	steadyCodeTokens = 150
 )
 
-// steady reports whether the row is a steady state of a batch whose iterations were measured: its power is that of
+// steady reports whether the row is a steady state of a batch whose iterations were measured: its power is computed for
 // iterations of the measured length. Nothing is simulated, so that latencies are not compared.
 func steady(r *Row) bool {
 	return r.Power.BatchMean != nil && r.Power.PerGPUWatts() != nil && r.Concurrency == nil && or(tpot(r).Mean, 0) > 0

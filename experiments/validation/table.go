@@ -88,7 +88,7 @@ func (r *Report) refusals(t *layout.Text) {
 	}
 }
 
-// ruleList tells what was filled in, and how often.
+// ruleList writes the assumptions and how often each was used.
 func (r *Report) ruleList(t *layout.Text) {
 	notes, count := r.rowNotes()
 	if len(r.Rules)+len(r.Notes)+len(notes) == 0 {

@@ -1,6 +1,6 @@
 // Package input opens files that users name, and notices when the program is busy reading them. Reads cannot be
 // interrupted: one from a pipe waits for its writer, and a large file is read to its end before a run begins. [Watch]
-// tells a program that was interrupted meanwhile, so that it can end.
+// calls a function if the program is interrupted meanwhile, so that it can end.
 package input
 
 import (

@@ -30,7 +30,7 @@ var targets = []target{
 	{"windows", "amd64"}, {"windows", "arm64"},
 }
 
-// programs are the packages of the command-line programs of a release, and page is that of the playground.
+// programs are the packages of the command-line programs of a release, and page is the package of the playground.
 var programs = []string{"clifftop/cmd/clifftop", "clifftop/cmd/clifftop-parquet"}
 
 const page = "clifftop/cmd/clifftop-wasm"

@@ -1,9 +1,9 @@
 // Package testenv reads the environment variables that decide how much the tests of this module do.
 //
-// Tests come in two tiers. The short tier is what go test ./... runs. The long tier, with CLIFFTOP_LONG=1, runs every
-// study, seed and random case in full. [Choose] takes a size for each tier; [NeedsLong] leaves a test to the long one.
-// In the short tier a package that imports this one checks each property with [ShortChecks] random cases instead of
-// 100, unless -rapid.checks says otherwise. CLIFFTOP_SEED is the seed of these cases; 0, the default, draws one.
+// Tests come in two tiers. go test ./... runs the short tier. The long tier, with CLIFFTOP_LONG=1, runs every study,
+// seed and random case in full. [Choose] takes a size for each tier; [NeedsLong] leaves a test to the long one. In the
+// short tier a package that imports this one checks each property with [ShortChecks] random cases instead of 100,
+// unless -rapid.checks says otherwise. CLIFFTOP_SEED is the seed of these cases; 0, the default, draws one.
 //
 // Some tests need data that is not part of the module: CLIFFTOP_TRACES names a folder of recorded traces, and
 // CLIFFTOP_REFERENCE a folder of measurements on real GPUs. Without the variable such a test is skipped, except where

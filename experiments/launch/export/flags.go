@@ -112,7 +112,7 @@ func (w *lineWriter) quantization(engine, dtype string) {
 	}
 }
 
-// vllm writes what only vLLM is told.
+// vllm writes the flags that only vLLM has.
 func (w *lineWriter) vllm() {
 	e := &w.setup.Scenario.Engine
 	if e.Policy == "vllm-v0" {
@@ -196,7 +196,7 @@ func (w *lineWriter) drafts(write func(method, model string, tokens int)) {
 // ranksReserve is the factor of schedule_conservativeness with data-parallel attention (sglang/srt/server_args.py).
 const ranksReserve = 0.3
 
-// sglang writes what only SGLang is told.
+// sglang writes the flags that only SGLang has.
 func (w *lineWriter) sglang() {
 	w.say("engine.policy", "engine.kernels", "engine.version", "engine.max_num_seqs", "engine.max_num_batched_tokens",
 		"engine.sglang.chunked_prefill_size", "engine.enable_chunked_prefill", "deployment.all2all_backend",
@@ -260,7 +260,7 @@ func (w *lineWriter) sglang() {
 	}
 }
 
-// trtllm writes what only TensorRT-LLM is told, on the command line and in its file of options.
+// trtllm writes the options that only TensorRT-LLM has, on the command line and in its file of options.
 func (w *lineWriter) trtllm() {
 	w.say("engine.policy", "engine.kernels", "engine.version", "engine.max_num_seqs", "engine.max_num_batched_tokens",
 		"engine.max_model_len", "engine.enable_prefix_caching", "engine.block_size", "engine.enable_chunked_prefill",

@@ -14,7 +14,7 @@ import (
 
 // Format is a kind of deployment.
 type Format struct {
-	// Name is that of the command line, and Does says in one line what is written.
+	// Name is the name on the command line, and Does describes the output in one line.
 	Name, Does string
 
 	write func(j *job) ([]File, error)
@@ -39,7 +39,7 @@ func Formats() []Format {
 	}
 }
 
-// job is what a format writes.
+// job is the deployment that a format writes.
 type job struct {
 	system *launch.System
 	setup  *scenario.Setup
@@ -47,8 +47,8 @@ type job struct {
 	name   string // of the objects, a DNS label
 }
 
-// Write writes a deployment in a format, with the command that verifies it. The target is what an autoscaler aims at;
-// nil is the scenario's own, or none.
+// Write writes a deployment in a format, with the command that verifies it. target is the target of an autoscaler; nil
+// is the scenario's own, or none.
 func Write(format string, u *scenario.Setup, target *Target) ([]File, error) {
 	s, err := FromSetup(u)
 	if err != nil {

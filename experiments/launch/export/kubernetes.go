@@ -210,7 +210,7 @@ func (j *job) probes(container *yamldoc.Node) {
 		"failureThreshold", 6))
 }
 
-// routerObjects are the Deployment and the Service of the router, and what they need.
+// routerObjects returns the Deployment and the Service of the router, and the objects that they need.
 func (j *job) routerObjects(r *launch.Router) []*yamldoc.Node {
 	name := j.name + "-router"
 	image := "lmcache/lmstack-router:latest"
@@ -256,7 +256,7 @@ func (j *job) routerObjects(r *launch.Router) []*yamldoc.Node {
 // replica; a Service would hide them.
 func (j *job) podRouter(r *launch.Router, servers []server) (command []string, finds bool) {
 	port := strconv.Itoa(servicePort)
-	alike := 0 // pools that no selector tells apart
+	alike := 0 // pools that no selector distinguishes
 	for _, g := range j.system.Groups {
 		if g.Role == "" {
 			alike++

@@ -19,7 +19,7 @@ var sglangPolicies = map[string]string{"round-robin": "round_robin", "random": "
 	"sglang": "cache_aware", "prefix": "cache_aware", "least-requests": "power_of_two",
 	"bounded-hash": "consistent_hashing", "session": "consistent_hashing"}
 
-// router is what distributes requests over the replicas; nil for a single one.
+// router returns the router of the replicas; nil for a single replica.
 func router(u *scenario.Setup, s *launch.System) *launch.Router {
 	replicas, apart := 0, false
 	for _, g := range s.Groups {
@@ -181,7 +181,7 @@ func routerCommand(r *launch.Router, servers []server, port int, config string) 
 	return append(c, routing(logic)...)
 }
 
-// routing are the flags of vLLM's router that choose a rule, and what the rule needs.
+// routing returns the flags of vLLM's router that choose a rule and set its options.
 func routing(logic string) []string {
 	c := []string{"--routing-logic", logic}
 	switch {

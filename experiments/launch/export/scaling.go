@@ -9,7 +9,7 @@ import (
 	"clifftop/experiments/scenario/yamldoc"
 )
 
-// Target is what an autoscaler aims at, as a simulation found it: requests that run on each replica.
+// Target is the target of an autoscaler that a simulation found: running requests per replica.
 type Target struct {
 	// Running is the mean number of requests that run on a replica at the highest load that meets the SLO, with a margin.
 	Running float64

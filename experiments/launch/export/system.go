@@ -3,8 +3,8 @@
 //
 //	scenario.Setup → FromSetup → launch.System → Formats
 //
-// What an engine cannot be told, such as the options of a policy that is not its own, is a note of the system, and a
-// comment of each file.
+// Settings without a flag, such as the options of a policy of another engine, become notes of the system, and a comment
+// in each file.
 package export
 
 import (

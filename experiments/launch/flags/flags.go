@@ -1,7 +1,7 @@
-// Package flags knows the launch flags of serving engines: their names in each release, what kind of value they take,
-// and what each of them means for a simulation. A flag sets a key of the scenario, is translated by a rule of package
-// launch, has no influence on what is simulated, or has an influence that is not modelled. There is no other kind, so
-// that an import can account for each flag.
+// Package flags has the launch flags of serving engines: their names in each release, the kinds of their values, and
+// their effect on a simulation. A flag sets a key of the scenario, is translated by a rule of package launch, has no
+// influence on the simulation, or has an influence that is not modelled. There is no other kind, so that an import can
+// account for each flag.
 //
 // Each engine has one table, such as vllm.yaml. To add a flag, add an entry there; docs/flags.md is generated from it.
 // The files in testdata list the flags of releases as their argument parsers have them.
@@ -21,14 +21,14 @@ import (
 	"clifftop/experiments/scenario/yamldoc"
 )
 
-// Effect is what a flag means for a simulation.
+// Effect is the effect of a flag on a simulation.
 type Effect string
 
 // The effects.
 const (
 	Key        Effect = "key"        // it sets a key of the scenario
 	Rule       Effect = "rule"       // a rule of package launch translates it
-	None       Effect = "none"       // it has no influence on what is simulated
+	None       Effect = "none"       // it has no influence on the simulation
 	Unmodelled Effect = "unmodelled" // its influence is not modelled
 )
 
@@ -98,7 +98,7 @@ type Table struct {
 	Program string `yaml:"program"`
 	// Sources are the argument parsers that were read.
 	Sources []Source `yaml:"sources"`
-	// Flags are those of the command line, File the keys of the configuration file, and Env environment variables.
+	// Flags are flags of the command line, File has the keys of the configuration file, and Env environment variables.
 	Flags []Flag `yaml:"flags"`
 	File  []Flag `yaml:"file,omitempty"`
 	Env   []Flag `yaml:"env,omitempty"`

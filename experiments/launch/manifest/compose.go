@@ -68,7 +68,7 @@ func variables(o Options, name string) (list []shell.Variable) {
 	return list
 }
 
-// service reads one service. The configs are those of the file, which a service mounts as files.
+// service reads one service. configs are the configs of the file, which a service mounts as files.
 func service(r *reader, name string, n *yamldoc.Node, configs []yamldoc.Field) error {
 	if n.Lookup("extends") != nil {
 		r.note(n.Lookup("extends").At, "extends is not read (docker compose config writes the whole file)")

@@ -18,7 +18,7 @@ type instruction struct {
 	line       int
 }
 
-// stage is what one build stage has so far.
+// stage is the state of one build stage.
 type stage struct {
 	image               string
 	env                 []shell.Variable
@@ -104,7 +104,7 @@ func instructions(lines []string) (list []instruction) {
 
 var heredoc = regexp.MustCompile(`<<-?["']?([A-Za-z_]+)["']?`)
 
-// from begins a stage: with an image, or with what an earlier stage has.
+// from begins a stage: with an image, or with the state of an earlier stage.
 func from(r *reader, in instruction, args []shell.Variable, stages map[string]stage) (stage, string) {
 	var words []string
 	for _, w := range strings.Fields(in.rest) {

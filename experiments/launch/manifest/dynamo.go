@@ -45,7 +45,7 @@ func dynamoGraph(r *reader, o *yamldoc.Node) error {
 	return nil
 }
 
-// components are those of both versions of the object.
+// components returns the components of an object of either version.
 func components(r *reader, o *yamldoc.Node) (list []component) {
 	for _, f := range fields(o, "spec", "services") {
 		spec := lookup(f.Value, "extraPodSpec")

@@ -99,7 +99,7 @@ func stackModel(r *reader, d, m *yamldoc.Node) error {
 var stackKeys = []string{"enableChunkedPrefill", "enablePrefixCaching", "maxModelLen", "dtype", "tensorParallelSize",
 	"pipelineParallelSize", "maxNumSeqs", "gpuMemoryUtilization", "maxLoras", "extraArgs"}
 
-// silentKeys are keys of vllmConfig without influence on what is simulated.
+// silentKeys are keys of vllmConfig without influence on the simulation.
 var silentKeys = []string{"v0", "v1", "env", "port", "prometheusMultiprocDir"}
 
 // camelFlags are the keys of vllmConfig as flags of vLLM: enablePrefixCaching is --enable-prefix-caching, which the

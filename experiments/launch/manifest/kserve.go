@@ -106,7 +106,7 @@ func inFolder(uri, name string) *strings.Replacer {
 	return strings.NewReplacer(modelFolder, named(uri), "{{.Name}}", name)
 }
 
-// llmInferenceService reads KServe's LLMInferenceService: pools of vLLM, one of which may compute prompts only.
+// llmInferenceService reads KServe's LLMInferenceService: pools of vLLM; one of them may compute prompts only.
 func llmInferenceService(r *reader, o *yamldoc.Node) error {
 	spec := lookup(o, "spec")
 	prefill := spec.Lookup("prefill")

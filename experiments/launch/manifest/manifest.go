@@ -23,7 +23,7 @@ type Options struct {
 
 // kind is a kind of file.
 type kind struct {
-	// name is what messages call it.
+	// name of the file in messages.
 	name string
 	// is reports whether a file is of the kind, by its name or its content.
 	is func(name string, data []byte) bool
@@ -63,7 +63,7 @@ func kindOf(name string, data []byte, manifest bool) *kind {
 // maxBytes limits a file.
 const maxBytes = 4 << 20
 
-// Read reads a file of any kind. The error is a [yamldoc.Faults] with the place of what is wrong.
+// Read reads a file of any kind. The error is a [yamldoc.Faults] with the places of the mistakes.
 func Read(name string, data []byte, o Options) (*launch.System, error) {
 	data = bytes.ReplaceAll(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
 	switch {
@@ -108,7 +108,7 @@ func isYAML(is func(string, []byte) bool) func(string, []byte) bool {
 	}
 }
 
-// yamlName reports whether the name of a file is that of a YAML file, a template of one, or a JSON file.
+// yamlName reports whether the name of a file is a name of a YAML file, of a template of one, or of a JSON file.
 func yamlName(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json", ".tpl"}, strings.ToLower(path.Ext(name)))
 }
@@ -152,7 +152,7 @@ func readOther(name string, data []byte, o Options) (*launch.System, error) {
 		"Kubernetes, a compose file, or values of the charts of vLLM's production stack or llm-d)"}}
 }
 
-// isEngineConfig reports whether keys are those of the configuration file of an engine.
+// isEngineConfig reports whether keys belong to the configuration file of an engine.
 func isEngineConfig(keys []string) bool {
 	return slices.ContainsFunc(keys, func(k string) bool {
 		return slices.Contains([]string{"model", "tensor-parallel-size", "tensor_parallel_size", "max-model-len",

@@ -18,7 +18,7 @@ var gpuResources = []string{"nvidia.com/gpu", "amd.com/gpu", "habana.ai/gaudi", 
 // helmAction is an action of a Helm template. KServe has templates of its own, such as {{.Name}}.
 var helmAction = regexp.MustCompile(`\{\{-?\s*(\.Values|\.Release|\.Chart|include|template|tpl|toYaml|if|with|range)\b`)
 
-// pod is what a pod template says.
+// pod is the content of a pod template.
 type pod struct {
 	spec *yamldoc.Node
 	// env are variables that every container has.
@@ -27,7 +27,7 @@ type pod struct {
 	first, last []shell.Word
 	// image stands for one that is not given.
 	image string
-	// replace are texts in arguments with what stands for them, such as the folder of a model.
+	// replace maps texts in arguments to their values, such as the folder of a model.
 	replace *strings.Replacer
 }
 

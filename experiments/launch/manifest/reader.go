@@ -22,7 +22,7 @@ type reader struct {
 	configs, runtimes map[string]*yamldoc.Node
 	// owners are kind and name of the object of each group, by which autoscalers find it.
 	owners []owner
-	// images are those of containers that launch nothing that is known.
+	// images of containers that launch no known engine.
 	images []string
 	// others are the kinds of objects that are not read.
 	others []string
@@ -49,7 +49,7 @@ func (r *reader) note(at yamldoc.Place, format string, args ...any) {
 	r.system.Notes = append(r.system.Notes, launch.Note{At: at, Text: text})
 }
 
-// container is what runs in one container.
+// container is the content of one container.
 type container struct {
 	name, image   string
 	command, args []shell.Word
@@ -105,7 +105,7 @@ func (r *reader) launch(c *container) ([]launch.Command, error) {
 func (c *container) read(beside func(string) ([]byte, error)) func(string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		if f, ok := c.files[name]; ok {
-			return []byte(strings.Repeat("\n", f.line-1) + f.text), nil // so that its lines are those of the manifest
+			return []byte(strings.Repeat("\n", f.line-1) + f.text), nil // so that its lines have the numbers of the manifest
 		}
 		if beside == nil {
 			return nil, fmt.Errorf("%s is not in the manifest", name)

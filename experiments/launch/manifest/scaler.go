@@ -98,7 +98,7 @@ func keda(r *reader, g *launch.Group, spec *yamldoc.Node, at yamldoc.Place) erro
 		averaged := strings.HasPrefix(strings.TrimSpace(query), "avg")
 		switch {
 		case text(t, "metricType") == "Value" && averaged:
-			s.Policy = "hpa" // the mean is held at the threshold
+			s.Policy = "hpa" // the threshold is the target of the mean
 		case text(t, "metricType") == "Value", averaged:
 			s.Target = 0 // a sum against a fixed value, or a mean divided by the replicas
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // splitWords divides a text into words as a shell does, with quotes and backslashes, but without variables. The words
-// have the lines of the text, the first of which is given.
+// have the lines of the text; line is its first one.
 func splitWords(s string, line int) (words []shell.Word) {
 	var b strings.Builder
 	inWord, first := false, line

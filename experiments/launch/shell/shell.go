@@ -47,7 +47,7 @@ type Word struct {
 // Variable is an environment variable.
 type Variable struct{ Name, Value string }
 
-// Result is what a script would do.
+// Result has the effects of a script.
 type Result struct {
 	// Commands are the programs in the order of their start.
 	Commands []Command

@@ -10,7 +10,7 @@ import (
 	"clifftop/experiments/scenario"
 )
 
-// serverInfo is what the server says about itself.
+// serverInfo is the server's description of itself.
 type serverInfo struct {
 	version string
 	release string // of the engine that is imitated

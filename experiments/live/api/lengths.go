@@ -84,7 +84,7 @@ func (l *lengths) classOf(name string) int {
 	return -1
 }
 
-// drawn is what the scenario's traffic gives to a request.
+// drawn has the values that the scenario's traffic draws for a request.
 type drawn struct {
 	class    uint16
 	priority int16

@@ -10,7 +10,7 @@ import (
 	"clifftop/workload"
 )
 
-// names are those of the model and its LoRA adapters.
+// names are the names of the model and its LoRA adapters.
 type names struct {
 	models   []string // as listed
 	also     []string // accepted too

@@ -9,7 +9,7 @@ import (
 	"clifftop/workload"
 )
 
-// params are what a request says about its output.
+// params are the parameters of a request for its output.
 type params struct {
 	model   string // as the request names it
 	adapter int32
@@ -60,7 +60,7 @@ type common struct {
 	PromptLogprobs json.RawMessage `json:"prompt_logprobs"`
 }
 
-// Limits of what one request may ask for.
+// Limits of one request.
 const (
 	maxChoices     = 128
 	maxRequests    = 2048 // prompts times n

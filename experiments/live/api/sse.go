@@ -66,7 +66,7 @@ func (c *call) stream(ctx context.Context, w http.ResponseWriter) error {
 // doneEvent ends a stream.
 const doneEvent = "data: [DONE]\n\n"
 
-// maxBuffered is the size in bytes from which events are written although more are due.
+// maxBuffered is the number of buffered bytes at which events are written although more are due.
 const maxBuffered = 32 << 10
 
 // first waits for the first news. If it takes long, the header is sent before it.

@@ -96,8 +96,8 @@ func (p *peers) check(t *transferParams, replica int32) error {
 	return nil
 }
 
-// transfer returns what happens to the KV of a prompt; number is that of the request. The prompt is computed if the
-// engine is unknown. KV of an unknown request is KV that is not there; the request stands for itself then.
+// transfer returns the KV transfer of a prompt; number is the number of the request. The prompt is computed if the
+// engine is unknown. KV of an unknown request does not exist; the transfer then names the request itself.
 func (p *peers) transfer(t *transferParams, replica int32, number int64) *workload.Transfer {
 	role := p.role(replica)
 	if t.keeps() && role == "prefill" {

@@ -112,7 +112,7 @@ func found(data []byte) string {
 	return "number"
 }
 
-// prompts is what a request gives as prompt: a string, a list of strings, a list of token IDs, or a list of these.
+// prompts is the prompt of a request: a string, a list of strings, a list of token IDs, or a list of these.
 type prompts struct {
 	texts []string
 	ids   [][]uint32

@@ -93,7 +93,7 @@ func (b *book) arrived(r *workload.Request) {
 	t := &text{request: r.ID, prompt: n.tokens, adapter: r.Adapter}
 	for _, k := range b.kinds {
 		walk := workload.NewBlockKeys(r, k.size)
-		if k.radix { // the keys of its tree are those of the text as content
+		if k.radix { // its tree has the keys of the text as content
 			c := workload.Content{Segments: r.Text(nil)}
 			walk = workload.NewBlockKeys(&workload.Request{Content: &c, InputTokens: r.InputTokens + r.OutputTokens}, k.size)
 		}

@@ -138,7 +138,7 @@ func parseEndpoint(key, text string) (e endpoint, err error) {
 // listens reports whether a PUB socket listens there.
 func (e endpoint) listens() bool { return e.host == "*" || strings.Contains(e.host, "::") }
 
-// of returns the address for a replica. host is what * stands for.
+// of returns the address for a replica. host replaces *.
 func (e endpoint) of(replica int, host string) (string, error) {
 	if e.host != "*" {
 		host = e.host

@@ -50,7 +50,7 @@ var (
 	_ event.SpanObserver  = (*Publisher)(nil)
 )
 
-// state is what the simulation's goroutine knows of a replica.
+// state is the state of a replica in the simulation's goroutine.
 type state struct {
 	number uint64              // of the next batch
 	ends   []clock.Time        // of the iterations in flight

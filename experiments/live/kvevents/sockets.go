@@ -34,7 +34,7 @@ type replica struct {
 	events   int64
 }
 
-// batch is what one event of the simulation changed.
+// batch has the changes by one event of the simulation.
 type batch struct {
 	number  uint64
 	due     time.Time // when it is sent

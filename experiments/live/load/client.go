@@ -28,7 +28,7 @@ func newClient(url string) *client {
 	return &client{url: url, http: &http.Client{Transport: t}, begun: time.Now()}
 }
 
-// call is a request and what its client saw.
+// call is a request and the measurements of its client.
 type call struct {
 	number int64         // in the journal; -1 before an answer
 	sent   time.Duration // when the last byte was sent

@@ -12,7 +12,7 @@ import (
 	"clifftop/sim/event"
 )
 
-// result is what a load measured.
+// result has the measurements of a load.
 type result struct {
 	calls, tokens int
 	span          time.Duration // from the first request to the last chunk
@@ -26,7 +26,7 @@ type result struct {
 	lag           []string
 }
 
-// latencies are those of a closed loop, in seconds, and its throughput in tokens per second.
+// latencies has the latencies of a closed loop, in seconds, and its throughput in tokens per second.
 type latencies struct {
 	ttft, tpot []float64
 	throughput float64

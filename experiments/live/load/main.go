@@ -43,7 +43,7 @@ type options struct {
 	limits limits
 }
 
-// limits are what must hold. Zero is no limit.
+// limits of a load; zero is no limit.
 type limits struct {
 	p50    time.Duration
 	p99    time.Duration

@@ -13,7 +13,8 @@ import (
 	"clifftop/sim/event"
 )
 
-// delays are what the way to the server and back adds to the simulated latencies of each request, in seconds, sorted.
+// delays are the times that the way to the server and back adds to the simulated latencies of each request, in seconds,
+// sorted.
 type delays struct{ ttft, e2e []float64 }
 
 // delaysOf compares calls with their simulation. The clocks need no alignment.

@@ -2,7 +2,7 @@
 // in the browser, and as a line in the terminal.
 //
 // A [Monitor] observes the simulation on the driver's goroutine. Each event costs a constant time and no allocation.
-// Readers copy what they need under a lock that is held for microseconds.
+// Readers copy their data under a lock that is held for microseconds.
 //
 // Start with [New].
 package monitor

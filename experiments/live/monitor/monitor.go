@@ -14,7 +14,7 @@ import (
 	"clifftop/sim/event"
 )
 
-// Driver is what runs the simulation.
+// Driver runs the simulation.
 type Driver interface {
 	// Now returns the simulated instant that corresponds to the wall clock.
 	Now() clock.Time

@@ -6,7 +6,7 @@ import (
 	"clifftop/workload"
 )
 
-// request is what is known of a request that has not ended.
+// request is the state of a request that has not ended.
 type request struct {
 	id                  int64
 	arrival             clock.Time

@@ -11,7 +11,7 @@ import (
 	"clifftop/sim/event"
 )
 
-// about is what does not change while a server runs.
+// about has the data that do not change while a server runs.
 type about struct {
 	Title    string         `json:"title"`
 	Version  string         `json:"version"`
@@ -20,7 +20,7 @@ type about struct {
 	Replicas []aboutReplica `json:"replicas"`
 }
 
-// aboutReplica is what does not change of a replica. Blocks is 0 for an unlimited KV pool.
+// aboutReplica has the data of a replica that do not change. Blocks is 0 for an unlimited KV pool.
 type aboutReplica struct {
 	Name   string `json:"name"`
 	Blocks int    `json:"blocks"`
@@ -44,7 +44,7 @@ func describe(u *scenario.Setup, info export.MetricsInfo, speed float64) about {
 	return a
 }
 
-// state is what pages and the terminal show of an instant. Times are in seconds.
+// state has the data of an instant for pages and the terminal. Times are in seconds.
 type state struct {
 	At float64 `json:"t"`
 	// Lag is the longest lag behind the wall clock in the last three seconds, LagMax the longest so far.
@@ -62,7 +62,7 @@ type state struct {
 	Prompts  float64 `json:"prompts"`
 	Requests float64 `json:"requests"`
 	Arrivals float64 `json:"arrivals"`
-	// Latencies are those of the last minute.
+	// Latencies of the last minute.
 	Latencies latencyState `json:"latencies"`
 	// Ended are the requests that have ended, by outcome.
 	Ended       [outcomes]int64 `json:"ended"`
@@ -89,7 +89,7 @@ type replicaState struct {
 	Preemptions int64   `json:"preemptions"`
 }
 
-// batch is what one replica has in its batch and its queue.
+// batch describes the batch and the queue of one replica.
 type batch struct {
 	Replica int        `json:"replica"`
 	Running []sequence `json:"running"`
@@ -105,7 +105,7 @@ type sequence [7]float64
 const (
 	mostRunning = 256
 	mostWaiting = 24
-	// latestSeconds are those of which the charts show latencies.
+	// latestSeconds is the length of the window of the charts' latencies.
 	latestSeconds = 5
 )
 
@@ -176,7 +176,7 @@ func (s *state) kv() *float64 {
 	return &part
 }
 
-// point is what the charts show of a second. Latencies are those of the last five seconds.
+// point has the data of a second for the charts. Latencies are taken over the last five seconds.
 type point struct {
 	At      float64  `json:"t"`
 	Running int      `json:"running"`

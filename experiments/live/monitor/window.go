@@ -7,7 +7,7 @@ import (
 	"clifftop/sim/clock"
 )
 
-// window is what happened in the last minute of the wall clock.
+// window has the events of the last minute of the wall clock.
 type window struct {
 	rates  rates
 	first  latencies // times to first tokens
@@ -44,7 +44,7 @@ const (
 	perSecond = 4 // slots
 )
 
-// counts are what happened in a slot of time.
+// counts has the events in a slot of time.
 type counts struct {
 	slot     int64 // its number, since the start
 	tokens   int64
@@ -63,7 +63,7 @@ func (r *rates) at(at clock.Time) *counts {
 	return c
 }
 
-// rateSlots is the number of slots of which rates are the mean: three seconds.
+// rateSlots is the number of slots over which rates are averaged: three seconds.
 const rateSlots = 12
 
 // recent returns the sums of the last full slots before an instant, and the simulated time in seconds that they cover.
@@ -93,7 +93,7 @@ type latencies struct {
 	newest  int64 // the second that passes
 }
 
-// second is what one second has.
+// second has the events of one second.
 type second struct {
 	number int64
 	counts [buckets]uint32

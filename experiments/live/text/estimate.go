@@ -257,7 +257,7 @@ func (p *pieces) spaces(c class, n int) {
 	case n == 0 || c == space || c == lineBreak:
 		p.end = i
 	case i-lastLength > p.start:
-		p.end = i - lastLength // the last space belongs to what follows
+		p.end = i - lastLength // the last space belongs to the next part
 	case c.letter() || c == symbol && p.text[p.start] == ' ':
 		p.prefixed(lastLength)
 	default:

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// splitter cuts parts of a text into smaller parts. first tells that the parts begin the whole text.
+// splitter cuts parts of a text into smaller parts. first means that the parts begin the whole text.
 type splitter interface {
 	split(parts []string, first bool) []string
 }

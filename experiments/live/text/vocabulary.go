@@ -120,7 +120,7 @@ func (v *Vocabulary) addedAt(text string) *addedToken {
 	return nil
 }
 
-// section appends the tokens of a text without special tokens. first tells that it begins the whole text.
+// section appends the tokens of a text without special tokens. first means that it begins the whole text.
 func (v *Vocabulary) section(ids []uint32, text string, first bool) []uint32 {
 	if text == "" {
 		return ids

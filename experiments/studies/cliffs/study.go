@@ -34,7 +34,7 @@ type cliff struct {
 	scenario *scenario.Scenario
 	unit     string // of the throughput
 	measure  func(*report.Summary) float64
-	copies   float64 // identical systems side by side, of which one is simulated
+	copies   float64 // identical systems side by side; one is simulated
 	// published are the tokens per second at the published loads; nil if there are none. They are a shape if a common
 	// factor between them and the simulated numbers is allowed.
 	published []float64

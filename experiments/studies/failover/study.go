@@ -266,7 +266,7 @@ func (x *study) run(ctx context.Context, list []system, loads []float64, seeds [
 	return results, err
 }
 
-// sizes are numbers of replicas of which one is lost.
+// sizes are the numbers of replicas before one is lost.
 var sizes = []int{2, 4, 8}
 
 // withoutOne returns for each number of replicas, load and seed the share of good requests in the last two minutes of

@@ -15,8 +15,8 @@ import (
 	"clifftop/report/plot"
 )
 
-// Main is the main function of a study. It parses the flags, including -out for the directory, and calls run. Exit
-// statuses are those of clifftop.
+// Main is the main function of a study. It parses the flags, including -out for the directory, and calls run. It uses
+// the exit statuses of clifftop.
 func Main(run func(ctx context.Context, out string) error) {
 	const usage, interrupted = 2, 130
 	log.SetFlags(0)

@@ -16,7 +16,7 @@ import (
 //go:embed traffic.yaml
 var traffics []byte
 
-// policies are those of the study, in the order of its tables.
+// policies of the study, in the order of its tables.
 var policies = []string{
 	"vllm", "sarathi", "sglang", "vllm-v0", "tgi",
 	"trtllm-guaranteed-no-evict", "trtllm-max-utilization", "trtllm-static", "orca", "static",

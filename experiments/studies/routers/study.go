@@ -30,7 +30,7 @@ type choice struct {
 type contest struct {
 	name, question string
 	scenario       *scenario.Scenario
-	systems        []choice // the first is what the others are held against
+	systems        []choice // the others are compared with the first one
 	points         []choice
 	shown          int // the point that the title of the picture speaks of
 

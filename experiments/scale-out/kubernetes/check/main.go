@@ -60,7 +60,7 @@ func check(path string) error {
 	return nil
 }
 
-// indexed makes sure that the pods are told which of how many shards they are.
+// indexed checks that each pod gets the index and the number of the shards.
 func indexed(job *batchv1.Job) error {
 	s := &job.Spec
 	if s.CompletionMode == nil || *s.CompletionMode != batchv1.IndexedCompletion {
