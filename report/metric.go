@@ -66,7 +66,6 @@ var lineMetrics = sync.OnceValue(func() map[Line][]*Metric {
 	return lines
 })
 
-// metricsAt returns the metrics of paths.
 func metricsAt(paths ...string) []*Metric {
 	list := make([]*Metric, len(paths))
 	for i, path := range paths {

@@ -16,7 +16,6 @@ import (
 	"clifftop/model"
 )
 
-// calibrateCommand is the command calibrate.
 type calibrateCommand struct {
 	measured   measuredRuns
 	output     console.SimulationFlags

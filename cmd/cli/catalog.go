@@ -15,7 +15,6 @@ import (
 	"clifftop/report/layout"
 )
 
-// catalogCommand is the command catalog.
 type catalogCommand struct{ output console.OutputFlags }
 
 func newCatalog() *cobra.Command {

@@ -17,7 +17,6 @@ import (
 	"clifftop/report/verdict"
 )
 
-// compareCommand is the command compare.
 type compareCommand struct {
 	scenario       scenarioFlags
 	output         console.SimulationFlags

@@ -18,7 +18,6 @@ import (
 	"clifftop/report/layout"
 )
 
-// explainCommand is the command explain.
 type explainCommand struct {
 	scenario scenarioFlags
 	output   console.OutputFlags

@@ -18,7 +18,6 @@ import (
 	"clifftop/report/layout"
 )
 
-// exportCommand is the command export.
 type exportCommand struct {
 	scenario scenarioFlags
 	output   console.SimulationFlags
@@ -156,7 +155,6 @@ func scalingTarget(ctx context.Context, s *scenario.Scenario, jobs int,
 		100*scalingMargin)}, nil
 }
 
-// writeDeployment writes the files of a deployment.
 func writeDeployment(c *cobra.Command, output *console.OutputFlags, dir *console.Directory, files []export.File) error {
 	var names []string
 	for _, x := range files {

@@ -36,7 +36,6 @@ func (f *deploymentFlags) registerChoice(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.env, "env", nil, "`NAME=VALUE` of an environment variable of the launch file; repeatable")
 }
 
-// register adds all flags.
 func (f *deploymentFlags) register(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.gpu, "gpu", "", "GPU `NAME`, where the file does not name it")
@@ -119,7 +118,6 @@ func (f *deploymentFlags) content(path string) (data []byte, name string, err er
 	return data, filepath.Base(path), err
 }
 
-// importCommand is the command import.
 type importCommand struct {
 	deployment deploymentFlags
 	results    resultFlags

@@ -15,7 +15,6 @@ import (
 // exampleName is the file name of the example scenario, which its comments use in commands.
 const exampleName = "scenario.yaml"
 
-// initCommand is the command init.
 type initCommand struct{ force, schema bool }
 
 func newInit() *cobra.Command {

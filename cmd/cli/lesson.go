@@ -16,7 +16,6 @@ import (
 	"clifftop/report/plot"
 )
 
-// lessonCommand is the command lesson.
 type lessonCommand struct{ output console.SimulationFlags }
 
 func newLesson() *cobra.Command {

@@ -19,7 +19,6 @@ import (
 // collections cost little time and halve the memory of the process.
 const mergeGCPercent = 25
 
-// mergeCommand is the command merge.
 type mergeCommand struct {
 	output  console.OutputFlags
 	partial bool

@@ -47,7 +47,6 @@ var planKeys = []keyFlag{
 	seedFlag,
 }
 
-// planCommand is the command plan.
 type planCommand struct {
 	scenario scenarioFlags
 	output   console.SimulationFlags

@@ -17,7 +17,6 @@ import (
 	"clifftop/cmd/cli/console"
 )
 
-// playCommand is the command play.
 type playCommand struct {
 	output         console.OutputFlags
 	port           int

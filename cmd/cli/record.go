@@ -19,7 +19,6 @@ import (
 	"clifftop/experiments/record"
 )
 
-// recordCommand is the command record.
 type recordCommand struct {
 	output    console.OutputFlags
 	upstream  string

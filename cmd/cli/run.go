@@ -19,7 +19,6 @@ import (
 	"clifftop/report/table"
 )
 
-// runCommand is the command run.
 type runCommand struct {
 	scenario scenarioFlags
 	output   console.SimulationFlags

@@ -96,7 +96,6 @@ func (f *scenarioFlags) registerAccuracy(c *cobra.Command) {
 	f.add(c, "", keyFlag{"accuracy", "FILE", "record of own measured runs, from validate --write", key("accuracy"), ""})
 }
 
-// add adds one flag.
 func (f *scenarioFlags) add(c *cobra.Command, shorthand string, k keyFlag) {
 	c.Flags().VarP(&settingFlag{f, k}, k.name, shorthand, k.usage)
 	if k.value == "bool" {

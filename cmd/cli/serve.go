@@ -27,7 +27,6 @@ import (
 	"clifftop/workload"
 )
 
-// serveCommand is the command serve.
 type serveCommand struct {
 	scenario  scenarioFlags
 	output    console.OutputFlags
@@ -145,7 +144,6 @@ func (s *serveCommand) run(c *cobra.Command, args []string) error {
 	return console.Failed(err)
 }
 
-// open opens the ports.
 func (s *serveCommand) open(u *scenario.Setup) ([]api.Port, error) {
 	if s.ports == "" {
 		ports, err := api.Listen(s.listen)

@@ -20,7 +20,6 @@ import (
 // maxPoints is the largest number of loads of a sweep.
 const maxPoints = 10_000
 
-// sweepCommand is the command sweep.
 type sweepCommand struct {
 	scenario scenarioFlags
 	output   console.SimulationFlags

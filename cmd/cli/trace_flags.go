@@ -128,7 +128,6 @@ func (f *traceFlags) load() *trace.Load {
 	return &f.change
 }
 
-// file returns the trace at a path.
 func (f *traceFlags) file(path string) *scenario.TraceFile {
 	o := f.options
 	o.Mode, o.ZeroOutput, o.Seed = trace.Mode(f.mode), trace.ZeroOutput(f.zero), f.change.Seed

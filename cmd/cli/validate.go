@@ -20,7 +20,6 @@ import (
 // referenceVariable names the environment variable with the default of --reference.
 const referenceVariable = "CLIFFTOP_REFERENCE"
 
-// validateCommand is the command validate.
 type validateCommand struct {
 	measured measuredRuns
 	output   console.SimulationFlags

@@ -15,7 +15,6 @@ import (
 	"clifftop/report/page"
 )
 
-// verifyCommand is the command verify.
 type verifyCommand struct {
 	scenario scenarioFlags
 	output   console.SimulationFlags
@@ -115,7 +114,6 @@ func (v *verifyCommand) run(c *cobra.Command, args []string) error {
 	return console.Failed(printErr)
 }
 
-// read reads the results.
 func (v *verifyCommand) read(names []string) ([]*measured.Result, error) {
 	var files []measured.Named
 	for _, name := range names {

@@ -74,7 +74,6 @@ func newReport(records []*Record, cases []*Case, results []result) *Report {
 	return r
 }
 
-// profile returns the profile of a case.
 func (r *Report) profile(c *Case) *Profile {
 	for i := range r.Profiles {
 		if p := &r.Profiles[i]; p.Format == c.Format && p.Name == c.Profile {

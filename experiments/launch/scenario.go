@@ -224,7 +224,6 @@ func (m *Imported) withoutOptions(b *builder) {
 	}
 }
 
-// poolName is the name of the pool of a group.
 func (g *Group) poolName(i int) string {
 	if g.Name != "" {
 		return g.Name
@@ -396,7 +395,6 @@ func (b *builder) variable(f Flag) {
 	}
 }
 
-// key sets the key of a flag.
 func (b *builder) key(f Flag, k *flags.Flag) {
 	f = b.given[k.Name]
 	value := f.Value

@@ -274,7 +274,6 @@ func (p *PointResult) firstWaits() []float64 {
 // say gives a name in the lesson's texts what it stands for.
 func (c *class) say(name, text string) { c.facts[name] = text }
 
-// draw adds a picture.
 func (c *class) draw(name string, p chart.Picture) {
 	c.Pictures = append(c.Pictures, Picture{name, p})
 }

@@ -72,7 +72,6 @@ func bullet(markdown bool) string {
 	return "*"
 }
 
-// drawText adds a picture to a text.
 func drawText(t *layout.Text, p Picture, draw DrawText) error {
 	var b strings.Builder
 	if err := draw(&b, p.Picture, t.Columns); err != nil {

@@ -70,7 +70,6 @@ func (j *journal) drop(n int) {
 	j.rows, j.first = j.rows[:m], j.first+int64(n)
 }
 
-// write writes a row.
 func (j *journal) write(r *row) {
 	if j.broken {
 		return

@@ -243,7 +243,6 @@ func (o object) scaled(by float64, names ...string) *float64 { return times(o.nu
 // value is a number, 0 if it is missing.
 func (o object) value(names ...string) float64 { return or(o.number(names...), 0) }
 
-// count is a whole number.
 func (o object) count(names ...string) *int { return whole(o.number(names...)) }
 
 // tokens is a length, 0 if it is missing.

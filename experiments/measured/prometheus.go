@@ -110,7 +110,6 @@ type point struct {
 	timed     bool
 }
 
-// promSeries is one series.
 type promSeries struct {
 	name   string // without the prefix of the engine and _total
 	labels map[string]string

@@ -113,7 +113,6 @@ func as[T any](data json.RawMessage) (v T, ok bool) {
 	return v, true
 }
 
-// tokens returns the tokens of the prompt.
 func (p *prompt) tokens(t *text.Template) []uint32 {
 	switch {
 	case p.chat != nil:

@@ -132,7 +132,6 @@ func New(ctx context.Context, s *scenario.Scenario, results []*measured.Result, 
 	return out, nil
 }
 
-// sum is the verdict on all runs.
 func sum(runs []Run) Verdict {
 	verdict := NotComparable
 	for i := range runs {

@@ -259,7 +259,6 @@ func (w sampler) value(f *family, v float64, labels ...Label) {
 	w.f(&Sample{Name: name, Help: f.help, Type: f.kind.String(), Labels: labels, Value: v})
 }
 
-// histogram writes a histogram.
 func (w sampler) histogram(f *family, t *tally, labels []Label) {
 	s := &Sample{Name: f.name, Help: w.m.help(f), Type: f.kind.String(), Labels: labels, Value: t.sum.Float64() / f.unit,
 		Count: t.n, Bounds: make([]float64, len(f.bounds)), Counts: make([]uint64, len(f.bounds))}

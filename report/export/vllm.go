@@ -98,7 +98,6 @@ type labelled struct {
 	reason string
 }
 
-// counterFamilies are the counters.
 var counterFamilies = [counters]labelled{
 	prefixQueries: {family: family{kind: counter, name: "vllm:prefix_cache_queries",
 		help: "Prefix cache queries, in terms of number of queried tokens."}},

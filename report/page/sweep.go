@@ -93,7 +93,6 @@ func (p *Page) distributions(runs []plot.NamedRun) {
 	}
 }
 
-// detailed are the runs with details.
 func detailed(runs []plot.NamedRun) []plot.NamedRun {
 	return slices.DeleteFunc(slices.Clone(runs), func(r plot.NamedRun) bool { return r.Detail == nil })
 }

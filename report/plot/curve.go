@@ -87,7 +87,6 @@ func (v *sweep) overview() *Figure {
 	return f
 }
 
-// loadAxis is the axis of loads.
 func (v *sweep) loadAxis() axis {
 	a := axis{title: v.loadTitle(), log: v.points.clumped(), unit: chart.Whole}
 	if a.log {

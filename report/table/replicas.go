@@ -37,7 +37,6 @@ func replicaGrid(s *report.Summary, t *layout.Text) {
 	}
 }
 
-// replicaRow returns the row of a replica.
 func replicaRow(r *report.Replica) []string {
 	name := fmt.Sprint(r.Index)
 	if r.Pool != "" {

@@ -62,7 +62,6 @@ func (o *Options) conditions(runs [][]*report.Summary) []Condition {
 		limit("goodput not down", "goodput.requests_per_s", true), cost}
 }
 
-// metric of the condition.
 func (c *Condition) metric() metric { return newMetric(c.Class, report.FindMetric(c.Path)) }
 
 // decide judges the criteria of all variants, and looks for harm. The tests of all criteria and variants share one

@@ -413,7 +413,6 @@ func (v *Result) judge() {
 	}
 }
 
-// metric is the difference of a path.
 func (v *Variant) metric(path string) *Difference {
 	for i := range v.Metrics {
 		if v.Metrics[i].Path == path {

@@ -369,7 +369,6 @@ func (w *lineWriter) section(table *flags.Table, prefix string, n *yamldoc.Node)
 	}
 }
 
-// byTable writes a key by the flag of a table that sets it.
 func (w *lineWriter) byTable(list []flags.Flag, key string, v *yamldoc.Node, add func(name, value string)) bool {
 	off := v.Kind == yamldoc.Bool && !v.Truth
 	var plain, negated *flags.Flag

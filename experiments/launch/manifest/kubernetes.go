@@ -143,7 +143,6 @@ func workload(r *reader, o *yamldoc.Node) error {
 	return r.template(o, lookup(o, "spec", "template"), replicas, 1, nil)
 }
 
-// barePod reads a pod.
 func barePod(r *reader, o *yamldoc.Node) error { return r.template(o, o, 1, 1, nil) }
 
 // template reads a pod template, and adds the group if it launches an engine.

@@ -93,7 +93,6 @@ func conflict(data []byte) int {
 	return 0
 }
 
-// asFaults makes faults of an error.
 func asFaults(err error) error {
 	if yamldoc.BadInput(err) {
 		return err

@@ -67,7 +67,6 @@ func (r *reader) podGroup(p pod) (g launch.Group, ok bool, err error) {
 	return g, ok, nil
 }
 
-// container reads one container of a pod.
 func (r *reader) container(n *yamldoc.Node, p *pod) (*container, error) {
 	c := &container{name: text(n, "name"), image: text(n, "image"), at: n.At, files: map[string]mounted{}}
 	if c.image == "" {

@@ -47,7 +47,6 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, replica int32) err
 	return c.serve(w, r)
 }
 
-// conversation makes the prompt of a conversation.
 func (s *Server) conversation(m []text.Message, tools []json.RawMessage, goOn bool) (text.Prompt, error) {
 	p, err := s.template.Chat(text.Chat{Messages: m, Tools: tools, Continue: goOn})
 	if err != nil {

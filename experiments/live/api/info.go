@@ -52,7 +52,6 @@ type modelCard struct {
 	Permission  []string `json:"permission"`
 }
 
-// cards returns the list of models.
 func (s *Server) cards() (list []modelCard) {
 	models, adapters := s.names.list()
 	for _, name := range models {

@@ -83,7 +83,6 @@ func (x *names) adapter(number int32) string {
 	return numbered + strconv.Itoa(int(number))
 }
 
-// list returns the names of the models and of the adapters.
 func (x *names) list() (models, adapters []string) {
 	adapters = slices.Clone(x.adapters)
 	for i := range min(x.counted, maxListed) {

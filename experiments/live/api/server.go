@@ -181,7 +181,6 @@ func notAllowed(methods []string) endpoint {
 	}
 }
 
-// answer makes a handler of an endpoint.
 func (s *Server) answer(f endpoint, replica int32) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := f(w, r, replica)

@@ -71,7 +71,6 @@ func compare(calls []*call, all []twin, speed float64) (*result, error) {
 	return r, nil
 }
 
-// errorOf returns the error of a call.
 func errorOf(x *call) error {
 	if x == nil {
 		return errors.New("it was not sent")
@@ -172,7 +171,6 @@ func quantile(sorted []float64, p float64) float64 {
 // ms formats seconds as milliseconds.
 func ms(seconds float64) string { return fmt.Sprintf("%.3f ms", seconds*1e3) }
 
-// print writes the result.
 func (r *result) print(w io.Writer) {
 	fmt.Fprintf(w, "%d requests, %d tokens in %.1f s: %.0f tokens/s, %.0f requests/s, at most %d chunks in a second\n",
 		r.calls, r.tokens, r.span.Seconds(), r.client.throughput, float64(r.calls)/r.span.Seconds(), r.busy)
@@ -263,7 +261,6 @@ type row struct {
 	client, sim float64
 }
 
-// mean returns the mean.
 func mean(values []float64) float64 {
 	sum := 0.0
 	for _, v := range values {

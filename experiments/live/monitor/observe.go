@@ -288,7 +288,6 @@ type note struct {
 // OfReplica implements [event.FleetObserver].
 func (o observer) OfReplica(i int) event.Observer { return replicaObserver{m: o.m, i: i} }
 
-// replicaObserver observes a replica.
 type replicaObserver struct {
 	event.Ignore
 	m *Monitor

@@ -79,7 +79,6 @@ type latencyState struct {
 	ITL  []float64 `json:"itl"`
 }
 
-// replicaState is the state of one replica.
 type replicaState struct {
 	State       string  `json:"state"`
 	Running     int     `json:"running"`

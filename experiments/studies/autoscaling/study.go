@@ -136,7 +136,6 @@ func (x *study) smallest(ctx context.Context, rate float64, least int) (int, err
 	return 0, fmt.Errorf("%d replicas are too few for %g requests/s", most, rate)
 }
 
-// with returns the scenario of a fleet on a day.
 func (x *study) with(f fleet, day string, seed uint64, more ...scenario.Setting) (*scenario.Scenario, error) {
 	settings := []scenario.Setting{set("workload.arrivals.hourly", day), set("run.seed", strconv.FormatUint(seed, 10))}
 	switch {

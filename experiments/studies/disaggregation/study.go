@@ -57,7 +57,6 @@ func readTraffics() ([]*traffic, error) {
 	return list, nil
 }
 
-// with returns the scenario of the traffic with an objective and a layout.
 func (t *traffic) with(layout, objective int, more ...scenario.Setting) (*scenario.Scenario, error) {
 	return t.scenario.With(append([]scenario.Setting{layouts[layout].set,
 		{Key: "slo", Value: objectives[objective].slo}}, more...)...)

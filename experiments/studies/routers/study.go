@@ -145,7 +145,6 @@ func frontEnds(s *scenario.Scenario) *contest {
 	return c
 }
 
-// at returns the scenario of a system at a point.
 func (c *contest) at(system, point int, more ...scenario.Setting) (*scenario.Scenario, error) {
 	var set []scenario.Setting
 	for _, list := range [][]scenario.Setting{c.systems[system].set, c.points[point].set, more} {
