@@ -39,7 +39,6 @@ func WriteReplicaSeries(w io.Writer, all [][]SeriesPoint) error {
 	return err
 }
 
-// append appends a row.
 func (p *SeriesPoint) append(b []byte) []byte {
 	b = appendFloat(b, &p.StartS)
 	b = appendFloat(append(b, ','), &p.EndS)

@@ -67,7 +67,6 @@ var unpooled = [...]string{
 	"goodput.slo", "goodput.met", "goodput.limits", "goodput.gated_output_tokens_per_s", "cost",
 }
 
-// fields pools the fields of a struct.
 func (p *pool) fields(path string, of []reflect.Value, to reflect.Value) {
 	if d, ok := to.Addr().Interface().(*Distribution); ok {
 		p.tail(path, of, d)

@@ -83,7 +83,6 @@ func NewClients(src Source, seed uint64, kinds ...ClientSpec) (Source, error) {
 	return c, nil
 }
 
-// kind returns the client behaviour for r.
 func (c *clientSource) kind(r *Request) *clientKind {
 	if len(c.kinds) == 1 {
 		return &c.kinds[0]

@@ -9,7 +9,6 @@ import (
 	"clifftop/sim/clock"
 )
 
-// conversationLaws are the distributions of conversations.
 type conversationLaws struct {
 	turns, first, later Lengths
 	system              systems

@@ -43,7 +43,6 @@ func (x ImageSpec) check(f *fieldFaults) {
 	}
 }
 
-// withImages adds images to the requests of a source.
 func withImages(src Source, x ImageSpec, seed uint64) Source {
 	return &imageSource{src, x, NewRNG(seed, purposeImages)}
 }

@@ -81,7 +81,6 @@ func (p PrefixSpec) checkGroups(key string, f *fieldFaults) {
 	}
 }
 
-// prompt is a prompt that repeats.
 type prompt struct {
 	tokens  int32
 	content Content

@@ -65,7 +65,6 @@ type gridDoc struct{ Grid []float64 }
 // presetCache has the presets that were asked for, by key. They are never changed.
 var presetCache sync.Map
 
-// presetKeys returns the keys and names of all presets, in order.
 func presetKeys() (keys, names []string) {
 	for _, key := range presetTable.Names("") {
 		if key != gridKey {

@@ -100,7 +100,6 @@ func HourlyProfiles() []HourlyProfile {
 	}
 }
 
-// checkHourly reports faults in the profile of a phase.
 func (s Phase) checkHourly(key string, f *fieldFaults) {
 	sum := 0.0
 	for _, h := range s.Hourly {

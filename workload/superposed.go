@@ -148,7 +148,6 @@ func (s *source) residual() float64 {
 	return u * distuv.Gamma{Alpha: s.shape + 1, Beta: s.shape / s.mean, Src: s.rng}.Rand()
 }
 
-// checkSuperposed reports faults in the sources of a phase.
 func (s Phase) checkSuperposed(key string, f *fieldFaults) {
 	if s.Sources < 11 || s.Sources > maxSources {
 		f.add(key+".sources", "%d is not allowed (want 11 to %d)", s.Sources, maxSources)

@@ -136,7 +136,6 @@ func (t *traffic) starts(until clock.Time, seed uint64) phaseArrivals {
 	return s
 }
 
-// begin starts a phase.
 func (s *phaseArrivals) begin(stage int) {
 	s.stage = stage
 	s.arrivals = s.processes[stage].Start(s.seed, uint64(stage))

@@ -67,7 +67,6 @@ and the GPU.`,
 	return c
 }
 
-// parameterNames returns the names for --fit.
 func parameterNames() []string {
 	var names []string
 	for _, p := range calibration.Parameters() {
@@ -170,7 +169,6 @@ func writeRecord(path string, r *calibration.Result) error {
 	return writeFile("--record", path, func(w io.Writer) error { return r.WriteRecord(w, name) })
 }
 
-// writeFile writes a file that a flag names.
 func writeFile(flag, path string, fill func(io.Writer) error) error {
 	dir, err := console.OpenDirectory(flag, filepath.Dir(path))
 	if err != nil {

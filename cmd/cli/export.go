@@ -73,7 +73,6 @@ the SLO, less a margin of 20 %.`)
 	return c
 }
 
-// exportNames are the names of the formats.
 func exportNames() (names []string) {
 	for _, x := range export.Formats() {
 		names = append(names, x.Name)

@@ -174,7 +174,6 @@ func candidateScenario(s *scenario.Scenario, x *plan.Candidate) (*scenario.Scena
 	return s.With(sets...)
 }
 
-// saveCandidate writes candidate n as a scenario file.
 func (p *planCommand) saveCandidate(c *cobra.Command, n int, s *scenario.Scenario) error {
 	dir, err := console.OpenDirectory("--save", cmp.Or(p.output.Out, "."))
 	if err != nil {
@@ -277,7 +276,6 @@ func showPlan(c *cobra.Command, plan *plan.Result, output *console.OutputFlags) 
 	return console.Failed(printErr)
 }
 
-// writePlan writes the files of a plan.
 func writePlan(c *cobra.Command, dir *console.Directory, plan *plan.Result) error {
 	if err := dir.WriteJSON("plan.json", plan); err != nil {
 		return err

@@ -30,7 +30,6 @@ var playgroundFiles embed.FS
 // site is the playground: the files of a web page by name.
 type site struct{ files map[string][]byte }
 
-// names returns the names of the files in order.
 func (p *site) names() []string { return slices.Sorted(maps.Keys(p.files)) }
 
 // Files of the page that are generated, not embedded.
@@ -129,7 +128,6 @@ func (p *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var _ http.Handler = (*site)(nil)
 
-// exists reports whether a file exists.
 func exists(name string) bool {
 	_, err := os.Stat(name)
 	return !errors.Is(err, fs.ErrNotExist)

@@ -56,7 +56,6 @@ request lengths are those that the server reports. Without its usage report, a c
 	return c
 }
 
-// server returns the address of the server.
 func (r *recordCommand) server() (*url.URL, error) {
 	const want = "(want for example http://10.0.0.7:8000)"
 	if r.upstream == "" {

@@ -64,7 +64,6 @@ func (r *runCommand) run(c *cobra.Command, args []string) error {
 	return r.once(c, s)
 }
 
-// profileNames returns the names for --bands.
 func profileNames() []string {
 	var names []string
 	for _, p := range report.Profiles() {
@@ -150,7 +149,6 @@ func (r *runCommand) deliver(c *cobra.Command, dir *console.Directory, setup *sc
 	return console.Failed(writeErr)
 }
 
-// printRun prints the result of a single run.
 func (r *runCommand) printRun(c *cobra.Command, res *experiments.Result) error {
 	if r.output.Format != "vllm-bench" {
 		return r.print(c, res.Summary, res.Series)

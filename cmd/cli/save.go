@@ -103,7 +103,6 @@ func saveBench(s *saving, _ *scenario.Setup, run *experiments.RunOptions) error 
 	return nil
 }
 
-// saverNames returns the names for --save.
 func saverNames() []string {
 	var names []string
 	for _, k := range savers() {
@@ -112,7 +111,6 @@ func saverNames() []string {
 	return names
 }
 
-// registerSave adds --save, which needs --out.
 func registerSave(c *cobra.Command, names *[]string, out *string) {
 	known := saverNames()
 	want := strings.Join(known, ", ")

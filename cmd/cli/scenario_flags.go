@@ -83,7 +83,6 @@ func (f *scenarioFlags) registerReplications(c *cobra.Command, usage string) {
 		key("run.precision"), ""})
 }
 
-// registerSLO adds the flag of commands that evaluate an SLO.
 func (f *scenarioFlags) registerSLO(c *cobra.Command, usage string) {
 	f.add(c, "", keyFlag{"slo", "LIMITS", usage, func(text string) ([]scenario.Setting, error) {
 		limits, err := sweep.ParseSLO(text)

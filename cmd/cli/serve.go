@@ -172,7 +172,6 @@ func (s *serveCommand) open(u *scenario.Setup) ([]api.Port, error) {
 	return ports, nil
 }
 
-// serving is a server with its parts.
 type serving struct {
 	flags   *serveCommand
 	command *cobra.Command
@@ -186,7 +185,6 @@ type serving struct {
 	journal *traceFile          // nil without a journal
 }
 
-// assemble makes the parts.
 func (x *serving) assemble(tokens text.Tokenizer) (err error) {
 	f := x.flags
 	name := x.setup.Scenario.Model

@@ -38,7 +38,6 @@ func (f *shardFlags) register(c *cobra.Command) {
 		"suitable shards")
 }
 
-// given reports whether one of the flags was given.
 func (f *shardFlags) given() bool { return f.text != "" || f.resume || f.dryRun }
 
 // shard parses --shard.

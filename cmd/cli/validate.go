@@ -194,7 +194,6 @@ func (v *validateCommand) validate(c *cobra.Command, r *reference) error {
 	return console.Failed(printErr)
 }
 
-// writeValidation writes the files of a validation.
 func writeValidation(c *cobra.Command, dir *console.Directory, r *validation.Report) error {
 	if err := dir.Write("validate.csv", r.WriteCSV); err != nil {
 		return err

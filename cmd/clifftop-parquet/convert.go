@@ -13,7 +13,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// kind is the type of a column.
 type kind int
 
 // The kinds, from narrow to wide.

@@ -50,7 +50,6 @@ const (
 	perParameter = 2
 )
 
-// solve fits the parameters.
 func (p *problem) solve(ctx context.Context) (*fit, error) {
 	n := len(p.parameters)
 	x := make([]float64, n)
@@ -218,7 +217,6 @@ func (p *problem) deviations(j *mat.Dense) []float64 {
 	return sd
 }
 
-// group returns the group of observation i.
 func (p *problem) group(i int) int {
 	if p.left != nil {
 		return p.left[i]

@@ -83,7 +83,6 @@ func FitRuns(
 	return r, nil
 }
 
-// groupByGPU groups the observations by GPU.
 func (p *problem) groupByGPU(r *validation.Report, names []string) {
 	gpus := map[string]string{}
 	var order []string

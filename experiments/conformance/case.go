@@ -150,7 +150,6 @@ func outputOf(name string) (session, turn int32, err error) {
 	return session, turn, nil
 }
 
-// setOutput names the output of r.
 func setOutput(r *workload.Request, name string) (err error) {
 	if name != "" {
 		r.Session, r.Turn, err = outputOf(name)
@@ -158,5 +157,4 @@ func setOutput(r *workload.Request, name string) (err error) {
 	return err
 }
 
-// millis is a number of milliseconds.
 func millis(n float64) clock.Duration { return clock.Duration(n * float64(clock.Millisecond)) }

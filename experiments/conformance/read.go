@@ -33,7 +33,6 @@ type header struct {
 	Cases  int    `json:"cases"`
 }
 
-// format is a format of records.
 type format struct {
 	name     string
 	profiles []string
@@ -99,7 +98,6 @@ func (r *Record) end(announced int, err error) {
 	}
 }
 
-// read reads a case from its object.
 func (c *Case) read(data []byte, f *format) error {
 	var named struct{ Name string }
 	if err := json.Unmarshal(data, &named); err != nil {

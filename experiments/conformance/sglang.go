@@ -122,7 +122,6 @@ var sglangPolicies = map[string]sched.QueueOrder{
 	"lof": sched.LongestOutput,
 }
 
-// setup sets the engine of a case.
 func (v *sglangConfig) setup(c *Case) error {
 	cfg := engine.Config{
 		Timer: fixedTimer(stepTime), MaxNumSeqs: v.Seqs, MaxNumBatchedTokens: 1 << 20, MaxModelLen: v.MaxLen - 1,

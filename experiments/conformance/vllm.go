@@ -186,7 +186,6 @@ func readVLLM(data []byte, c *Case) error {
 	return nil
 }
 
-// sameTokens reports whether two rows have the same tokens.
 func sameTokens(a, b row) bool {
 	return a.Request == b.Request && a.Tokens == b.Tokens && a.Cached == b.Cached
 }
@@ -210,7 +209,6 @@ func (q *vllmRequest) request() (r workload.Request, err error) {
 	return r, setOutput(&r, q.Ans)
 }
 
-// setup sets the engine of a case.
 func (v *vllmConfig) setup(c *Case) error {
 	cfg := engine.Config{
 		Timer:      fixedTimer(stepTime * clock.Duration(max(v.PP, 1))),

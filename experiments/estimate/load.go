@@ -75,7 +75,6 @@ func simulate(ctx context.Context, s *scenario.Scenario, key, value string, requ
 	return &outcome{res.Summary, u.Deployment.String()}, nil
 }
 
-// fixedPoint adds the results of the runs.
 func (r *Result) fixedPoint(rate float64, idle, busy *report.Summary) {
 	alone, together := idle.Latency.E2E.Mean, busy.Latency.E2E.Mean
 	if alone != nil {

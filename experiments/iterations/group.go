@@ -46,7 +46,6 @@ func spreadOf(points []*point) Spread {
 	return s
 }
 
-// kinds are the kinds of iterations in the order of the report.
 var kinds = []model.IterationKind{model.PrefillIteration, model.DecodeIteration, model.MixedIteration}
 
 func ofKind(points []*point, kind model.IterationKind) (list []*point) {
@@ -103,7 +102,6 @@ func rangeOf(x float64) int {
 	return 1 + int(math.Ceil(math.Log2(x)-1e-9))
 }
 
-// rangeName names a range.
 func rangeName(k int) string {
 	switch k {
 	case 0, 1, 2:

@@ -129,7 +129,6 @@ func (f *File) score(o Options) (*ScoredFile, error) {
 	return s, nil
 }
 
-// time computes the times of iterations.
 func (s *ScoredFile) time(all []model.Iteration, timer model.StepTimer, limits *model.Work) {
 	for i := range all {
 		it := &all[i]

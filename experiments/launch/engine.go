@@ -19,7 +19,6 @@ func init() {
 	rules["requests of all ranks"] = seatsOfRanks
 }
 
-// policies are the policies of the engines.
 var policies = map[string]string{"vllm": "vllm", "sglang": "sglang", "trtllm": "trtllm-guaranteed-no-evict"}
 
 var numberedRelease = regexp.MustCompile(`^0\.\d+`)

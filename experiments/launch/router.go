@@ -58,7 +58,6 @@ func replicasOf(builders []*builder, without string) (n int) {
 	return n
 }
 
-// put writes one rule below a section.
 func (m *Imported) put(section string, x rule, r *Router, replicas int, builders []*builder) {
 	if x.name == "" || replicas < 2 {
 		return

@@ -17,7 +17,6 @@ var rules = map[string]func(b *builder, f Flag){
 	},
 }
 
-// rule applies the rule of a flag.
 func (b *builder) rule(f Flag, k *flags.Flag) {
 	apply := rules[k.Rule]
 	if apply == nil {
@@ -27,7 +26,6 @@ func (b *builder) rule(f Flag, k *flags.Flag) {
 	apply(b, b.given[k.Name])
 }
 
-// has reports whether a switch is on.
 func (b *builder) has(name string) bool {
 	f, ok := b.given[name]
 	on, _ := readTruth(f.Value)

@@ -43,7 +43,6 @@ func exactly(x float64, decimals int) bound {
 	return bound{x - half, x + half, fmt.Sprintf("%.*f", decimals, x), decimals}
 }
 
-// claim checks a value.
 func (c *class) claim(text string, value float64, want bound) {
 	claim := Claim{Text: text, Wanted: want.text, decimals: want.decimals}
 	if !math.IsNaN(value) && !math.IsInf(value, 0) {

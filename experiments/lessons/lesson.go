@@ -228,7 +228,6 @@ func numbers(values []string) bool {
 	return true
 }
 
-// quoted is a word for a shell.
 func quoted(word string) string {
 	if strings.ContainsAny(word, " {}[]*?'\"") {
 		return "'" + word + "'"

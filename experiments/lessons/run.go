@@ -237,7 +237,6 @@ func (c *class) step(name string) *StepResult {
 	panic("lessons: no step is named " + name)
 }
 
-// at is the run at a value.
 func (s *StepResult) at(value string) *PointResult { return &s.Points[s.index(value)] }
 
 // index returns the place of the run at a value, which must exist.

@@ -104,7 +104,6 @@ func (t *Stream) Close() {
 	}
 }
 
-// fail ends the stream with an error.
 func (t *Stream) fail(err error) {
 	t.mu.Lock()
 	if t.err == nil {

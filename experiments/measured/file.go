@@ -153,7 +153,6 @@ func (f *file) root() object {
 	return object{m, f.name, "", f}
 }
 
-// list is the document as a list of objects.
 func (f *file) list() []object {
 	l, _ := f.document.([]any)
 	return objects(l, object{nil, f.name, "", f})
@@ -201,7 +200,6 @@ func (o object) get(names ...string) object {
 	return o
 }
 
-// items are the objects of a list.
 func (o object) items(name string) []object {
 	l, _ := o.m[name].([]any)
 	return objects(l, object{nil, o.where, yamldoc.Join(o.path, name), o.file})

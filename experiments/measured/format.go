@@ -205,7 +205,6 @@ func (r *Result) note(format string, args ...any) {
 	}
 }
 
-// describe names a load.
 func (l *Load) describe() string {
 	switch {
 	case l.Rate != nil:

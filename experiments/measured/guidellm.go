@@ -138,7 +138,6 @@ func (o object) guideLLMLoad() Load {
 	return l
 }
 
-// addGuideLLM adds a request.
 func (run *Run) addGuideLLM(o object, failed bool) {
 	timings := o.get("info", "timings")
 	start := o.number("request_start_time", "start_time")

@@ -360,7 +360,6 @@ func quantilesLaw(values []float64) *law {
 	return newLaw(workload.LengthsSpec{Distribution: "quantiles", P: p, Q: q}, "measured quantiles", "p", p, "q", q)
 }
 
-// percentilesLaw has the percentiles of a result.
 func percentilesLaw(s Statistics) *law {
 	var p, q []float64
 	for _, k := range []struct {
@@ -440,7 +439,6 @@ func gammaBelow(a, x float64) float64 {
 	return max(0, 1-front*h)
 }
 
-// requests counts requests.
 func requests(n int) string {
 	if n == 1 {
 		return "1 request"

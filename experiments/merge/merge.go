@@ -148,7 +148,6 @@ func mergeCompare(runs *grid.Joined) (*Merged, error) {
 	return &Merged{Verdict: v}, nil
 }
 
-// readRun reads the result of run i.
 func readRun(runs *grid.Joined, i int) (*report.Summary, error) {
 	r := runs.Manifest.Runs[i]
 	data, ok, err := runs.Get(i)

@@ -255,7 +255,6 @@ func (r *Recorder) write() {
 	}
 }
 
-// step takes one step.
 func (r *Recorder) step(s *step) {
 	switch {
 	case s.lost:

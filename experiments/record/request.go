@@ -17,7 +17,6 @@ type request struct {
 	session  string
 }
 
-// prompt is a prompt in one of its forms.
 type prompt struct {
 	text string
 	ids  []uint32

@@ -54,7 +54,6 @@ type row struct {
 	outputs []*output // of each prompt, its choices
 }
 
-// newRows writes the header.
 func newRows(o *Options) (*rows, error) {
 	r := &rows{out: bufio.NewWriterSize(o.Out, 1<<16), failed: o.Failed, tokens: o.Tokenizer, exact: o.Tokenizer != nil}
 	if !r.exact {

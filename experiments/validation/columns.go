@@ -21,7 +21,6 @@ type column struct {
 	scale float64 // that a number is multiplied by; 0 is 1
 }
 
-// schema lists the columns by name.
 func schema() (names []string, byName map[string]column) {
 	byName = map[string]column{}
 	var add func(t reflect.Type, prefix string, index []int)

@@ -71,7 +71,6 @@ type MetricCoverage struct {
 	Basis string     `json:"basis"`
 }
 
-// coverageMetrics are the metrics that have bars.
 var coverageMetrics = []string{"ttft_mean_ms", "ttft_p99_ms", "tpot_mean_ms", "tpot_p99_ms", "e2e_mean_ms",
 	"e2e_p99_ms", "output_tokens_per_s"}
 
@@ -158,7 +157,6 @@ func Cover(ctx context.Context, refs []*Reference, o Options) (*Coverage, error)
 	return c, nil
 }
 
-// addErrors adds the errors of a run to its cell.
 func (r *Result) addErrors(row *Row, byMetric map[string]map[string]*errorCell) {
 	release, _ := row.version()
 	if row.EngineVersion != "" {

@@ -107,7 +107,6 @@ func (w *writer) iterations(n int) int {
 	return int(math.Round(float64(n) * w.row.yield()))
 }
 
-// speculative writes the drafts.
 func (w *writer) speculative() error {
 	list, err := w.draftList(0)
 	if list != "" {

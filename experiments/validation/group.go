@@ -49,7 +49,6 @@ type Group struct {
 	Errors []Spread `json:"errors"`
 }
 
-// of finds a metric.
 func of(list []Spread, metric string) *Spread {
 	for i := range list {
 		if list[i].Metric == metric {

@@ -150,7 +150,6 @@ func (ref *Reference) columns(path string, head []string) ([]*column, error) {
 	return list, nil
 }
 
-// readRow fills a row from its cells.
 func readRow(line int, head []string, columns []*column, cells []string) *Row {
 	row := &Row{Line: line}
 	if len(cells) != len(head) {
@@ -177,7 +176,6 @@ func readRow(line int, head []string, columns []*column, cells []string) *Row {
 	return row
 }
 
-// set gives a field the value of a cell.
 func (r *Row) set(c column, to reflect.Value, cell string) {
 	if _, text := to.Interface().(string); text {
 		to.SetString(cell)

@@ -249,7 +249,6 @@ func (ref *Reference) requestPath(r *Row) string {
 	return path
 }
 
-// isFile reports whether there is a file of the path.
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.IsDir()

@@ -158,7 +158,6 @@ func Run(ctx context.Context, ref *Reference, cases []*Case, keep func(*Row) boo
 	return r, err
 }
 
-// result scores one row.
 func (c *Case) result(row *Row, o *outcome) Result {
 	r := Result{
 		RunID: row.ID, Status: Scored, Source: row.Source, Tier: row.Tier, Engine: row.Engine, Model: row.Model,

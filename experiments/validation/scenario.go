@@ -202,7 +202,6 @@ func (w *writer) engine() error {
 	return w.speculative()
 }
 
-// engineOptions writes the options that only one engine has.
 func (w *writer) engineOptions() {
 	r := w.row
 	var options []string

@@ -180,7 +180,6 @@ func gather(series []measured.Sample) *periods {
 	return m
 }
 
-// enginesOf returns the names of the engines, sorted.
 func enginesOf(series []measured.Sample) (names []string) {
 	for i := range series {
 		if at, ok := slices.BinarySearch(names, series[i].Replica); !ok {
@@ -281,7 +280,6 @@ type simulation struct {
 	recent int // requests of a hit rate; 0 takes those of the period
 }
 
-// end returns the end of the simulation in seconds.
 func (s *simulation) end() float64 { return s.Series[len(s.Series)-1].EndS }
 
 // value returns the mean of a quantity in a period around a time, in seconds from the start of the traffic; nil where it

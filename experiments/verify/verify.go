@@ -175,7 +175,6 @@ func sameEngine(s *scenario.Scenario, run *measured.Run, file string) error {
 	return f
 }
 
-// verify judges one run.
 func (r *Result) verify(ctx context.Context, c *validation.Case, run *measured.Run, result *measured.Result,
 	o Options) (*Run, error) {
 	row := c.Rows[0]
@@ -229,7 +228,6 @@ func (r *Result) verify(ctx context.Context, c *validation.Case, run *measured.R
 	return out, nil
 }
 
-// simulated runs a case.
 func simulated(ctx context.Context, c *validation.Case, o Options) (*validation.Report, error) {
 	ref := &validation.Reference{Name: c.Rows[0].ID, Rows: c.Rows}
 	return validation.Run(ctx, ref, []*validation.Case{c}, nil, validation.Options{Jobs: o.Jobs, Check: o.Check,
@@ -245,7 +243,6 @@ const (
 // widest is the upper end of a bar, measured over simulated less 1, above which it judges nothing.
 const widest = 4
 
-// judge compares one metric.
 func judge(x validation.Comparison, bars *report.Predictive, row *validation.Row, run *measured.Run) Metric {
 	m := Metric{Name: x.Metric, Measured: x.Measured, Simulated: x.Simulated, Verdict: NotComparable}
 	if x.Simulated == nil {

@@ -117,7 +117,6 @@ func (a *analysis) boundAt(request, token usage, r, t demands) Bound {
 	return at
 }
 
-// Text is one sentence.
 func (b *Bounds) text(over string) string {
 	if b.ThinkS == nil {
 		return fmt.Sprintf("at most %s output tokens/s, which a %s of %s asks for; a request takes %s or more on average",

@@ -104,7 +104,6 @@ func (v *scan) offLoad(c *Curve, p *Point, s *report.Summary) {
 	}
 }
 
-// conclude sets the results in the curve.
 func (v *scan) conclude(c *Curve) {
 	c.scan = *v
 	if v.short > 0 {

@@ -43,7 +43,6 @@ func NewDetailed(gaps int) *Detailed {
 	return &Detailed{limit: gaps, open: map[int64]*outputs{}}
 }
 
-// detail is one request.
 type detail struct {
 	id            int64
 	sent          clock.Time

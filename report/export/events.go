@@ -39,7 +39,6 @@ func (e *events) begin(phase byte, on track, name string) {
 	e.text("name", name)
 }
 
-// end closes an event.
 func (e *events) end() {
 	if e.buf = append(e.buf, '}'); len(e.buf) >= eventBuffer {
 		e.flush()

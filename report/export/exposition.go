@@ -36,7 +36,6 @@ func (m *Metrics) WriteOpenMetrics(w io.Writer) error {
 	return m.write(w, exposition{open: true})
 }
 
-// exposition writes samples.
 type exposition struct {
 	w    io.Writer
 	b    []byte

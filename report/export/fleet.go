@@ -199,7 +199,6 @@ func (x *exposition) lifecycle(m *Metrics) {
 	})
 }
 
-// deployments calls f with the engines of each deployment and its labels.
 func (x *exposition) deployments(m *Metrics, f func(engines []*engine, labels string)) {
 	for _, name := range m.deployments() {
 		var engines []*engine

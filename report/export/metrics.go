@@ -176,7 +176,6 @@ func (t *tally) merge(u *tally) {
 // index is the slot that an instant ends in.
 func (m *Metrics) index(at clock.Time) int { return int((max(at, 1) - 1) / clock.Time(m.step)) }
 
-// at is the slot of a replica at an instant.
 func (m *Metrics) at(replica int, at clock.Time) *slot {
 	i := m.index(at)
 	for ; i >= m.most; i = m.index(at) {

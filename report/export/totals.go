@@ -139,13 +139,11 @@ func (m *Metrics) Samples(totals []Totals, f func(*Sample)) {
 	}
 }
 
-// sampler writes the samples of totals.
 type sampler struct {
 	m *Metrics
 	f func(*Sample)
 }
 
-// replica writes the series of one replica.
 func (w sampler) replica(t *Totals) {
 	m, info := w.m, &w.m.info.Engines[t.replica]
 	labels := []Label{{"engine", strconv.Itoa(t.replica)}, {"model_name", info.Model}}
@@ -281,7 +279,6 @@ func (m *Metrics) help(f *family) string {
 		" times as fast as the clock."
 }
 
-// deployments writes the series of deployments.
 func (w sampler) deployments(totals []Totals) {
 	for _, name := range w.m.deployments() {
 		var states [event.States]float64

@@ -82,7 +82,6 @@ func NewTrace(w io.Writer, info TraceInfo) *Trace {
 	}
 }
 
-// traceReplica has the state of a replica in the trace.
 type traceReplica struct {
 	lanes   traceLanes
 	group   iterationGroup

@@ -241,7 +241,6 @@ func (w *windowCounts) index() *float64 {
 	return stats.Finite((w.squares - n*mean*mean) / (n - 1) / mean)
 }
 
-// correlation returns the correlation of the counts of neighbouring windows.
 func (w *windowCounts) correlation() *float64 {
 	const fewest = 20
 	if w.n < fewest {
@@ -253,7 +252,6 @@ func (w *windowCounts) correlation() *float64 {
 	return stats.Ratio(w.products-x*y/n, math.Sqrt(xx*yy))
 }
 
-// sessionCounts follows the sessions.
 type sessionCounts struct {
 	turns   map[int32]int32
 	last    map[int32]clock.Time

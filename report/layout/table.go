@@ -98,7 +98,6 @@ func (t *Text) stack(rows [][]string, names, left, space int) {
 	}
 }
 
-// table writes a table of Markdown.
 func (t *Text) table(rows [][]string, left int) {
 	for i, row := range rows {
 		t.b.WriteString("| " + strings.Join(row, " | ") + " |\n")

@@ -11,7 +11,6 @@ import (
 // Width is the number of columns that lines keep to where nothing else is said.
 const Width = 80
 
-// labelWidth is the width of the labels of lines.
 const labelWidth = 13
 
 // A Text collects lines. The zero Text is for a terminal.
@@ -180,7 +179,6 @@ func (t *Text) wrap(text string, column, indent int) {
 	t.b.WriteString("\n")
 }
 
-// width returns the width of lines.
 func (t *Text) width() int {
 	if t.Columns == 0 {
 		return Width

@@ -49,7 +49,6 @@ func Compare(v *verdict.Result) (*Page, error) {
 	return p, nil
 }
 
-// variantFact is a variant's verdict.
 func variantFact(x *verdict.Variant) Fact {
 	better, worse := 0, 0
 	for _, m := range x.Metrics {

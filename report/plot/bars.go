@@ -173,7 +173,6 @@ func drawWaterfall(f *chart.Waterfall) *Figure {
 	return out
 }
 
-// lostColour is the colour of losses.
 var lostColour = rgb(0xF3D6C4)
 
 // waterfallRow is the height of a group of so many bars.

@@ -225,7 +225,6 @@ func (s *series) diagram() DiagramSeries {
 	return d
 }
 
-// colourName is the name that pages have for a colour.
 func colourName(c colour) string {
 	for _, k := range [...]struct {
 		colour

@@ -175,7 +175,6 @@ func (p *panel) prepare(size vg.Point) {
 	}
 }
 
-// draw fills a rectangle with the panel.
 func (p *panel) draw(s drawing, r vg.Rectangle, m margins) {
 	area := rect(r.Min.X+m.left, r.Min.Y+m.bottom, r.Max.X-m.right, r.Max.Y-m.top)
 	p.x.from, p.x.to = area.Min.X, area.Max.X

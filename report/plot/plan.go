@@ -32,7 +32,6 @@ func WritePlan(p *plan.Result, keep func(name string, fill func(io.Writer) error
 	return names, nil
 }
 
-// planHeight is the height of pictures of a plan.
 const planHeight vg.Length = 360
 
 func planFigure(p *plan.Result, title string, x *panel, notes ...string) *Figure {

@@ -81,7 +81,6 @@ func (p ResidualPanel) panel(families []string) *panel {
 	return d
 }
 
-// residualDots summarizes the points of a family.
 func residualDots(points []ResidualPoint, family string) (dots []xy) {
 	parts := map[int][]ResidualPoint{}
 	var steps []int

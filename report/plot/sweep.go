@@ -81,7 +81,6 @@ func (k variable) open() bool { return k.key() == "rate" }
 
 func (k variable) users() bool { return k.key() == "users" }
 
-// load writes a load with its unit.
 func (k variable) load(x float64) string {
 	switch n := loadNumber(x); {
 	case k.open():
@@ -299,7 +298,6 @@ func latency(metric, stat string) statistic {
 	}
 }
 
-// limit is one limit of the objective.
 type limit struct {
 	metric, stat string
 	ms           float64

@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// textChart is a chart in characters.
 type textChart struct {
 	title       string
 	x, y        axis // with their ranges, and y with its labels

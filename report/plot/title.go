@@ -186,7 +186,6 @@ func (l loadPoints) anyShort() bool {
 	return slices.ContainsFunc(l, func(p point) bool { return p.short })
 }
 
-// barNotes explain the bars.
 func (v *sweep) barNotes() []string {
 	if v.points.barred() {
 		return []string{"Bars: 95 % confidence intervals."}

@@ -182,7 +182,6 @@ func requestsText(s *report.Summary) string {
 	return strings.Join(append([]string{text}, counts(s, report.RequestsLine)...), ", ")
 }
 
-// counts are the counts above 0 of a line.
 func counts(s *report.Summary, line report.Line) (texts []string) {
 	for _, m := range report.MetricsOf(line) {
 		if n := m.Of(s); n != nil && *n > 0 {

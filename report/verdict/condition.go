@@ -107,7 +107,6 @@ func shortened(text string) string {
 	return text
 }
 
-// classed is a metric of the requests of one class.
 func classed(class string, m *report.Metric) *report.Metric {
 	own := *m
 	own.Path, own.Title = "classes."+class+"."+m.Path, class+": "+m.Title

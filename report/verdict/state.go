@@ -28,7 +28,6 @@ type State struct {
 	runs int
 }
 
-// newState is the state of pooled runs.
 func newState(name string, pooled *report.Summary) State {
 	w := &pooled.Window
 	s := State{Name: name, State: w.State, LengthS: w.EndS - w.StartS, NeedsS: w.NeedsS, Saturation: pooled.Saturation,

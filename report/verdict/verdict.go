@@ -200,7 +200,6 @@ func (o *Options) also(list []metric, runs [][]*report.Summary) []metric {
 // pathCost is the path of the cost per output token. If all prices are equal it says the same as throughput.
 const pathCost = "cost.usd_per_million_output_tokens_at_load"
 
-// comparedOf are the metrics to compare runs by.
 func comparedOf(runs [][]*report.Summary) []metric {
 	hour := func(s *report.Summary) float64 {
 		if s.Cost == nil || s.Cost.USDPerHour == nil {
@@ -363,7 +362,6 @@ const (
 	Median = "median"
 )
 
-// describe is the difference of a variant from the baseline.
 func (e *evidence) describe(m metric, variant int, margin float64, x estimate) Difference {
 	d := Difference{Path: m.Path, Statistic: Mean, Verdict: Unknown,
 		Baseline: stats.Finite(e.center(m, 0, variant)), Variant: stats.Finite(e.center(m, variant, 0)),

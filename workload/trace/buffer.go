@@ -25,7 +25,6 @@ func (k *bufferingReader) Next() (Row, error) {
 	return r, err
 }
 
-// bufferedReader reads rows from a buffer.
 type bufferedReader struct{ rows []Row }
 
 func (k *bufferedReader) Next() (Row, error) {

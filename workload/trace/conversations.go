@@ -36,7 +36,6 @@ func (c *conversations) ready() (clock.Time, bool) {
 	return clock.Time(c.pending.Top().Key), true
 }
 
-// resume returns that turn as a row.
 func (c *conversations) resume() Row {
 	next := c.pending.Pop()
 	s := next.Value

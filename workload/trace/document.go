@@ -202,7 +202,6 @@ func (d *document) skipWord() error {
 	}
 }
 
-// skipText consumes a text.
 func (d *document) skipText() error {
 	for first := true; ; first = false {
 		c, err := d.r.ReadByte()
@@ -247,7 +246,6 @@ func (d *document) nonEmpty() (bool, error) {
 	return !nothing, d.skip()
 }
 
-// explain adds the position to an error.
 func (d *document) explain(name string, err error) error {
 	var m *shapeError
 	switch {

@@ -39,7 +39,6 @@ type format struct {
 	whole   func(f *File, d *document) (*records, error)
 }
 
-// formats returns the registry of formats.
 func formats() []format {
 	return []format{
 		nativeFormat(),

@@ -241,7 +241,6 @@ func (f *File) warn(form string, args ...any) {
 	f.warnings = append(f.warnings, f.name+": "+fmt.Sprintf(form, args...))
 }
 
-// unknownFormat returns the error for a trace of unknown format.
 func (f *File) unknownFormat(what string, found []byte) error {
 	var want []string
 	problem := "is the " + what + " of no known format"

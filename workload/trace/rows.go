@@ -59,7 +59,6 @@ func (l *lineSource) next(r *Row, at *instant) (*fault, error) {
 	return l.chain(c, f, r)
 }
 
-// take reads a line.
 func (l *lineSource) take() (err error) {
 	l.row = l.held
 	if l.held = nil; l.row == nil {

@@ -150,7 +150,6 @@ func (t *Ticks) Quantum() clock.Duration {
 	return q
 }
 
-// readAll reads all rows of a trace.
 func readAll(r Reader) ([]Row, error) {
 	var rows []Row
 	for {

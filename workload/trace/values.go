@@ -106,7 +106,6 @@ func count(b []byte, limit int32) (int32, *fault) {
 	return int32(v), nil
 }
 
-// unit is a unit of time.
 type unit struct {
 	name  string
 	ps    int64

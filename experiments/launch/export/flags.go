@@ -396,7 +396,6 @@ func (w *lineWriter) byTable(list []flags.Flag, key string, v *yamldoc.Node, add
 	return true
 }
 
-// written is the value of a key as a flag has it.
 func written(f *flags.Flag, value string) string {
 	if to, ok := f.Values[value]; ok && to == value {
 		return value

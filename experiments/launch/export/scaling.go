@@ -45,7 +45,6 @@ func (j *job) scaled(i int) (s launch.Scaler, lowest, highest int, why string, o
 	return s, 0, 0, "", false
 }
 
-// kindOf is the workload of a group.
 func kindOf(g *launch.Group) *yamldoc.Node {
 	if g.Nodes > 1 {
 		return object("apiVersion", "leaderworkerset.x-k8s.io/v1", "kind", "LeaderWorkerSet")

@@ -215,12 +215,10 @@ func (w *lineWriter) text(names ...string) string {
 	return ""
 }
 
-// flag adds a flag of the command line.
 func (w *lineWriter) flag(name, value string) {
 	w.group.Line.Flags = append(w.group.Line.Flags, launch.Flag{Name: w.spelled(name), Value: value})
 }
 
-// toggle adds a switch.
 func (w *lineWriter) toggle(name string) {
 	w.group.Line.Flags = append(w.group.Line.Flags, launch.Flag{Name: w.spelled(name), Bare: true})
 }

@@ -19,7 +19,6 @@ type component struct {
 	spec             *yamldoc.Node // of the pod
 }
 
-// dynamoGraph reads a DynamoGraphDeployment.
 func dynamoGraph(r *reader, o *yamldoc.Node) error {
 	common := r.environment(lookup(o, "spec"))
 	r.system.Stack = "dynamo"

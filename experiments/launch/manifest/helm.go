@@ -38,7 +38,6 @@ func readProductionStack(name string, data []byte, o Options) (*launch.System, e
 	return r.finish()
 }
 
-// stackModel reads one model of the production stack.
 func stackModel(r *reader, d, m *yamldoc.Node) error {
 	model := m.Lookup("modelURL")
 	if model == nil {
@@ -270,7 +269,6 @@ func llmDPools(r *reader, d *yamldoc.Node, kind, name string) error {
 	return nil
 }
 
-// llmDPool reads one of them.
 func llmDPool(r *reader, d, n *yamldoc.Node, role string, alone bool, kind, name string) error {
 	model := text(d, "modelArtifacts", "name")
 	uri := text(d, "modelArtifacts", "uri")

@@ -43,7 +43,6 @@ func hasKey(data []byte, key string) bool {
 	return false
 }
 
-// readKubernetes reads objects of Kubernetes.
 func readKubernetes(name string, data []byte, o Options) (*launch.System, error) {
 	r := newReader(name, data, o)
 	if err := r.kubernetes(data); err != nil {

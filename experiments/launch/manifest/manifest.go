@@ -21,7 +21,6 @@ type Options struct {
 	Line int
 }
 
-// kind is a kind of file.
 type kind struct {
 	// name of the file in messages.
 	name string

@@ -40,7 +40,6 @@ func fault(at yamldoc.Place, key, hint, format string, args ...any) error {
 	return yamldoc.Faults{{Where: at.String(), Key: key, Problem: fmt.Sprintf(format, args...), Hint: hint}}
 }
 
-// note adds a remark with its place.
 func (r *reader) note(at yamldoc.Place, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if at.Line > 0 {
@@ -49,7 +48,6 @@ func (r *reader) note(at yamldoc.Place, format string, args ...any) {
 	r.system.Notes = append(r.system.Notes, launch.Note{At: at, Text: text})
 }
 
-// container is the content of one container.
 type container struct {
 	name, image   string
 	command, args []shell.Word

@@ -180,7 +180,6 @@ func isName(s string) bool {
 	return s != "" && (s[0] == '_' || s[0] >= 'a' && s[0] <= 'z' || s[0] >= 'A' && s[0] <= 'Z')
 }
 
-// environment makes an environment of variables.
 func environment(env map[string]string) expand.Environ {
 	list := []string{"HOME=/root", "PATH=/usr/bin", "USER=root"}
 	for _, name := range slices.Sorted(maps.Keys(env)) {

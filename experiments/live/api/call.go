@@ -25,7 +25,6 @@ type stream interface {
 	Record() event.Record
 }
 
-// prompt is a prompt of a call.
 type prompt struct {
 	text.Prompt
 	echo string // its text
@@ -44,7 +43,6 @@ type call struct {
 	choices []choice
 }
 
-// choice is one output.
 type choice struct {
 	stream stream
 	prompt *prompt
@@ -307,7 +305,6 @@ func (c *call) broken(n news) error {
 // label sets the header that names the request of the simulation.
 func (c *call) label(h http.Header) { h.Set(RequestHeader, strconv.FormatInt(c.choices[0].number, 10)) }
 
-// usage appends the usage of a call.
 func (c *call) usage(b []byte) []byte {
 	prompt, done, cached := 0, int32(0), int32(0)
 	for i := range c.prompts {

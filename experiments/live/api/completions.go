@@ -49,7 +49,6 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request, replica int
 	return c.serve(w, r)
 }
 
-// read makes the prompts of completions.
 func (s *Server) read(list *prompts, echo bool) (all []prompt, err error) {
 	if list.len() == 0 {
 		return nil, bad("prompt", "prompt is missing or empty")

@@ -68,7 +68,6 @@ func (f *failure) write(w http.ResponseWriter) {
 	writeJSON(w, f.status, f.body())
 }
 
-// writeJSON sends a response in JSON.
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")

@@ -143,7 +143,6 @@ type tokenizeRequest struct {
 	Strings  *bool             `json:"return_token_strs"`
 }
 
-// tokenize answers /tokenize.
 func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, _ int32) error {
 	var q tokenizeRequest
 	if err := s.body(w, r, &q); err != nil {
@@ -185,13 +184,11 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, _ int32) error
 	})
 }
 
-// detokenizeRequest is the body of /detokenize.
 type detokenizeRequest struct {
 	Model  *string `json:"model"`
 	Tokens *idList `json:"tokens"`
 }
 
-// detokenize answers /detokenize.
 func (s *Server) detokenize(w http.ResponseWriter, r *http.Request, _ int32) error {
 	var q detokenizeRequest
 	if err := s.body(w, r, &q); err != nil {

@@ -83,7 +83,6 @@ type Limits struct {
 	Hold time.Duration
 }
 
-// fill sets the defaults.
 func (l *Limits) fill() {
 	l.Body = cmp.Or(l.Body, 64<<20)
 	l.Header = cmp.Or(l.Header, 64<<10)

@@ -176,7 +176,6 @@ func appendEscaped(b []byte, text string) []byte {
 	return append(b, text...)
 }
 
-// appendQuoted appends text as a string of JSON.
 func appendQuoted(b []byte, text string) []byte {
 	return append(appendEscaped(append(b, '"'), text), '"')
 }

@@ -119,7 +119,6 @@ type prompts struct {
 	batch bool // it is a list of prompts
 }
 
-// len returns the number of prompts.
 func (p *prompts) len() int { return len(p.texts) + len(p.ids) }
 
 // UnmarshalJSON implements [json.Unmarshaler].

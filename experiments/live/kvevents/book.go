@@ -113,7 +113,6 @@ func (b *book) arrived(r *workload.Request) {
 	b.live[r.ID] = t
 }
 
-// find returns the text of a block, or nil.
 func (b *book) find(key uint64) *text { return b.blocks[key].text }
 
 // finished notes that a request ends at an instant. Its blocks may be stored until then.

@@ -117,7 +117,6 @@ type endpoint struct {
 	port int
 }
 
-// parseEndpoint reads the endpoint that a key has.
 func parseEndpoint(key, text string) (e endpoint, err error) {
 	fault := fmt.Errorf("KV events: %s %q: write tcp://*:PORT to listen, or tcp://HOST:PORT", key, text)
 	address, ok := strings.CutPrefix(text, "tcp://")

@@ -53,7 +53,6 @@ func (e *encoder) batch(seconds float64, changes []change) []byte {
 	return bytes.Clone(e.buffer.Bytes())
 }
 
-// change encodes an event.
 func (e *encoder) change(c *change) {
 	var fields []field
 	switch c.kind {

@@ -36,7 +36,6 @@ const (
 	replyTime     = 10 * time.Second // for a part of a reply
 )
 
-// peers are the peers of a socket.
 type peers struct {
 	hwm     int // messages that wait for a peer; 0 lets a send wait instead
 	dropped atomic.Int64
@@ -123,7 +122,6 @@ func (l *guardedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// peer is a connection to a peer.
 type peer struct {
 	net.Conn
 	peers   *peers

@@ -129,7 +129,6 @@ func (p *Publisher) open(u *scenario.Setup, o *Options) error {
 	return nil
 }
 
-// topicOf returns the topic of a replica.
 func (o *Options) topicOf(i int) string {
 	address := ""
 	if i < len(o.Addresses) {

@@ -15,7 +15,6 @@ import (
 	"github.com/go-zeromq/zmq4"
 )
 
-// replica is the publisher of one replica.
 type replica struct {
 	encoder
 	topic   []byte
@@ -47,7 +46,6 @@ type message struct {
 	payload []byte
 }
 
-// open opens the sockets of a replica.
 func (r *replica) open(c *Config, number int, host string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.peers, r.cancel, r.ended = &peers{hwm: c.HWM}, cancel, make(chan struct{})
@@ -114,7 +112,6 @@ func (r *replica) run(closing <-chan struct{}) {
 	}
 }
 
-// publish sends a batch.
 func (r *replica) publish(b *batch) {
 	payload := r.batch(float64(time.Now().UnixMicro())/1e6, b.changes)
 	r.mu.Lock()

@@ -27,7 +27,6 @@ import (
 	"time"
 )
 
-// options are the flags.
 type options struct {
 	clifftop, scenario, journal string
 	speed                       float64

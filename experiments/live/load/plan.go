@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// plan is a load.
 type plan struct {
 	send func(context.Context, *client) []*call
 	loop bool // it is a closed loop

@@ -67,7 +67,6 @@ func (q *request) runs(replica int) bool {
 	return q.in != nil && q.in.running && q.in.replica == replica
 }
 
-// replica is the state of a replica.
 type replica struct {
 	watch       replicaWatch
 	levels      event.Levels

@@ -55,7 +55,6 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.own(out)
 }
 
-// metric is a sample for Prometheus' client.
 func (c *collector) metric(s *export.Sample) prometheus.Metric {
 	var names, values []string
 	for _, l := range s.Labels {

@@ -76,7 +76,6 @@ func (s *Status) Run(ctx context.Context) {
 	}
 }
 
-// write writes the state.
 func (s *Status) write() {
 	now, _ := s.m.state(nil)
 	s.mu.Lock()

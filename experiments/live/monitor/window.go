@@ -93,7 +93,6 @@ type latencies struct {
 	newest  int64 // the second that passes
 }
 
-// second has the events of one second.
 type second struct {
 	number int64
 	counts [buckets]uint32

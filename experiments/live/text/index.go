@@ -253,7 +253,6 @@ func (x *Index) note(n *node, k key, at int32) {
 	x.places[k.place] = p
 }
 
-// forget removes a key.
 func (x *Index) forget(k key) {
 	delete(x.keys, k.hash)
 	p := x.places[k.place]

@@ -306,7 +306,6 @@ func (v *Vocabulary) readVocab(file *tokenizerFile) error {
 	return nil
 }
 
-// set sets the text of a token.
 func (v *Vocabulary) set(id uint32, text string) error {
 	if id > maxTokenID {
 		return fmt.Errorf("token %.40q has ID %d (want at most %d)", text, id, maxTokenID)

@@ -24,7 +24,6 @@ func (r *results) of(name string) []outcome {
 	return r.runs[slices.IndexFunc(r.fleets, func(f fleet) bool { return f.name == name })]
 }
 
-// column is a column of a table.
 type column struct {
 	title string
 	of    func(*report.Summary) float64
@@ -44,7 +43,6 @@ var columns = []column{
 	{"$ per million good tokens", price, layout.Digits},
 }
 
-// rows writes a row for each fleet.
 func (r *results) rows(b *strings.Builder, heads ...string) {
 	fmt.Fprintf(b, "| %s |", strings.Join(heads, " | "))
 	for _, c := range columns {

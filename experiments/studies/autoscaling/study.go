@@ -64,7 +64,6 @@ var colds = []string{"30s", "3m", "10m"}
 // started are the fleets of the second question.
 var started = []string{kedaWaiting, kedaConcurrent, knative}
 
-// named finds a fleet by its name.
 func named(name string) fleet {
 	return fleets[slices.IndexFunc(fleets, func(f fleet) bool { return f.name == name })]
 }

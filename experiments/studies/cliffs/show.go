@@ -73,7 +73,6 @@ func value(p *float64) float64 {
 	return *p
 }
 
-// recomputed returns the fraction of computed tokens that are recomputed.
 func recomputed(s *report.Summary) float64 { return float64(s.Tokens.Recomputed) / computed(s) }
 
 // computed returns the number of tokens that went through the model.
@@ -112,7 +111,6 @@ func predicted(base, control *runs, users int) (rule, seen float64) {
 		estimate(base.throughput(users)).mean / estimate(control.throughput(users)).mean
 }
 
-// write writes all tables.
 func (f *findings) write(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## %s: %s\n\n", f.name, f.scenario.Name)
 	if n := f.search.size(); n > 1 {
@@ -220,7 +218,6 @@ func (f *findings) rules(b *strings.Builder) {
 		after, number(f.base.mean(after, perResult)), number(f.controls[0].mean(after, perResult)), 100*rule, 100*seen)
 }
 
-// diagnoses writes the findings of a sweep.
 func (f *findings) diagnoses(b *strings.Builder) {
 	for _, r := range []*runs{f.base, f.controls[0]} {
 		c := r.curve()
@@ -352,7 +349,6 @@ func (r *runs) line(of func(users int) []float64) plot.OverlayLine {
 	return l
 }
 
-// title returns the title of the picture.
 func (f *findings) title() string {
 	part := func(r *runs) string {
 		from, to := estimate(r.throughput(before)).mean, estimate(r.throughput(after)).mean

@@ -56,7 +56,6 @@ type variant struct {
 	settings []scenario.Setting
 }
 
-// read reads the scenario of a cliff.
 func read(name string) (*scenario.Scenario, error) {
 	text, err := scenarios.ReadFile(name + ".yaml")
 	if err != nil {
@@ -119,7 +118,6 @@ func (c *cliff) run(ctx context.Context, variants []variant, users []int, seeds 
 	return list, err
 }
 
-// at returns the summaries at a load.
 func (r *runs) at(users int) []*report.Summary { return r.summaries[slices.Index(r.users, users)] }
 
 // of returns the values of a number at a load, by seed.

@@ -82,7 +82,6 @@ var systems = []system{
 	{cutOff, "kind: link-loss, for: 5m", patient, nil},
 }
 
-// named finds a system by its name.
 func named(name string) system {
 	return systems[slices.IndexFunc(systems, func(s system) bool { return s.name == name })]
 }
@@ -136,7 +135,6 @@ type course struct {
 // grouped is the number of the collector's time buckets in a part.
 const grouped = 4
 
-// follow runs a scenario.
 func follow(ctx context.Context, s *scenario.Scenario, lost float64) (*course, error) {
 	type request struct {
 		sent, ttft    float64
@@ -316,7 +314,6 @@ func survived(loads []float64, good [][]float64) float64 {
 	return highest
 }
 
-// routers are the routers of the conversations.
 var routers = []string{"session", "sglang", "least-requests"}
 
 // When the conversations lose their replica, and when it is back.

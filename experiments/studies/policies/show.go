@@ -9,7 +9,6 @@ import (
 	"clifftop/report/plot"
 )
 
-// column is a column of the table.
 type column struct {
 	title        string
 	milliseconds bool

@@ -33,7 +33,6 @@ type traffic struct {
 	results    [][]*report.Summary // by policy and load
 }
 
-// readTraffics reads the scenarios.
 func readTraffics() ([]*traffic, error) {
 	var list []*traffic
 	for _, doc := range bytes.Split(traffics, []byte("\n---\n")) {

@@ -18,7 +18,6 @@ confidence interval. ▼ and ▲ mark significant differences (Student's t, with
 replicas. *Longest queue* is the largest number of requests that waited at one replica.
 `
 
-// column is a column of the tables.
 type column struct {
 	title        string
 	path         string // of the metric in a comparison, for the column of differences; empty for none
@@ -200,7 +199,6 @@ func signed(v float64) string {
 	return "+" + number(v)
 }
 
-// title names the contest.
 func (c *contest) title() string {
 	return map[string]string{
 		"conversations": "Conversations on eight L40S",
