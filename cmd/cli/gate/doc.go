@@ -10,6 +10,7 @@
 //   - TestRelations asserts relations between the runs of two scenarios: names change nothing, a sweep's point equals
 //     a run, doubled prices double the cost.
 //   - TestFaults asserts that a scenario with one bad value is refused with one line that names its key.
+//   - TestCorpus asserts nothing. It writes the scenarios of .ci/corpus.
 //
 // The tests are small in the short tier. -rapid.checks=5000 runs the whole: 5,000 scenarios, and as many cases of
 // relations and of faults. With -v it lists the keys of the schema that no valid scenario had.
