@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"slices"
 	"sort"
+	"sync"
+	"sync/atomic"
 )
 
 // curve is a non-negative, non-decreasing piecewise linear function of an integer with integer coefficients: on
@@ -150,23 +152,24 @@ func (c *curve) at(x int64) int64 {
 	return saturate(p.value, x-p.start, p.slope)
 }
 
-// table is an exact table of a function for small integers, continued by curves that join where the function jumps.
+// table is an exact table of a function in seconds for small integers, continued by curves that join where the function
+// jumps. Values and curves are computed when they are first used, and always the same: several goroutines may use a
+// table.
 type table struct {
-	values []int64
+	f      func(x float64) float64
+	values []atomic.Int64 // femtoseconds; 0 until it is used
 	beyond []continuation
 }
 
+// continuation is a curve from the end of the one before, or of the values, to its own end.
 type continuation struct {
-	end int64
-	curve
+	end   int64
+	curve func() *curve
 }
 
-// newTable tabulates f for 0…n-1. Jumps are the numbers at which f may jump, in any order.
+// newTable returns the table of f for 0…n-1. Jumps are the numbers at which f may jump, in any order.
 func newTable(f func(x float64) float64, n int, jumps ...int64) table {
-	t := table{values: make([]int64, n)}
-	for i := range t.values {
-		t.values[i] = roundSum(f(float64(i)))
-	}
+	t := table{f: f, values: make([]atomic.Int64, n)}
 	jumps = slices.Clone(jumps)
 	slices.Sort(jumps)
 	from := int64(n)
@@ -174,23 +177,39 @@ func newTable(f func(x float64) float64, n int, jumps ...int64) table {
 		if end <= from || end > curveEnd && end < forever {
 			continue
 		}
-		last := float64(end - 1)
+		start, last := from, float64(end-1)
 		before := func(x float64) float64 { return f(min(x, last)) }
-		t.beyond = append(t.beyond, continuation{end, newCurve(before, from, []int64{end - 1}, false)})
+		t.beyond = append(t.beyond, continuation{end, sync.OnceValue(func() *curve {
+			c := newCurve(before, start, []int64{end - 1}, false)
+			return &c
+		})})
 		from = end
 	}
 	return t
 }
 
+// at returns the value at x in femtoseconds.
 func (t *table) at(x int64) int64 {
 	if x < int64(len(t.values)) {
-		return t.values[x]
+		if v := t.values[x].Load(); v != 0 {
+			return v
+		}
+	}
+	return t.compute(x)
+}
+
+// compute returns a value that is not in the table, and enters it if there is room.
+func (t *table) compute(x int64) int64 {
+	if x < int64(len(t.values)) {
+		v := roundSum(t.f(float64(x)))
+		t.values[x].Store(v)
+		return v
 	}
 	i := 0
 	for x >= t.beyond[i].end && i < len(t.beyond)-1 {
 		i++
 	}
-	return t.beyond[i].at(x)
+	return t.beyond[i].curve().at(x)
 }
 
 // femtosPerSecond converts seconds to the unit of step times.

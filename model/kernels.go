@@ -10,8 +10,8 @@ import (
 // constants measured on the GPU.
 //
 // Decode attention depends on the number of decodes and their summed context, prefill attention on each chunk,
-// everything else on the number of tokens in the step or of sequences that emit. The latter are tabulated at
-// construction, so that a step takes a few integer operations.
+// everything else on the number of tokens in the step or of sequences that emit. The latter are tabulated when they are
+// first used, so that a step takes a few integer operations.
 //
 // With pipeline parallelism the time is that of one batch through all stages; Stages divides it. The caller models
 // the overlap of batches.
@@ -62,7 +62,7 @@ type windowPairs struct {
 // tableLimit is the maximum size of tables; curves continue them.
 const tableLimit = 16384
 
-// NewKernels precomputes the coefficients of a deployment, which takes a few milliseconds. It returns an error for
+// NewKernels precomputes the coefficients of a deployment, which must not change afterwards. It returns an error for
 // invalid options and for iterations that are too slow for the time resolution.
 func NewKernels(d *Deployment, o KernelOptions) (*Kernels, error) {
 	if o.RoutingDispersion == 0 {
@@ -77,12 +77,13 @@ func NewKernels(d *Deployment, o KernelOptions) (*Kernels, error) {
 	}
 	p := newOps(d, o)
 	k := &Kernels{ops: p}
-	k.tokens = newTable(func(m float64) float64 { return total(func(v termFunc) { p.tokenTerms(m, v) }) },
-		min(o.MaxNumBatchedTokens, tableLimit)+1, p.reduceJumps(2*p.h)...)
+	k.tokens = newTable(func(m float64) float64 {
+		if graph := k.GraphTokens(int(m)); graph > 0 {
+			m = float64(graph)
+		}
+		return total(func(v termFunc) { p.tokenTerms(m, v) })
+	}, min(o.MaxNumBatchedTokens, tableLimit)+1, p.reduceJumps(2*p.h)...)
 	k.group = newRankGroup(p, o.MaxNumBatchedTokens)
-	if o.PadGraphs {
-		k.padTokens()
-	}
 	k.emit = newTable(func(n float64) float64 { return total(func(v termFunc) { p.emitTerms(n, v) }) },
 		min(o.MaxNumSeqs, tableLimit)+1, p.reduceJumps(2*p.voc)...)
 	k.fixed = roundFemtos(total(p.fixedTerms) * femtosPerSecond)
@@ -207,13 +208,6 @@ func (o *ops) decodeCurve(classes []layerClass) curve {
 	}
 	// Latent attention is linear and needs no centring.
 	return newCurve(f, 0, kinks, !o.d.LLM.UsesMLA())
-}
-
-// padTokens sets the cost of token counts up to the largest captured graph to that of the next captured size.
-func (k *Kernels) padTokens() {
-	for m := 1; m <= k.padLimit(); m++ {
-		k.tokens.values[m] = k.tokens.values[k.GraphTokens(m)]
-	}
 }
 
 // GraphTokens returns the size of the CUDA graph that runs a step with the given number of tokens; 0 if none is
