@@ -51,37 +51,51 @@ func Main() {
 	os.Exit(Run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// commands lists the commands below the root. To add a command, add its constructor here.
-func commands() []*cobra.Command {
-	return []*cobra.Command{
-		newCalibrate(),
-		newCatalog(),
-		newCompare(),
-		newEstimate(),
-		newExplain(),
-		newExport(),
-		newImport(),
-		newInit(),
-		newLesson(),
-		newMerge(),
-		newPlan(),
-		newPlay(),
-		newRun(),
-		newServe(),
-		newRecord(),
-		newSweep(),
-		newTrace(),
-		newValidate(),
-		newVerify(),
-		newVersion(),
+// commands returns the command that the arguments name, or else all commands below the root: a command has dozens of
+// flags, and a run needs only its own. To add a command, add its name and its constructor here.
+func commands(args []string) []*cobra.Command {
+	all := []struct {
+		name string
+		make func() *cobra.Command
+	}{
+		{"calibrate", newCalibrate},
+		{"catalog", newCatalog},
+		{"compare", newCompare},
+		{"estimate", newEstimate},
+		{"explain", newExplain},
+		{"export", newExport},
+		{"import", newImport},
+		{"init", newInit},
+		{"lesson", newLesson},
+		{"merge", newMerge},
+		{"plan", newPlan},
+		{"play", newPlay},
+		{"run", newRun},
+		{"serve", newServe},
+		{"record", newRecord},
+		{"sweep", newSweep},
+		{"trace", newTrace},
+		{"validate", newValidate},
+		{"verify", newVerify},
+		{"version", newVersion},
 	}
+	var made []*cobra.Command
+	for _, c := range all {
+		if len(args) > 0 && args[0] == c.name {
+			return []*cobra.Command{c.make()}
+		}
+	}
+	for _, c := range all {
+		made = append(made, c.make())
+	}
+	return made
 }
 
 // Run executes a command line without the name of the program and returns the exit status, as [Main] describes it. A
 // context that is cancelled interrupts the command.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := &console.Output{Writer: stdout}
-	root := newRoot()
+	root := newRoot(args)
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(stderr)
@@ -106,7 +120,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitUsage
 }
 
-func newRoot() *cobra.Command {
+func newRoot(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "clifftop",
 		Short: "Simulate LLM serving: throughput, latency, goodput and cost",
@@ -123,7 +137,7 @@ Without a scenario file, Clifftop simulates llama-3.1-8b on one h100-sxm with ch
 		SilenceUsage:  true,
 	}
 	root.SetVersionTemplate("clifftop {{.Version}}\n")
-	root.AddCommand(commands()...)
+	root.AddCommand(commands(args)...)
 	root.SetFlagErrorFunc(console.FlagError)
 	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d |", layout.Width)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", wrapped))

@@ -97,7 +97,7 @@ func clifftopArgs(c shell.Command) []string {
 // parseOnly does what the command line does before a command starts: it finds the command, parses its flags, and checks
 // flags and arguments.
 func parseOnly(args []string) error {
-	root := newRoot()
+	root := newRoot(nil)
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	console.RejectUnknownTopics(root)

@@ -8,9 +8,21 @@ import (
 	"clifftop/report/layout"
 )
 
-// WrapHelp wraps the long texts and the examples of a command and its subcommands to [layout.Width] columns. Indented
-// paragraphs stay as they are.
-func WrapHelp(c *cobra.Command) {
+// WrapHelp makes the help of all commands wrap long texts and examples to [layout.Width] columns, but for the commands
+// that Cobra adds.
+func WrapHelp(root *cobra.Command) {
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		path := strings.Fields(c.CommandPath())
+		if len(path) == 1 || path[1] != "help" && path[1] != "completion" {
+			wrap(c)
+		}
+		help(c, args)
+	})
+}
+
+// wrap wraps the long text and the example of a command. Indented paragraphs stay as they are.
+func wrap(c *cobra.Command) {
 	var paragraphs []string
 	for p := range strings.SplitSeq(c.Long, "\n\n") {
 		if !strings.HasPrefix(p, " ") && !strings.Contains(p, "\n ") {
@@ -26,9 +38,6 @@ func WrapHelp(c *cobra.Command) {
 		example.WriteString(layout.Shell(strings.TrimSpace(line), 2, layout.Width))
 	}
 	c.Example = strings.TrimSuffix(example.String(), "\n")
-	for _, sub := range c.Commands() {
-		WrapHelp(sub)
-	}
 }
 
 // RejectUnknownTopics makes Cobra's help and completion commands return an error for an unknown topic, where they
