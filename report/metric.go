@@ -3,10 +3,10 @@ package report
 import (
 	"fmt"
 	"reflect"
-	"regexp"
 	"strings"
 	"sync"
 
+	"clifftop/internal/pattern"
 	"clifftop/report/layout"
 	"clifftop/report/stats"
 )
@@ -135,12 +135,12 @@ func MetricAt(path string) *Metric {
 	panic(fmt.Sprintf("report: the catalogue of metrics has no %q", path))
 }
 
-var listIndex = regexp.MustCompile(`\.\d+(\.|$)`)
+var listIndex = pattern.New(`\.\d+(\.|$)`)
 
 // pooledMetric returns the metric of a path in which items of lists have their index. Numbers of a replica, a stage or
 // a class have the metric of the whole run unless they have one of their own.
 func pooledMetric(path string) *Metric {
-	general := listIndex.ReplaceAllString(path, ".*$1")
+	general := listIndex.Get().ReplaceAllString(path, ".*$1")
 	if m := metricsByPath()[general]; m != nil {
 		return m
 	}

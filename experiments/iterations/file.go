@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"clifftop/experiments/scenario"
 	"clifftop/internal/duplicate"
 	"clifftop/internal/input"
+	"clifftop/internal/pattern"
 	"clifftop/model"
 )
 
@@ -169,7 +169,7 @@ var keys = []struct{ column, key string }{
 }
 
 // releaseNumber is the number in the name of a release.
-var releaseNumber = regexp.MustCompile(`^v?([0-9]+\.[0-9]+)`)
+var releaseNumber = pattern.New(`^v?([0-9]+\.[0-9]+)`)
 
 // configure takes the configuration from a row of the list of runs.
 func (f *File) configure(r listedRun) {
@@ -194,7 +194,7 @@ func (f *File) configure(r listedRun) {
 		}
 		f.Settings = append(f.Settings, scenario.Setting{Key: k.key, Value: value, Flag: ListName + ": " + k.column})
 	}
-	if m := releaseNumber.FindStringSubmatch(r["engine_version"]); m != nil && r["engine"] == "vllm" {
+	if m := releaseNumber.Get().FindStringSubmatch(r["engine_version"]); m != nil && r["engine"] == "vllm" {
 		f.Settings = append(f.Settings, scenario.Setting{Key: "engine.version", Value: "vllm-" + m[1],
 			Flag: ListName + ": engine_version"})
 	}

@@ -2,7 +2,6 @@ package launch
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"clifftop/experiments/launch/flags"
 	"clifftop/experiments/launch/shell"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/pattern"
 )
 
 // program is a command that launches an engine, or a router.
@@ -48,7 +48,7 @@ var programs = []program{
 	{words: []string{"vllm-router"}, router: "vllm-router", table: "vllm-router"},
 }
 
-var python = regexp.MustCompile(`^python(3(\.\d+)?)?$`)
+var python = pattern.New(`^python(3(\.\d+)?)?$`)
 
 // find returns the program that a command line runs and the place of the first word after it. What stands before it,
 // such as mpirun -n 1, is not looked at.
@@ -71,7 +71,7 @@ func (p *program) matches(args []shell.Word) int {
 	for i, w := range p.words {
 		text := path.Base(args[i].Text)
 		if w == "python" {
-			if !python.MatchString(text) {
+			if !python.Get().MatchString(text) {
 				return 0
 			}
 			continue

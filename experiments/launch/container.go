@@ -2,12 +2,12 @@ package launch
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"clifftop/experiments/launch/shell"
+	"clifftop/internal/pattern"
 )
 
 // switches are the flags of docker run that take no value; all others do.
@@ -103,7 +103,7 @@ func withEntrypoint(args []shell.Word, image string) []shell.Word {
 	return append([]shell.Word{{Text: "vllm", Line: line}, {Text: "serve", Line: line}}, args...)
 }
 
-var releaseTag = regexp.MustCompile(`(?:^|[-_:v])v?(\d+\.\d+(?:\.\d+)?(?:\.post\d+|rc\d+)?)(?:$|[-_.+])`)
+var releaseTag = pattern.New(`(?:^|[-_:v])v?(\d+\.\d+(?:\.\d+)?(?:\.post\d+|rc\d+)?)(?:$|[-_.+])`)
 
 // releaseOf reads the release of the engine from the tag of an image; "" if the tag has none, or names another program
 // such as Dynamo.
@@ -115,7 +115,7 @@ func releaseOf(image string) string {
 	}) {
 		return ""
 	}
-	m := releaseTag.FindStringSubmatch(tag)
+	m := releaseTag.Get().FindStringSubmatch(tag)
 	if m == nil {
 		return ""
 	}

@@ -2,29 +2,19 @@ package launch
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"clifftop/experiments/launch/flags"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/pattern"
 )
-
-func init() {
-	rules["CUDA graphs"] = (*builder).graphs
-	rules["compilation"] = (*builder).compilation
-	rules["drafts"] = (*builder).drafts
-	rules["chunks"] = chunks
-	rules["capacity"] = capacity
-	rules[oldEngineRule] = (*builder).oldEngine
-	rules["requests of all ranks"] = seatsOfRanks
-}
 
 var policies = map[string]string{"vllm": "vllm", "sglang": "sglang", "trtllm": "trtllm-guaranteed-no-evict"}
 
-var numberedRelease = regexp.MustCompile(`^0\.\d+`)
+var numberedRelease = pattern.New(`^0\.\d+`)
 
 // oldReleases of vLLM have the V0 engine.
-var oldReleases = regexp.MustCompile(`^0\.[0-7]$`)
+var oldReleases = pattern.New(`^0\.[0-7]$`)
 
 // policy sets the policy and the release of the engine.
 func (b *builder) policy() {
@@ -35,9 +25,9 @@ func (b *builder) policy() {
 	if b.line.Engine != "vllm" {
 		b.put("engine.policy", text(policies[b.line.Engine]), Flag{})
 	}
-	minor := numberedRelease.FindString(b.line.Release)
+	minor := numberedRelease.Get().FindString(b.line.Release)
 	switch {
-	case b.line.Engine == "vllm" && oldReleases.MatchString(minor):
+	case b.line.Engine == "vllm" && oldReleases.Get().MatchString(minor):
 		b.put("engine.policy", text("vllm-v0"), engine)
 		b.assume("vllm-%s is older than 0.8, the oldest release that is known: the times are those of the newest, with the "+
 			"V0 scheduler", minor)

@@ -1,25 +1,25 @@
 package launch
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/pattern"
 )
 
 // engineMetrics maps parts of the names of metrics of vLLM, SGLang, the endpoint picker and Knative to metrics of a
 // scenario.
 var engineMetrics = []struct {
-	part   *regexp.Regexp
+	part   *pattern.Pattern
 	metric string
 }{
-	{regexp.MustCompile(`(?s)num_requests_running.*\+.*num_requests_waiting`), "concurrency"},
-	{regexp.MustCompile(`(?s)num_requests_waiting.*\+.*num_requests_running`), "concurrency"},
-	{regexp.MustCompile(`num_requests_waiting|num_queue_reqs|flow_control_queue_size|average_queue_size`), "waiting"},
-	{regexp.MustCompile(`num_requests_running|num_running_reqs|average_running_requests`), "running"},
-	{regexp.MustCompile(`cache_usage_perc|kv_cache_utilization|token_usage`), "kv-usage"},
-	{regexp.MustCompile(`^concurrency$|num_incoming_requests`), "concurrency"},
+	{pattern.New(`(?s)num_requests_running.*\+.*num_requests_waiting`), "concurrency"},
+	{pattern.New(`(?s)num_requests_waiting.*\+.*num_requests_running`), "concurrency"},
+	{pattern.New(`num_requests_waiting|num_queue_reqs|flow_control_queue_size|average_queue_size`), "waiting"},
+	{pattern.New(`num_requests_running|num_running_reqs|average_running_requests`), "running"},
+	{pattern.New(`cache_usage_perc|kv_cache_utilization|token_usage`), "kv-usage"},
+	{pattern.New(`^concurrency$|num_incoming_requests`), "concurrency"},
 }
 
 // scale writes the autoscalers of the groups: lifecycle.autoscale, a map, or a list with one for each pool.
@@ -62,7 +62,7 @@ func (m *Imported) scaler(b *builder) *yamldoc.Node {
 	}
 	metric, ok := "", false
 	for _, e := range engineMetrics {
-		if e.part.MatchString(s.Metric) {
+		if e.part.Get().MatchString(s.Metric) {
 			metric, ok = e.metric, true
 			break
 		}

@@ -3,20 +3,15 @@ package launch
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"clifftop/experiments/launch/flags"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/pattern"
 	"clifftop/model"
 	"clifftop/model/catalog"
 )
-
-func init() {
-	rules["model"] = func(b *builder, f Flag) { b.account(f, flags.Rule, "the model") }
-	rules["weights"] = (*builder).weights
-}
 
 // modelFlags are the flags of the engines that name the model, in their canonical names.
 var modelFlags = []string{"model", "model-path", "served-model-name"}
@@ -95,21 +90,21 @@ func asPath(name string) string {
 
 // formats are parts of names of checkpoints that say the format of the weights.
 var formats = []struct {
-	part   *regexp.Regexp
+	part   *pattern.Pattern
 	dtype  string
 	remark string
 }{
-	{regexp.MustCompile(`(?i)[-_.](nvfp4|fp4)(-v\d+)?$`), "nvfp4", ""},
-	{regexp.MustCompile(`(?i)[-_.](mxfp4|w-mxfp4-a-fp8)$`), "mxfp4", ""},
-	{regexp.MustCompile(`(?i)[-_.](fp8|fp8-dynamic|fp8-block|fp8-kv|w8a8-fp8)$`), "fp8", ""},
-	{regexp.MustCompile(`(?i)[-_.](awq|gptq|gptq-int4|int4|w4a16|awq-int4|quantized\.w4a16|4bit)$`), "int4", ""},
-	{regexp.MustCompile(`(?i)[-_.](int8|w8a8|quantized\.w8a8|channel-int8)$`), "fp8", "8-bit integers count as fp8"},
+	{pattern.New(`(?i)[-_.](nvfp4|fp4)(-v\d+)?$`), "nvfp4", ""},
+	{pattern.New(`(?i)[-_.](mxfp4|w-mxfp4-a-fp8)$`), "mxfp4", ""},
+	{pattern.New(`(?i)[-_.](fp8|fp8-dynamic|fp8-block|fp8-kv|w8a8-fp8)$`), "fp8", ""},
+	{pattern.New(`(?i)[-_.](awq|gptq|gptq-int4|int4|w4a16|awq-int4|quantized\.w4a16|4bit)$`), "int4", ""},
+	{pattern.New(`(?i)[-_.](int8|w8a8|quantized\.w8a8|channel-int8)$`), "fp8", "8-bit integers count as fp8"},
 }
 
 // checkpoint divides the name of a model into its name without a format, and the format.
 func checkpoint(name string) (short, dtype string) {
 	for _, f := range formats {
-		if at := f.part.FindStringIndex(name); at != nil {
+		if at := f.part.Get().FindStringIndex(name); at != nil {
 			return name[:at[0]], f.dtype
 		}
 	}

@@ -5,10 +5,6 @@ import (
 	"clifftop/model/catalog"
 )
 
-func init() {
-	rules["parallelism"] = func(*builder, Flag) {} // accounted for by builder.parallelism
-}
-
 // layout is how an engine lies on its GPUs, in the terms of a scenario: the ranks of data-parallel attention are
 // data_parallel_size, and each has tensor_parallel_size GPUs.
 type layout struct {

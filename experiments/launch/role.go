@@ -8,12 +8,6 @@ import (
 	"clifftop/experiments/scenario/yamldoc"
 )
 
-func init() {
-	rules["role"] = func(b *builder, f Flag) { b.account(f, flags.Rule, "the role of the pool") }
-	rules["KV transfer"] = (*builder).transfer
-	rules["offload"] = (*builder).offload
-}
-
 // roleVariables are variables of Dynamo's workers, and the flags for which they stand.
 var roleVariables = map[string]string{"DYN_VLLM_DISAGGREGATION_MODE": "disaggregation-mode",
 	"DYN_VLLM_IS_PREFILL_WORKER": "is-prefill-worker", "DYN_VLLM_IS_DECODE_WORKER": "is-decode-worker",

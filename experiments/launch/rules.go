@@ -9,16 +9,45 @@ import (
 	"clifftop/experiments/launch/flags"
 )
 
-// rules translate flags that no single key expresses, by the name that the tables give them. A rule accounts for its
-// flag.
-var rules = map[string]func(b *builder, f Flag){
-	configFileRule: func(b *builder, f Flag) {
-		b.fault(f, "", "file %s cannot be read (want it beside the file that names it)", f.Value)
-	},
+// rules returns the rules by the name that the tables give them. They translate flags that no single key expresses. A
+// rule accounts for its flag.
+func rules() map[string]func(b *builder, f Flag) {
+	return map[string]func(b *builder, f Flag){
+		configFileRule: func(b *builder, f Flag) {
+			b.fault(f, "", "file %s cannot be read (want it beside the file that names it)", f.Value)
+		},
+		"CUDA graphs":                (*builder).graphs,
+		"KV format":                  kvFormat,
+		"KV tokens":                  kvTokens,
+		"KV transfer":                (*builder).transfer,
+		"attention data parallelism": attentionRanks,
+		"capacity":                   capacity,
+		"chunks":                     chunks,
+		"compilation":                (*builder).compilation,
+		"draft tree":                 draftTree,
+		"drafts":                     (*builder).drafts,
+		"exchange of experts":        vllmExchange,
+		"expert exchange":            expertExchange,
+		"expert slots":               expertSlots,
+		"model":                      func(b *builder, f Flag) { b.account(f, flags.Rule, "the model") },
+		"offload":                    (*builder).offload,
+		"parallelism":                func(*builder, Flag) {}, // builder.parallelism accounts for it
+		"priority scheduling":        priorityScheduling,
+		"redundant experts":          redundantExperts,
+		"replicas":                   func(b *builder, f Flag) { b.account(f, flags.Rule, "the number of replicas") },
+		"requests of all ranks":      seatsOfRanks,
+		"reserve for outputs":        func(b *builder, f Flag) { reserve(b, f) },
+		"role":                       func(b *builder, f Flag) { b.account(f, flags.Rule, "the role of the pool") },
+		"router":                     func(b *builder, f Flag) { b.account(f, flags.Rule, "the router") },
+		"the default":                theDefault,
+		"the served name":            func(b *builder, f Flag) { b.account(f, flags.None, "the name for clients") },
+		"weights":                    (*builder).weights,
+		oldEngineRule:                (*builder).oldEngine,
+	}
 }
 
 func (b *builder) rule(f Flag, k *flags.Flag) {
-	apply := rules[k.Rule]
+	apply := rules()[k.Rule]
 	if apply == nil {
 		b.fault(f, "", "package launch has no rule %q", k.Rule)
 		return

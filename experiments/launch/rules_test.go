@@ -23,12 +23,12 @@ func TestTablesAndRulesFit(t *testing.T) {
 				continue
 			}
 			named[f.Rule] = true
-			if rules[f.Rule] == nil {
+			if rules()[f.Rule] == nil {
 				t.Errorf("%s %s: there is no rule %q", table.Engine, f.Name, f.Rule)
 			}
 		}
 	}
-	for name := range rules {
+	for name := range rules() {
 		if !named[name] {
 			t.Errorf("no flag has the rule %q", name)
 		}

@@ -2,11 +2,11 @@ package launch
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 
 	"clifftop/experiments/launch/shell"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/pattern"
 )
 
 // ScriptOptions say what a script or a command finds around it.
@@ -55,13 +55,13 @@ func ReadScript(file string, data []byte, o ScriptOptions) ([]Command, []Note, e
 // noValueNote begins a note on a variable that a script uses and that has no value.
 const noValueNote = "variable "
 
-var placeholder = regexp.MustCompile(`([\s=:/"'])<([A-Za-z][A-Za-z0-9_-]*)>([\s:/"']|$)`)
+var placeholder = pattern.New(`([\s=:/"'])<([A-Za-z][A-Za-z0-9_-]*)>([\s:/"']|$)`)
 
 // placeholders makes variables of words such as <head_node_ip>, with which documents ask for a value: a shell would
 // take them for files.
 func placeholders(script []byte) []byte {
-	return placeholder.ReplaceAllFunc(script, func(word []byte) []byte {
-		p := placeholder.FindSubmatch(word)
+	return placeholder.Get().ReplaceAllFunc(script, func(word []byte) []byte {
+		p := placeholder.Get().FindSubmatch(word)
 		name := bytes.ReplaceAll(p[2], []byte("-"), []byte("_"))
 		return slices.Concat(p[1], []byte("${"), name, []byte("}"), p[3])
 	})

@@ -7,16 +7,6 @@ import (
 	"clifftop/model/catalog"
 )
 
-func init() {
-	rules["attention data parallelism"] = attentionRanks
-	rules["expert exchange"] = expertExchange
-	rules["draft tree"] = draftTree
-	rules["priority scheduling"] = priorityScheduling
-	rules["reserve for outputs"] = func(b *builder, f Flag) { reserve(b, f) }
-	rules["KV format"] = kvFormat
-	rules["KV tokens"] = kvTokens
-}
-
 // ranksReserve is SGLang's factor on schedule_conservativeness with data-parallel attention (server_args.py).
 const ranksReserve = 0.3
 

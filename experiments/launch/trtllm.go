@@ -7,13 +7,6 @@ import (
 	"clifftop/model/catalog"
 )
 
-func init() {
-	rules["the default"] = theDefault
-	rules["expert slots"] = expertSlots
-	rules["replicas"] = func(b *builder, f Flag) { b.account(f, flags.Rule, "the number of replicas") }
-	rules["router"] = func(b *builder, f Flag) { b.account(f, flags.Rule, "the router") }
-}
-
 // usual has the modelled values of options, which are the defaults, and the part that is not modelled with other
 // values.
 var usual = map[string]struct{ values, other string }{

@@ -7,12 +7,6 @@ import (
 	"clifftop/experiments/launch/flags"
 )
 
-func init() {
-	rules["exchange of experts"] = vllmExchange
-	rules["redundant experts"] = redundantExperts
-	rules["the served name"] = func(b *builder, f Flag) { b.account(f, flags.None, "the name for clients") }
-}
-
 // vllmBackends maps vLLM's backends of the exchange with experts to the values of a scenario, with a remark on
 // differences.
 var vllmBackends = map[string]struct{ backend, remark string }{

@@ -3,12 +3,12 @@ package lessons
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strconv"
 
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/sweep"
+	"clifftop/internal/pattern"
 	"clifftop/report"
 	"clifftop/report/chart"
 	"clifftop/sim/clock"
@@ -277,13 +277,13 @@ func (c *class) draw(name string, p chart.Picture) {
 	c.Pictures = append(c.Pictures, Picture{name, p})
 }
 
-var placeholder = regexp.MustCompile(`\{[a-z][a-z0-9_]*\}`)
+var placeholder = pattern.New(`\{[a-z][a-z0-9_]*\}`)
 
 // fill replaces the names in all texts.
 func (c *class) fill() error {
 	var missing string
 	replace := func(text *string) {
-		*text = placeholder.ReplaceAllStringFunc(*text, func(name string) string {
+		*text = placeholder.Get().ReplaceAllStringFunc(*text, func(name string) string {
 			fact, ok := c.facts[name[1:len(name)-1]]
 			if !ok {
 				missing = name

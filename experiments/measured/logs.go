@@ -2,17 +2,18 @@ package measured
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"clifftop/internal/pattern"
 )
 
 // logFormat is a log of an engine with lines of the scheduler's state.
-func logFormat(name, layout, source string, is *regexp.Regexp, read func(l *logReader, text string)) format {
+func logFormat(name, layout, source string, is *pattern.Pattern, read func(l *logReader, text string)) format {
 	return format{
 		Format: Format{Name: name, Layout: layout, Series: true, Source: source},
-		is:     func(f *file) bool { return f.document == nil && f.lines == nil && is.Match(f.text) },
+		is:     func(f *file) bool { return f.document == nil && f.lines == nil && is.Get().Match(f.text) },
 		read: func(f *file, r *Result) {
 			l := &logReader{run: Run{Name: "log"}, result: r}
 			for _, text := range strings.Split(string(f.text), "\n") {
@@ -76,17 +77,17 @@ func label(text string, by float64, labels ...string) *float64 {
 }
 
 var (
-	vllmLine    = regexp.MustCompile(`Avg prompt throughput: [0-9.]+ tokens/s`)
-	vllmTime    = regexp.MustCompile(`\b(\d\d-\d\d \d\d:\d\d:\d\d) `)
-	vllmEngine  = regexp.MustCompile(`Engine (\d+): Avg`)
-	vllmBlocks  = regexp.MustCompile(`GPU KV cache size: ([0-9,]+) tokens`)
-	sglangLine  = regexp.MustCompile(`(?:Prefill|Decode) batch[., ]`)
-	sglangTime  = regexp.MustCompile(`\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)((?: [A-Z]+\d+)*)\]`)
-	trtllmLine  = regexp.MustCompile(`\biter = \d+,.*states = \{`)
-	trtllmTime  = regexp.MustCompile(`\[(\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d)\]`)
-	trtllmRank  = regexp.MustCompile(`\bglobal_rank = (\d+)|\[RANK (\d+)\]`)
-	rankOfPart  = regexp.MustCompile(`(TP|PP|EP)([1-9]\d*)`)
-	dataReplica = regexp.MustCompile(`DP\d+`)
+	vllmLine    = pattern.New(`Avg prompt throughput: [0-9.]+ tokens/s`)
+	vllmTime    = pattern.New(`\b(\d\d-\d\d \d\d:\d\d:\d\d) `)
+	vllmEngine  = pattern.New(`Engine (\d+): Avg`)
+	vllmBlocks  = pattern.New(`GPU KV cache size: ([0-9,]+) tokens`)
+	sglangLine  = pattern.New(`(?:Prefill|Decode) batch[., ]`)
+	sglangTime  = pattern.New(`\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)((?: [A-Z]+\d+)*)\]`)
+	trtllmLine  = pattern.New(`\biter = \d+,.*states = \{`)
+	trtllmTime  = pattern.New(`\[(\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d)\]`)
+	trtllmRank  = pattern.New(`\bglobal_rank = (\d+)|\[RANK (\d+)\]`)
+	rankOfPart  = pattern.New(`(TP|PP|EP)([1-9]\d*)`)
+	dataReplica = pattern.New(`DP\d+`)
 )
 
 // vllmLogFormat reads the lines that vLLM writes every VLLM_LOG_STATS_INTERVAL seconds, of V0 and V1. Use and hit rate
@@ -96,25 +97,25 @@ func vllmLogFormat() format {
 	return logFormat("vllm-log", "log of vLLM with lines \"Avg prompt throughput: …, Running: … reqs\", V0 and V1",
 		"https://github.com/vllm-project/vllm", vllmLine, func(l *logReader, text string) {
 			l.run.Engine, l.step = "vllm", 10*time.Second
-			if m := vllmBlocks.FindStringSubmatch(text); m != nil {
+			if m := vllmBlocks.Get().FindStringSubmatch(text); m != nil {
 				l.result.note("the log says that the KV cache holds %s tokens", m[1])
 			}
 			if share := label(text, 0.01, "Prefix cache hit rate: GPU: "); share != nil && len(l.run.Series) > 0 &&
-				!vllmLine.MatchString(text) {
+				!vllmLine.Get().MatchString(text) {
 				l.run.Series[len(l.run.Series)-1].HitRate = share // a line of its own in V0
 			}
-			if !vllmLine.MatchString(text) {
+			if !vllmLine.Get().MatchString(text) {
 				return
 			}
 			var at time.Time
-			if m := vllmTime.FindStringSubmatch(text); m != nil {
+			if m := vllmTime.Get().FindStringSubmatch(text); m != nil {
 				at, _ = time.Parse("2006-01-02 15:04:05", "2000-"+m[1])
 			}
 			s := Sample{Running: label(text, 1, "Running: "), Waiting: label(text, 1, "Waiting: ", "Pending: "),
 				KVUse: label(text, 0.01, "GPU KV cache usage: "), HitRate: label(text, 0.01, ", Prefix cache hit rate: "),
 				PromptTokensPerS: label(text, 1, "Avg prompt throughput: "),
 				OutputTokensPerS: label(text, 1, "Avg generation throughput: ")}
-			if m := vllmEngine.FindStringSubmatch(text); m != nil && m[1] != "000" {
+			if m := vllmEngine.Get().FindStringSubmatch(text); m != nil && m[1] != "000" {
 				s.Replica = "engine " + m[1]
 			}
 			l.add(at, s)
@@ -128,18 +129,18 @@ func sglangLogFormat() format {
 	return logFormat("sglang-log", "log of SGLang with lines \"Decode batch. #running-req: …, token usage: …\"",
 		"https://github.com/sgl-project/sglang", sglangLine, func(l *logReader, text string) {
 			l.run.Engine, l.step = "sglang", time.Second
-			at := sglangLine.FindStringIndex(text)
+			at := sglangLine.Get().FindStringIndex(text)
 			if at == nil || !strings.Contains(text, "#running-req: ") {
 				return
 			}
 			var when time.Time
 			s := Sample{}
-			if m := sglangTime.FindStringSubmatch(text); m != nil {
-				if rankOfPart.MatchString(m[2]) {
+			if m := sglangTime.Get().FindStringSubmatch(text); m != nil {
+				if rankOfPart.Get().MatchString(m[2]) {
 					return
 				}
 				when, _ = time.Parse("2006-01-02 15:04:05", m[1])
-				s.Replica = dataReplica.FindString(m[2])
+				s.Replica = dataReplica.Get().FindString(m[2])
 			}
 			body := text[at[0]:]
 			s.Running, s.Waiting = label(body, 1, "#running-req: "), label(body, 1, "#queue-req: ")
@@ -162,14 +163,14 @@ func trtllmLogFormat() format {
 	return logFormat("trtllm-log", "log of TensorRT-LLM with print_iter_log: lines \"iter = …, states = {…}\"",
 		"https://github.com/NVIDIA/TensorRT-LLM", trtllmLine, func(l *logReader, text string) {
 			l.run.Engine, l.step = "trtllm", 0
-			if !trtllmLine.MatchString(text) {
+			if !trtllmLine.Get().MatchString(text) {
 				return
 			}
-			if m := trtllmRank.FindStringSubmatch(text); m != nil && strings.Trim(m[1]+m[2], "0") != "" {
+			if m := trtllmRank.Get().FindStringSubmatch(text); m != nil && strings.Trim(m[1]+m[2], "0") != "" {
 				return
 			}
 			var at time.Time
-			if m := trtllmTime.FindStringSubmatch(text); m != nil {
+			if m := trtllmTime.Get().FindStringSubmatch(text); m != nil {
 				at, _ = time.Parse("01/02/2006-15:04:05", m[1])
 			}
 			s := Sample{Running: label(text, 1, "num_scheduled_requests: ", "num_scheduled_requests = "),

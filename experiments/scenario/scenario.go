@@ -275,7 +275,7 @@ func (e *Engine) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	}
 	if _, err := profileFor(*e.Version); err != nil {
 		d.Fault(n.Get("version").At, yamldoc.Join(key, "version"), err.Error(), "")
-	} else if otherRelease.MatchString(*e.Version) && !ofPolicy(*e.Version, e.Policy) {
+	} else if otherRelease.Get().MatchString(*e.Version) && !ofPolicy(*e.Version, e.Policy) {
 		d.Fault(n.Get("version").At, yamldoc.Join(key, "version"), fmt.Sprintf("%q is not a release of policy %s",
 			*e.Version, e.Policy), "")
 	}

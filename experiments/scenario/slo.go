@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/pattern"
 	"clifftop/report"
 )
 
@@ -35,8 +35,8 @@ type SLO struct {
 var (
 	sloTokenPattern = limitPattern(true)
 	sloOtherPattern = limitPattern(false)
-	sloTokenKey     = regexp.MustCompile(sloTokenPattern)
-	sloOtherKey     = regexp.MustCompile(sloOtherPattern)
+	sloTokenKey     = pattern.New(sloTokenPattern)
+	sloOtherKey     = pattern.New(sloOtherPattern)
 )
 
 // limitPattern is the syntax of keys for the metrics that are times per token, or for the others.
@@ -114,7 +114,7 @@ func (s SLO) Objective() (*report.SLO, error) {
 
 // decodeLimit reads a limit on latency. Of the time of a token a number without a unit could be either that or a speed.
 func decodeLimit(d *yamldoc.Decoder, f yamldoc.Field, full string) (limit yamldoc.Duration) {
-	if n := f.Value; sloTokenKey.MatchString(f.Name) {
+	if n := f.Value; sloTokenKey.Get().MatchString(f.Name) {
 		speed, ok := yamldoc.ParseTokenTime(n.Text)
 		switch {
 		case n.Kind == yamldoc.Text && ok && strings.HasSuffix(n.Text, "tok/s"):
@@ -152,7 +152,7 @@ func (s *SLO) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 			d.Value(f.Value, full, &s.Hours, `range:"(0,1)"`)
 		case f.Name == "horizon":
 			d.Value(f.Value, full, &s.Horizon, `range:"(0,)"`)
-		case sloTokenKey.MatchString(f.Name) || sloOtherKey.MatchString(f.Name):
+		case sloTokenKey.Get().MatchString(f.Name) || sloOtherKey.Get().MatchString(f.Name):
 			s.Limits[f.Name] = decodeLimit(d, f, full)
 		default:
 			d.Fault(f.At, full, "unknown key (want a metric and a statistic, such as ttft_p95, or attainment or "+

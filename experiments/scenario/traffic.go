@@ -3,10 +3,10 @@ package scenario
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/pattern"
 	"clifftop/workload/trace"
 )
 
@@ -310,7 +310,7 @@ func (l *Distribution) Variants() (string, map[string]yamldoc.VariantKeys) {
 }
 
 // partOfMixture matches the key of a part of a mixture.
-var partOfMixture = regexp.MustCompile(`\.parts\.\d+$`)
+var partOfMixture = pattern.New(`\.parts\.\d+$`)
 
 func (l *Distribution) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if l.Law == "" {
@@ -320,7 +320,7 @@ func (l *Distribution) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 		}
 		return
 	}
-	if w := n.Get("weight"); w != nil && w.Kind != yamldoc.Null && !partOfMixture.MatchString(key) {
+	if w := n.Get("weight"); w != nil && w.Kind != yamldoc.Null && !partOfMixture.Get().MatchString(key) {
 		d.Fault(w.At, yamldoc.Join(key, "weight"), "weight is for the parts of a mixture (want none here)", "")
 	}
 	if l.Min != nil && l.Max != nil && *l.Min > *l.Max {

@@ -2,11 +2,11 @@ package scenario
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/pattern"
 	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
@@ -114,7 +114,7 @@ const (
 
 // otherRelease matches releases of engines that are not told apart but by the speed of their kernels on some GPUs: see
 // [model.GPU.ForRelease].
-var otherRelease = regexp.MustCompile(`^(sglang|trtllm)-[0-9]+\.[0-9]+(\.[0-9]+)?$`)
+var otherRelease = pattern.New(`^(sglang|trtllm)-[0-9]+\.[0-9]+(\.[0-9]+)?$`)
 
 // ofPolicy reports whether a release is one of the engine that a policy imitates.
 func ofPolicy(version, policy string) bool {
@@ -126,7 +126,7 @@ func ofPolicy(version, policy string) bool {
 // current one, and so is one of another engine.
 func profileFor(version string) (Profile, error) {
 	minor := currentMinor
-	if version != "" && !otherRelease.MatchString(version) {
+	if version != "" && !otherRelease.Get().MatchString(version) {
 		parts := strings.Split(strings.TrimPrefix(version, "vllm-"), ".")
 		m, err := strconv.Atoi(parts[min(1, len(parts)-1)])
 		if err != nil || len(parts) < 2 || len(parts) > 3 || parts[0] != "0" || !strings.HasPrefix(version, "vllm-") ||

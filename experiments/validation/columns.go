@@ -6,11 +6,11 @@ import (
 	"io"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"clifftop/internal/input"
+	"clifftop/internal/pattern"
 )
 
 // column is where the cell of a column goes.
@@ -78,7 +78,7 @@ var otherNames = map[string]string{
 }
 
 // latencyName is a latency as benchmarks write it: mean_ttft_ms, or median_e2el in seconds.
-var latencyName = regexp.MustCompile(`^(mean|avg|median|p50|p90|p95|p99)_(ttft|tpot|itl|e2e|e2el|e2e_latency)(_ms|_s|)$`)
+var latencyName = pattern.New(`^(mean|avg|median|p50|p90|p95|p99)_(ttft|tpot|itl|e2e|e2el|e2e_latency)(_ms|_s|)$`)
 
 // columnNamed finds a column by its name here or elsewhere.
 func columnNamed(head string, byName map[string]column) (column, bool) {
@@ -90,7 +90,7 @@ func columnNamed(head string, byName map[string]column) (column, bool) {
 		name = other
 	}
 	scale := 1.0
-	if m := latencyName.FindStringSubmatch(name); m != nil {
+	if m := latencyName.Get().FindStringSubmatch(name); m != nil {
 		statistic := map[string]string{"avg": "mean", "median": "p50"}[m[1]]
 		if statistic == "" {
 			statistic = m[1]

@@ -6,12 +6,12 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"clifftop/experiments"
+	"clifftop/internal/pattern"
 	"clifftop/model/catalog"
 )
 
@@ -19,7 +19,7 @@ import (
 const CoverageSchema = "clifftop.coverage/1"
 
 // releaseNumber is the number in the name of a release.
-var releaseNumber = regexp.MustCompile(`\d+\.\d+(\.\d+)?((\.?post|rc)\d+)*`)
+var releaseNumber = pattern.New(`\d+\.\d+(\.\d+)?((\.?post|rc)\d+)*`)
 
 // halfCells is the smallest number of cells that gives a kind 50 % bars of its own, and a family any bars.
 const halfCells = 9
@@ -162,7 +162,7 @@ func (r *Result) addErrors(row *Row, byMetric map[string]map[string]*errorCell) 
 	if row.EngineVersion != "" {
 		release = row.EngineVersion
 	}
-	if n := releaseNumber.FindString(release); n != "" { // vllm-0.18, 0.18.0 and images of it are one release
+	if n := releaseNumber.Get().FindString(release); n != "" { // vllm-0.18, 0.18.0 and images of it are one release
 		release = strings.TrimSuffix(n, ".0")
 	}
 	key := fmt.Sprintf("%s|%s|%s|%s|tp%d pp%d dp%d ep%d|%s|%s", r.Engine, r.Load, r.Model, r.GPU, r.TP, or(row.PP, 1),

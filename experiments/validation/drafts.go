@@ -3,10 +3,10 @@ package validation
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"clifftop/internal/pattern"
 	"clifftop/model"
 )
 
@@ -14,11 +14,11 @@ import (
 
 // draftCount finds the number of drafts in the flags of launch scripts: SGLang's steps, TensorRT-LLM's layers, and the
 // tokens of vLLM and ATOM. A specification may say it too.
-var draftCount = []*regexp.Regexp{
-	regexp.MustCompile(`--speculative-num-steps[ =]([0-9]+)`),
-	regexp.MustCompile(`num_nextn_predict_layers: *([0-9]+)`),
-	regexp.MustCompile(`num[-_]speculative[-_]tokens["']?[ =:]+([0-9]+)`),
-	regexp.MustCompile(`^mtp, ([0-9]+) draft`),
+var draftCount = []*pattern.Pattern{
+	pattern.New(`--speculative-num-steps[ =]([0-9]+)`),
+	pattern.New(`num_nextn_predict_layers: *([0-9]+)`),
+	pattern.New(`num[-_]speculative[-_]tokens["']?[ =:]+([0-9]+)`),
+	pattern.New(`^mtp, ([0-9]+) draft`),
 }
 
 // Drafts of pools whose launch scripts are not known: recipes of SGLang have two everywhere. Those of TensorRT-LLM are
@@ -49,7 +49,7 @@ func (r *Row) drafts(share int) (n int, ruled bool, err error) {
 	}
 	for _, text := range []string{r.EngineFlags, r.SpecMethod} {
 		for _, p := range draftCount {
-			if m := p.FindStringSubmatch(text); m != nil {
+			if m := p.Get().FindStringSubmatch(text); m != nil {
 				if n, err = strconv.Atoi(m[1]); err != nil || n < 1 || n > mostDrafts {
 					return 0, false, fmt.Errorf("engine_flags: %s drafts are not allowed (want 1 to %d)", m[1], mostDrafts)
 				}
@@ -141,7 +141,7 @@ var draftHosts = []struct{ minor, micros int }{{0, 130}, {10, 450}, {11, 300}, {
 // draftHostAMD holds on AMD's GPUs: six runs on MI325X.
 const draftHostAMD = 600
 
-var sglangMinor = regexp.MustCompile(`^sglang-0\.5\.([0-9]+)`)
+var sglangMinor = pattern.New(`^sglang-0\.5\.([0-9]+)`)
 
 // draftHost is the host time of drafts for each sequence in a simulated iteration, in microseconds; 0 if they need
 // none.
@@ -152,7 +152,7 @@ func (r *Row) draftHost() float64 {
 	micros := draftHosts[0].micros
 	version, _ := r.version()
 	minor := -1
-	if m := sglangMinor.FindStringSubmatch(version); m != nil {
+	if m := sglangMinor.Get().FindStringSubmatch(version); m != nil {
 		minor, _ = strconv.Atoi(m[1])
 	} else if dayOf(r) >= "2026-05-16" {
 		minor = draftHosts[len(draftHosts)-1].minor

@@ -1,9 +1,10 @@
 package validation
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"clifftop/internal/pattern"
 )
 
 // flag is an option of a launch command, or a line of its configuration file.
@@ -13,8 +14,8 @@ type flag struct{ section, key, value string }
 type flags []flag
 
 var (
-	commandFlag = regexp.MustCompile(`--?([A-Za-z][A-Za-z0-9_.-]*)(?:[= ]+('[^']*'|"[^"]*"|\{.*?\}+|[^-\s|][^\s|]*))?`)
-	configLine  = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_.-]*): *(.*)$`)
+	commandFlag = pattern.New(`--?([A-Za-z][A-Za-z0-9_.-]*)(?:[= ]+('[^']*'|"[^"]*"|\{.*?\}+|[^-\s|][^\s|]*))?`)
+	configLine  = pattern.New(`^([A-Za-z][A-Za-z0-9_.-]*): *(.*)$`)
 )
 
 // parseFlags reads the options of a launch command and, after |, the lines of a configuration file, which semicolons
@@ -26,12 +27,12 @@ func parseFlags(text string) flags {
 	}
 	plain := func(key string) string { return strings.ToLower(strings.ReplaceAll(key, "-", "_")) }
 	var list flags
-	for _, m := range commandFlag.FindAllStringSubmatch(" "+command, -1) {
+	for _, m := range commandFlag.Get().FindAllStringSubmatch(" "+command, -1) {
 		list = append(list, flag{key: plain(m[1]), value: strings.Trim(m[2], `'"`)})
 	}
 	section := ""
 	for _, line := range strings.Split(file, ";") {
-		m := configLine.FindStringSubmatch(strings.TrimSpace(line))
+		m := configLine.Get().FindStringSubmatch(strings.TrimSpace(line))
 		switch {
 		case m == nil:
 		case m[2] == "":

@@ -150,7 +150,7 @@ func (w *writer) prefillLimits() string {
 
 // longestPrompt is the most tokens of a prompt, as far as the row says.
 func (w *writer) longestPrompt() int {
-	if m := uniformSpec.FindStringSubmatch(w.row.InputSpec); m != nil {
+	if m := uniformSpec.Get().FindStringSubmatch(w.row.InputSpec); m != nil {
 		n, _ := strconv.Atoi(m[2])
 		return n
 	}

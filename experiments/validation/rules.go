@@ -2,11 +2,11 @@ package validation
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"clifftop/internal/pattern"
 	"clifftop/model"
 	"clifftop/model/catalog"
 )
@@ -112,17 +112,17 @@ const recipeVersion = "vllm-0.18"
 // versionOfSource is the release behind the unversioned runs of a source.
 var versionOfSource = map[string]string{"inference-sim/training": "vllm-0.15"}
 
-var releasePattern = regexp.MustCompile(`[0-9]+\.[0-9]+(\.[0-9]+)?`)
+var releasePattern = pattern.New(`[0-9]+\.[0-9]+(\.[0-9]+)?`)
 
 // imageRelease is the release in the tag of a container image.
-var imageRelease = regexp.MustCompile(`(?:^|[-_])(?:v|atom)?([0-9]+\.[0-9]+(?:\.[0-9]+)?)`)
+var imageRelease = pattern.New(`(?:^|[-_])(?:v|atom)?([0-9]+\.[0-9]+(?:\.[0-9]+)?)`)
 
 // version is the engine's release as a scenario writes it, and whether a rule gave it.
 func (r *Row) version() (name string, ruled bool) {
-	if v := releasePattern.FindString(r.EngineVersion); v != "" {
+	if v := releasePattern.Get().FindString(r.EngineVersion); v != "" {
 		return r.Engine + "-" + v, false
 	}
-	if m := imageRelease.FindStringSubmatch(r.Image[strings.LastIndexByte(r.Image, ':')+1:]); m != nil && r.Image != "" {
+	if m := imageRelease.Get().FindStringSubmatch(r.Image[strings.LastIndexByte(r.Image, ':')+1:]); m != nil && r.Image != "" {
 		return r.Engine + "-" + m[1], false
 	}
 	if v := releaseOn(dayOf(r)); v != "" && r.Engine == "vllm" {
@@ -161,14 +161,14 @@ func (r *Row) asyncScheduling() string {
 	return r.AsyncScheduling
 }
 
-var fusionFlag = regexp.MustCompile(`(?:enable_fi_allreduce_fusion|fuse_allreduce_rms)["']?[:=] *(true|false)`)
+var fusionFlag = pattern.New(`(?:enable_fi_allreduce_fusion|fuse_allreduce_rms)["']?[:=] *(true|false)`)
 
 // fusedExpertsMinor is the first minor release of vLLM that fuses the all-reduces of a mixture of experts.
 const fusedExpertsMinor = 16
 
 // fusedAllReduce is on or off by the launch script, or empty for the engine's default.
 func (r *Row) fusedAllReduce() string {
-	m := fusionFlag.FindStringSubmatch(r.EngineFlags)
+	m := fusionFlag.Get().FindStringSubmatch(r.EngineFlags)
 	switch {
 	case m != nil && m[1] == "true" && r.vllmBefore(fusedExpertsMinor):
 		if llm, err := catalog.LLM(r.Model); err == nil && llm.Experts > 0 {
@@ -201,14 +201,14 @@ func releaseOn(day string) (name string) {
 	return name
 }
 
-var dayPattern = regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}`)
+var dayPattern = pattern.New(`20[0-9]{2}-[0-9]{2}-[0-9]{2}`)
 
 // dayOf returns the day of the run, or of its launch script; empty if unknown.
 func dayOf(r *Row) string {
 	if r.Date != "" {
 		return r.Date
 	}
-	return dayPattern.FindString(r.FlagsFrom)
+	return dayPattern.Get().FindString(r.FlagsFrom)
 }
 
 // capturedByScripts is the largest step in tokens for which launch scripts of gpt-oss capture CUDA graphs.

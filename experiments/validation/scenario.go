@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/pattern"
 	"clifftop/model"
 	"clifftop/model/catalog"
 	"clifftop/sim/clock"
@@ -134,13 +134,13 @@ func (w *writer) formats() {
 		w.c.note("kv_dtype: %q in the file, %s in the simulation", r.KVDtype, kv)
 	}
 	w.line("  kv_cache_dtype: %q", kv)
-	if m := stateFlag.FindStringSubmatch(r.EngineFlags); m != nil {
+	if m := stateFlag.Get().FindStringSubmatch(r.EngineFlags); m != nil {
 		w.line("  mamba_ssm_cache_dtype: %q", m[1])
 	}
 }
 
 // stateFlag finds the format of recurrent states in the flags of launch scripts of SGLang and vLLM.
-var stateFlag = regexp.MustCompile(`--mamba-ssm(?:-cache)?-dtype[ =](float32|bfloat16|float16)`)
+var stateFlag = pattern.New(`--mamba-ssm(?:-cache)?-dtype[ =](float32|bfloat16|float16)`)
 
 func (w *writer) engine() error {
 	r := w.row
@@ -368,9 +368,9 @@ func (r *Row) process() (string, error) {
 }
 
 var (
-	uniformSpec = regexp.MustCompile(`uniform\s*\[\s*([0-9]+)\s*,\s*([0-9]+)\s*\]`)
-	fixedSpec   = regexp.MustCompile(`^fixed ([0-9]+)`)
-	promptSpec  = regexp.MustCompile(`^system ([0-9]+) \+ question ([0-9]+)`)
+	uniformSpec = pattern.New(`uniform\s*\[\s*([0-9]+)\s*,\s*([0-9]+)\s*\]`)
+	fixedSpec   = pattern.New(`^fixed ([0-9]+)`)
+	promptSpec  = pattern.New(`^system ([0-9]+) \+ question ([0-9]+)`)
 )
 
 // lengths writes the laws of prompts and outputs. Where requests are recorded one by one, theirs count.
@@ -399,13 +399,13 @@ func (w *writer) lengths() error {
 
 // length reads a law from the words of a specification; without words that say it, all have the mean length.
 func (w *writer) length(what, spec string, mean *float64) (string, error) {
-	if m := uniformSpec.FindStringSubmatch(spec); m != nil {
+	if m := uniformSpec.Get().FindStringSubmatch(spec); m != nil {
 		return fmt.Sprintf("distribution: uniform, min: %s, max: %s", m[1], m[2]), nil
 	}
-	if m := fixedSpec.FindStringSubmatch(spec); m != nil {
+	if m := fixedSpec.Get().FindStringSubmatch(spec); m != nil {
 		return "distribution: fixed, value: " + m[1], nil
 	}
-	if m := promptSpec.FindStringSubmatch(spec); m != nil {
+	if m := promptSpec.Get().FindStringSubmatch(spec); m != nil {
 		system, _ := strconv.ParseFloat(m[1], 64)
 		question, _ := strconv.ParseFloat(m[2], 64)
 		tokens := or(mean, retokenised*(system+question))

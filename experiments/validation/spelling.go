@@ -1,12 +1,12 @@
 package validation
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"clifftop/experiments/scenario/policy"
+	"clifftop/internal/pattern"
 	"clifftop/model"
 	"clifftop/model/catalog"
 )
@@ -101,14 +101,14 @@ func (r normaliser) readDate() {
 const trtllmEngine = "trtllm-guaranteed-no-evict"
 
 var (
-	engineWord = regexp.MustCompile(`tensorrt|trt|sglang|vllm|atom`)
-	stackWord  = regexp.MustCompile(`dynamo|mori|llm-d|prefill and decode apart|disagg`)
+	engineWord = pattern.New(`tensorrt|trt|sglang|vllm|atom`)
+	stackWord  = pattern.New(`dynamo|mori|llm-d|prefill and decode apart|disagg`)
 )
 
 // readEngine finds the engine in the cell, the configuration, the image or the name of the machine.
 func (r normaliser) readEngine() {
 	cell := strings.ToLower(r.Engine)
-	r.Stack = stackWord.FindString(cell)
+	r.Stack = stackWord.Get().FindString(cell)
 	for _, p := range policy.All() {
 		if p.Name == cell {
 			r.Engine = cell
@@ -116,7 +116,7 @@ func (r normaliser) readEngine() {
 		}
 	}
 	for _, text := range []string{r.Engine, r.Configuration, r.Image, r.GPU, r.Experiment} {
-		word := engineWord.FindString(strings.ToLower(text))
+		word := engineWord.Get().FindString(strings.ToLower(text))
 		switch word {
 		case "":
 			continue
@@ -124,7 +124,7 @@ func (r normaliser) readEngine() {
 			word = trtllmEngine
 		}
 		if r.EngineVersion == "" && text == r.Engine {
-			r.EngineVersion = releasePattern.FindString(text)
+			r.EngineVersion = releasePattern.Get().FindString(text)
 		}
 		r.Engine = word
 		return
@@ -143,16 +143,16 @@ func (r *Row) policy() string {
 }
 
 var (
-	gpuCount  = regexp.MustCompile(`^([0-9]+) *[x×*] *`)
-	gpuIgnore = regexp.MustCompile(`^(sxm[0-9]?|oam|hbm[0-9]e?|[0-9]+gb|nvl[0-9]+|trt|vllm|sglang|atom|mtp|disagg|` +
+	gpuCount  = pattern.New(`^([0-9]+) *[x×*] *`)
+	gpuIgnore = pattern.New(`^(sxm[0-9]?|oam|hbm[0-9]e?|[0-9]+gb|nvl[0-9]+|trt|vllm|sglang|atom|mtp|disagg|` +
 		`multinode|slurm|docker|nb|nv|nvs|nvd|dsv|cw|cr|amd|amds|tw|gke|aws|oci|dgxc?|blackwell|edition|ai|gpu)$`)
-	gpuVendor = regexp.MustCompile(`^(nvidia|amd|instinct|geforce|tesla|intel|aws|google)-`)
+	gpuVendor = pattern.New(`^(nvidia|amd|instinct|geforce|tesla|intel|aws|google)-`)
 )
 
 // readGPU brings the name of the GPU into that of the catalog: nvidia-smi's, a data sheet's, or that of a machine of
 // a benchmark, such as b200-trt.
 func (r normaliser) readGPU() {
-	if m := gpuCount.FindStringSubmatch(r.GPU); m != nil {
+	if m := gpuCount.Get().FindStringSubmatch(r.GPU); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil && n > 0 && r.GPUs == nil {
 			r.GPUs = &n
 		}
@@ -162,7 +162,7 @@ func (r normaliser) readGPU() {
 		return
 	}
 	name := strings.NewReplacer(" ", "-", "_", "-", "(", "", ")", "", ",", "").Replace(strings.ToLower(r.GPU))
-	for gpuVendor.MatchString(name) {
+	for gpuVendor.Get().MatchString(name) {
 		name = name[strings.IndexByte(name, '-')+1:]
 	}
 	if strings.HasPrefix(name, "rtx-pro-6000") {
@@ -172,7 +172,7 @@ func (r normaliser) readGPU() {
 	for _, sizes := range []bool{true, false} { // 40gb and 80gb distinguish A100s
 		var kept []string
 		for _, w := range words {
-			if size := strings.HasSuffix(w, "gb"); !gpuIgnore.MatchString(w) || size && sizes {
+			if size := strings.HasSuffix(w, "gb"); !gpuIgnore.Get().MatchString(w) || size && sizes {
 				kept = append(kept, w)
 			}
 		}
@@ -183,7 +183,7 @@ func (r normaliser) readGPU() {
 	}
 }
 
-var quantised = regexp.MustCompile(`(?i)[-_.](fp8|fp4|nvfp4|mxfp4|int4|awq|gptq|w4a16|bf16|fp16|dynamic|block|kv|preview|` +
+var quantised = pattern.New(`(?i)[-_.](fp8|fp4|nvfp4|mxfp4|int4|awq|gptq|w4a16|bf16|fp16|dynamic|block|kv|preview|` +
 	`v[0-9]|[0-9]{4}|hf|it|instruct|chat|base)$`)
 
 // readModel maps the name of the model to one of the catalog. It removes a format of the weights, which becomes their
@@ -198,7 +198,7 @@ func (r normaliser) readModel() {
 				r.Model, known = plain, true
 			}
 		}
-		m := quantised.FindStringSubmatchIndex(name)
+		m := quantised.Get().FindStringSubmatchIndex(name)
 		if m == nil {
 			return // the error names an unknown model as it is written
 		}
@@ -206,7 +206,7 @@ func (r normaliser) readModel() {
 		case r.WeightDtype != "":
 		case word == "awq", word == "gptq", word == "w4a16":
 			r.WeightDtype = "int4"
-		case formats.MatchString(word):
+		case formats.Get().MatchString(word):
 			r.WeightDtype = word
 		}
 		name = name[:m[0]]
@@ -214,18 +214,18 @@ func (r normaliser) readModel() {
 }
 
 var (
-	inParentheses = regexp.MustCompile(`\(([^)]*)\)`)
-	formats       = regexp.MustCompile(`nvfp4|mxfp4|fp4|bfloat16|bf16|float16|fp16|half|fp8|float8|e4m3|e5m2|w4a16|int4|` +
+	inParentheses = pattern.New(`\(([^)]*)\)`)
+	formats       = pattern.New(`nvfp4|mxfp4|fp4|bfloat16|bf16|float16|fp16|half|fp8|float8|e4m3|e5m2|w4a16|int4|` +
 		`awq|gptq|auto`)
 )
 
 // dtype brings the name of a number format into that of a scenario. Text that names none is returned as it is.
 func (r normaliser) dtype(cell string) string {
 	text := strings.ToLower(cell)
-	if m := inParentheses.FindStringSubmatch(text); m != nil && formats.MatchString(m[1]) {
+	if m := inParentheses.Get().FindStringSubmatch(text); m != nil && formats.Get().MatchString(m[1]) {
 		text = m[1] // auto (bf16)
 	}
-	switch word := formats.FindString(text); word {
+	switch word := formats.Get().FindString(text); word {
 	case "":
 		return cell
 	case "bfloat16":

@@ -2,11 +2,11 @@ package verdict
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"clifftop/internal/pattern"
 	"clifftop/report"
 	"clifftop/report/layout"
 )
@@ -39,12 +39,12 @@ const (
 	wantCondition = "want METRIC<=+2% or METRIC>=-1%: a change from the baseline, with its sign"
 )
 
-var conditionSyntax = regexp.MustCompile(`^(.*?)\s*(<=|>=|≤|≥)\s*([+−-])?\s*([0-9.eE]+)\s*(%)?$`)
+var conditionSyntax = pattern.New(`^(.*?)\s*(<=|>=|≤|≥)\s*([+−-])?\s*([0-9.eE]+)\s*(%)?$`)
 
 // ParseCondition reads a condition: METRIC<=+2%, METRIC>=-1%, or with a difference in the metric's unit. METRIC is a
 // name that [ParseMetric] reads.
 func ParseCondition(text string) (Condition, error) {
-	m := conditionSyntax.FindStringSubmatch(strings.TrimSpace(text))
+	m := conditionSyntax.Get().FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
 		return Condition{}, fmt.Errorf("%q is not a criterion (%s)", shortened(text), wantCondition)
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 
+	"clifftop/internal/pattern"
 	"clifftop/report/layout"
 )
 
@@ -79,20 +79,20 @@ const (
 
 // colouredWords are the words of tables that are coloured. Colours repeat what the words say and move nothing.
 var colouredWords = []struct {
-	words  *regexp.Regexp
+	words  *pattern.Pattern
 	colour string
 }{
-	{regexp.MustCompile(`(?m)^(?:warning|partial|collapse|useful output|sign at [0-9.e+-]+)\b|` +
+	{pattern.New(`(?m)^(?:warning|partial|collapse|useful output|sign at [0-9.e+-]+)\b|` +
 		`\bNOT STATIONARY\b|\bSLO undecided\b|\bNOT DIST\.|\bNOT RELEV\.`), yellow},
-	{regexp.MustCompile(`\bFAILS?\b|\bSLO MISSED\b|\bNO PLAN\b`), red},
-	{regexp.MustCompile(`\bPASS\b|\bSLO met\b|(?m)^holds\b`), green},
-	{regexp.MustCompile(`(?m)^(?:knee|peak|capacity|throughput|first limit)\b`), bold},
+	{pattern.New(`\bFAILS?\b|\bSLO MISSED\b|\bNO PLAN\b`), red},
+	{pattern.New(`\bPASS\b|\bSLO met\b|(?m)^holds\b`), green},
+	{pattern.New(`(?m)^(?:knee|peak|capacity|throughput|first limit)\b`), bold},
 }
 
 // colour colours the words of a table.
 func colour(text []byte) []byte {
 	for _, c := range colouredWords {
-		text = c.words.ReplaceAllFunc(text, func(words []byte) []byte {
+		text = c.words.Get().ReplaceAllFunc(text, func(words []byte) []byte {
 			return []byte(c.colour + string(words) + reset)
 		})
 	}

@@ -2,12 +2,12 @@ package export
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"clifftop/experiments/launch"
+	"clifftop/internal/pattern"
 )
 
 // firstPort is the port of the first engine; the router has the one before.
@@ -121,11 +121,11 @@ func (r rack) machines(s *launch.System) int {
 // machineHost stands for the address of a machine until [withVariables] writes the variable.
 func machineHost(machine int) string { return fmt.Sprintf("MACHINE_%d_ADDRESS", machine) }
 
-var machineHosts = regexp.MustCompile(`MACHINE_(\d+)_ADDRESS`)
+var machineHosts = pattern.New(`MACHINE_(\d+)_ADDRESS`)
 
 // withVariables puts the variables of machines in the place of their addresses.
 func withVariables(text string) string {
-	return machineHosts.ReplaceAllString(text, "$${MACHINE_$1:-machine-$1}")
+	return machineHosts.Get().ReplaceAllString(text, "$${MACHINE_$1:-machine-$1}")
 }
 
 // place is where a replica runs.

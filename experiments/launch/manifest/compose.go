@@ -2,13 +2,13 @@ package manifest
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	"clifftop/experiments/launch"
 	"clifftop/experiments/launch/shell"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/pattern"
 )
 
 // Shapes: the Compose specification, compose-spec/compose-spec (05-services.md, deploy.md, 12-interpolation.md).
@@ -173,7 +173,7 @@ func composeGPUs(r *reader, n *yamldoc.Node) (int, error) {
 	return 0, nil
 }
 
-var interpolation = regexp.MustCompile(`\$\$|\$\{([A-Za-z_]\w*)(?:(:?[-+?])([^{}]*))?\}|\$([A-Za-z_]\w*)`)
+var interpolation = pattern.New(`\$\$|\$\{([A-Za-z_]\w*)(?:(:?[-+?])([^{}]*))?\}|\$([A-Za-z_]\w*)`)
 
 // interpolateAll puts the values of variables into all texts of a file.
 func (r *reader) interpolateAll(n *yamldoc.Node, done map[*yamldoc.Node]bool) {
@@ -194,11 +194,11 @@ func (r *reader) interpolateAll(n *yamldoc.Node, done map[*yamldoc.Node]bool) {
 
 // interpolate puts in the values of variables as compose does. A variable without a value stands as ${NAME}.
 func (r *reader) interpolate(s string) string {
-	return interpolation.ReplaceAllStringFunc(s, func(s string) string {
+	return interpolation.Get().ReplaceAllStringFunc(s, func(s string) string {
 		if s == "$$" {
 			return "$"
 		}
-		m := interpolation.FindStringSubmatch(s)
+		m := interpolation.Get().FindStringSubmatch(s)
 		name := m[1] + m[4]
 		value, set := r.o.Env[name]
 		if strings.HasPrefix(m[2], ":") && value == "" {

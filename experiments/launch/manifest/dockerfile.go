@@ -2,12 +2,12 @@ package manifest
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"clifftop/experiments/launch"
 	"clifftop/experiments/launch/shell"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/pattern"
 )
 
 // Shapes: the Dockerfile reference, moby/buildkit frontend/dockerfile/docs/reference.md.
@@ -92,7 +92,7 @@ func instructions(lines []string) (list []instruction) {
 			text = strings.TrimSuffix(text, `\`) + "\n" + next
 		}
 		name, rest, _ := strings.Cut(text, " ")
-		if marker := heredoc.FindStringSubmatch(text); marker != nil {
+		if marker := heredoc.Get().FindStringSubmatch(text); marker != nil {
 			for i++; i < len(lines) && strings.TrimSpace(lines[i]) != marker[1]; i++ {
 				continue
 			}
@@ -102,7 +102,7 @@ func instructions(lines []string) (list []instruction) {
 	return list
 }
 
-var heredoc = regexp.MustCompile(`<<-?["']?([A-Za-z_]+)["']?`)
+var heredoc = pattern.New(`<<-?["']?([A-Za-z_]+)["']?`)
 
 // from begins a stage: with an image, or with the state of an earlier stage.
 func from(r *reader, in instruction, args []shell.Variable, stages map[string]stage) (stage, string) {

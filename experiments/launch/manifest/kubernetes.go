@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"clifftop/experiments/launch"
 	"clifftop/experiments/launch/shell"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/pattern"
 )
 
 // objects are the readers of Kubernetes objects by kind. Others are not looked at.
@@ -103,14 +103,14 @@ func (r *reader) documents(data []byte) ([]*yamldoc.Node, error) {
 	return nil, err
 }
 
-var opening = regexp.MustCompile(`\{\{-?\s*[.$\w(/"]`)
+var opening = pattern.New(`\{\{-?\s*[.$\w(/"]`)
 
 // template finds the first line with an action of a template.
 func template(name string, data []byte) (at yamldoc.Place, line string, ok bool) {
 	n := 0
 	for text := range bytes.Lines(data) {
 		n++
-		if k := opening.FindIndex(text); k != nil && !bytes.HasPrefix(bytes.TrimSpace(text), []byte("#")) {
+		if k := opening.Get().FindIndex(text); k != nil && !bytes.HasPrefix(bytes.TrimSpace(text), []byte("#")) {
 			return yamldoc.Place{Origin: name, Line: n, Column: k[0] + 1}, string(text[k[0]:]), true
 		}
 	}

@@ -6,12 +6,12 @@ import (
 	"bytes"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"clifftop/experiments/launch"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/pattern"
 )
 
 // Options say what a file finds around it, and which of several launches is wanted.
@@ -114,10 +114,10 @@ func yamlName(name string) bool {
 // isShell reports whether a file is a shell script, by its name, its first line, or a here-document.
 func isShell(name string, data []byte) bool {
 	return slices.Contains([]string{".sh", ".bash", ".zsh", ".slurm", ".sbatch"}, strings.ToLower(path.Ext(name))) ||
-		bytes.HasPrefix(data, []byte("#!")) || hereDocument.Match(data)
+		bytes.HasPrefix(data, []byte("#!")) || hereDocument.Get().Match(data)
 }
 
-var hereDocument = regexp.MustCompile(`<<-? ?['"]?[A-Za-z_]`)
+var hereDocument = pattern.New(`<<-? ?['"]?[A-Za-z_]`)
 
 func isOther(name string, _ []byte) bool { return yamlName(name) }
 

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,13 +9,14 @@ import (
 	"clifftop/experiments/launch"
 	"clifftop/experiments/launch/shell"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/pattern"
 )
 
 // gpuResources are the resources that count GPUs, in the order in which they are looked for. Dynamo writes gpu.
 var gpuResources = []string{"nvidia.com/gpu", "amd.com/gpu", "habana.ai/gaudi", "aws.amazon.com/neuron", "gpu"}
 
 // helmAction is an action of a Helm template. KServe has templates of its own, such as {{.Name}}.
-var helmAction = regexp.MustCompile(`\{\{-?\s*(\.Values|\.Release|\.Chart|include|template|tpl|toYaml|if|with|range)\b`)
+var helmAction = pattern.New(`\{\{-?\s*(\.Values|\.Release|\.Chart|include|template|tpl|toYaml|if|with|range)\b`)
 
 // pod is the content of a pod template.
 type pod struct {
@@ -85,7 +85,7 @@ func (r *reader) container(n *yamldoc.Node, p *pod) (*container, error) {
 		}
 		for i := range *to {
 			w := &(*to)[i]
-			if helmAction.MatchString(w.Text) {
+			if helmAction.Get().MatchString(w.Text) {
 				return nil, templated(yamldoc.Place{Origin: r.name, Line: w.Line, Column: 1}, w.Text)
 			}
 			if p.replace != nil {

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"clifftop/experiments/launch"
 	"clifftop/experiments/launch/shell"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/pattern"
 )
 
 // reader reads one file into a system.
@@ -158,13 +158,13 @@ func (r *reader) place(c *container, cmd *launch.Command) {
 	}
 }
 
-var variable = regexp.MustCompile(`\$\$|\$\(([A-Za-z_][A-Za-z0-9_]*)\)|\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+var variable = pattern.New(`\$\$|\$\(([A-Za-z_][A-Za-z0-9_]*)\)|\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // expand puts in the values of $(NAME), as Kubernetes does, and of ${NAME} that the options name, as envsubst does.
 // A name in capitals without a value stands as ${NAME} afterwards.
 func (r *reader) expand(text string, known map[string]string) string {
-	return variable.ReplaceAllStringFunc(text, func(s string) string {
-		m := variable.FindStringSubmatch(s)
+	return variable.Get().ReplaceAllStringFunc(text, func(s string) string {
+		m := variable.Get().FindStringSubmatch(s)
 		if name := m[1]; name != "" {
 			if value, ok := r.o.Env[name]; ok {
 				return value
@@ -253,7 +253,7 @@ func (r *reader) whole(n *yamldoc.Node, fallback int, path ...string) (int, erro
 		}
 		key := path[len(path)-1]
 		hint := ""
-		if m := variable.FindStringSubmatch(v.Text); m != nil && m[2] != "" {
+		if m := variable.Get().FindStringSubmatch(v.Text); m != nil && m[2] != "" {
 			hint = "--env " + m[2] + "=VALUE sets it"
 		}
 		return 0, fault(v.At, key, hint, "%s (want a whole number)", v.Describe())

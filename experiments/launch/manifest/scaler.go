@@ -1,13 +1,13 @@
 package manifest
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"clifftop/experiments/launch"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/pattern"
 )
 
 // Shapes: Kubernetes autoscaling/v1 and v2 (HorizontalPodAutoscaler), KEDA keda.sh/v1alpha1 (ScaledObject), and the
@@ -130,11 +130,11 @@ func knative(r *reader, g *launch.Group, predictor *yamldoc.Node) error {
 	return nil
 }
 
-var quantityText = regexp.MustCompile(`^(\d+(?:\.\d+)?)(m|k|M)?$`)
+var quantityText = pattern.New(`^(\d+(?:\.\d+)?)(m|k|M)?$`)
 
 // quantity reads a quantity of Kubernetes: 500m is 0.5.
 func quantity(s string) (float64, bool) {
-	m := quantityText.FindStringSubmatch(s)
+	m := quantityText.Get().FindStringSubmatch(s)
 	if m == nil {
 		return 0, false
 	}

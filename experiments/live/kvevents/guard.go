@@ -20,11 +20,12 @@ import (
 // guarded is the name of the transport.
 const guarded = "guarded"
 
-func init() {
+// registerTransport makes the transport known to zmq4.
+var registerTransport = sync.OnceFunc(func() {
 	if err := zmq4.RegisterTransport(guarded, guardedTransport{transport.New("tcp")}); err != nil {
 		panic(err) // the name is taken, which only this package does
 	}
-}
+})
 
 // Limits of a peer.
 const (

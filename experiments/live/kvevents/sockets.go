@@ -54,6 +54,7 @@ func (r *replica) open(c *Config, number int, host string) error {
 	if err != nil {
 		return err
 	}
+	registerTransport()
 	quiet := zmq4.WithLogger(log.New(io.Discard, "", 0))
 	r.pub = zmq4.NewPub(context.WithValue(ctx, peersKey{}, r.peers), quiet, zmq4.WithDialerMaxRetries(-1),
 		zmq4.WithDialerRetry(redial), zmq4.WithAutomaticReconnect(!e.listens()))

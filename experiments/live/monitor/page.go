@@ -24,12 +24,11 @@ var batchScript string
 //go:embed page.js
 var script string
 
-var layout = template.Must(template.New("page").Parse(layoutText))
-
 // Page returns the handler of the page at /. It is one file, and takes its data from [EventsPattern]. It begins with
 // the batch of a replica, from 0; if the replica is negative, of the first.
 func (m *Monitor) Page(replica int) http.Handler {
 	style, code := assets.Styles()+styles, assets.Scripts()+batchScript+script
+	layout := template.Must(template.New("page").Parse(layoutText))
 	var b strings.Builder
 	err := layout.Execute(&b, struct {
 		Title, Version, Licence string

@@ -84,12 +84,22 @@ const (
 
 func (c class) letter() bool { return c == small || c == capital || c == wide }
 
-var asciiClass = func() (t [utf8.RuneSelf]class) {
-	for r := range rune(utf8.RuneSelf) {
-		t[r] = classOf(r)
+// asciiClass is classOf for a character of ASCII.
+func asciiClass(c byte) class {
+	switch {
+	case 'a' <= c && c <= 'z':
+		return small
+	case 'A' <= c && c <= 'Z':
+		return capital
+	case '0' <= c && c <= '9':
+		return digit
+	case c == '\r' || c == '\n':
+		return lineBreak
+	case c == ' ' || c == '\t' || c == '\v' || c == '\f':
+		return space
 	}
-	return t
-}()
+	return symbol
+}
 
 func classOf(r rune) class {
 	switch {
@@ -124,7 +134,7 @@ func (p *pieces) at(i int) (class, int) {
 		return symbol, 0
 	}
 	if c := p.text[i]; c < utf8.RuneSelf {
-		return asciiClass[c], 1
+		return asciiClass(c), 1
 	}
 	r, n := utf8.DecodeRuneInString(p.text[i:])
 	return classOf(r), n
@@ -228,7 +238,7 @@ func (p *pieces) symbols() {
 	if first >= utf8.RuneSelf {
 		return // not UTF-8
 	}
-	for p.end < len(p.text) && p.text[p.end] < utf8.RuneSelf && asciiClass[p.text[p.end]] == symbol {
+	for p.end < len(p.text) && p.text[p.end] < utf8.RuneSelf && asciiClass(p.text[p.end]) == symbol {
 		equal = equal && p.text[p.end] == first
 		if n := p.end - from; n >= repeated || !equal && n >= symbols {
 			break

@@ -4,11 +4,11 @@ package unit
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/pattern"
 )
 
 // ByteSize is a number of bytes with a unit: kB, MB, GB, TB, or KiB, MiB, GiB, TiB.
@@ -28,8 +28,8 @@ const (
 )
 
 var (
-	byteSizeSyntax = regexp.MustCompile(ByteSizePattern)
-	byteRateSyntax = regexp.MustCompile(ByteRatePattern)
+	byteSizeSyntax = pattern.New(ByteSizePattern)
+	byteRateSyntax = pattern.New(ByteRatePattern)
 	byteUnits      = map[string]float64{
 		"kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
 		"Gb": 1e9 / 8,
@@ -48,9 +48,9 @@ func (b *ByteRate) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 const leastBytesPerSecond = 1e6
 
 // decodeBytes reads a number of at least so many bytes with a unit of a syntax.
-func decodeBytes(to *float64, d *yamldoc.Decoder, n *yamldoc.Node, key string, syntax *regexp.Regexp, least float64,
+func decodeBytes(to *float64, d *yamldoc.Decoder, n *yamldoc.Node, key string, syntax *pattern.Pattern, least float64,
 	want string) {
-	found := syntax.FindStringSubmatch(n.Text)
+	found := syntax.Get().FindStringSubmatch(n.Text)
 	if n.Kind != yamldoc.Text || found == nil {
 		d.Fault(n.At, key, fmt.Sprintf("%s (want %s)", n.Describe(), want), "")
 		return

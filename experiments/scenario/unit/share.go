@@ -2,11 +2,11 @@ package unit
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/pattern"
 )
 
 // Share is a part of a whole, more than 0 and less than 1, which may be given in percent: 0.02 or 2%.
@@ -18,12 +18,12 @@ const WantShare = "more than 0 and less than 1, or such as 2%"
 // SharePattern is the syntax of a share in percent.
 const SharePattern = `^[0-9]+(\.[0-9]+)? ?%$`
 
-var shareSyntax = regexp.MustCompile(SharePattern)
+var shareSyntax = pattern.New(SharePattern)
 
 // ParseShare reads a share, such as 0.02 or 2%.
 func ParseShare(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
-	if shareSyntax.MatchString(text) {
+	if shareSyntax.Get().MatchString(text) {
 		v, err = strconv.ParseFloat(strings.TrimRight(text, " %"), 64)
 		v /= 100
 	}
@@ -36,7 +36,7 @@ func ParseShare(text string) (float64, error) {
 func (s *Share) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	v := n.Number
 	switch {
-	case n.Kind == yamldoc.Text && shareSyntax.MatchString(n.Text):
+	case n.Kind == yamldoc.Text && shareSyntax.Get().MatchString(n.Text):
 		v, _ = strconv.ParseFloat(strings.TrimRight(n.Text, " %"), 64)
 		v /= 100
 	case n.Kind != yamldoc.Number:

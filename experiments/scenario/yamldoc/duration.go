@@ -3,22 +3,22 @@ package yamldoc
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"clifftop/internal/pattern"
 	"clifftop/sim/clock"
 )
 
 // SpeedPattern is the syntax of a speed, which means the time from one token to the next.
 const SpeedPattern = `^([0-9]+(\.[0-9]*)?|\.[0-9]+)tok/s$`
 
-var speedSyntax = regexp.MustCompile(SpeedPattern)
+var speedSyntax = pattern.New(SpeedPattern)
 
 // ParseTokenTime reads the time of a token: a duration such as 200ms, or a speed such as 5tok/s. It reports whether
 // the text is one of them.
 func ParseTokenTime(text string) (Duration, bool) {
-	if !speedSyntax.MatchString(text) {
+	if !speedSyntax.Get().MatchString(text) {
 		return ParseDuration(text)
 	}
 	speed, err := strconv.ParseFloat(strings.TrimSuffix(text, "tok/s"), 64)
@@ -53,8 +53,8 @@ const wantDuration = "a duration with a unit of ns, us, ms, s, m or h, such as 6
 const DurationPattern = `^([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))*$`
 
 var (
-	durationSyntax = regexp.MustCompile(DurationPattern)
-	durationPart   = regexp.MustCompile(`([0-9.]+)([a-zµ]+)`)
+	durationSyntax = pattern.New(DurationPattern)
+	durationPart   = pattern.New(`([0-9.]+)([a-zµ]+)`)
 )
 
 // ParseDuration reads a duration such as 4.2ms or 1h30m; 0 needs no unit. It reports whether the
@@ -63,11 +63,11 @@ func ParseDuration(s string) (Duration, bool) {
 	if s == "0" {
 		return 0, true
 	}
-	if len(s) > 64 || !durationSyntax.MatchString(s) {
+	if len(s) > 64 || !durationSyntax.Get().MatchString(s) {
 		return 0, false
 	}
 	sum := 0.0
-	for _, part := range durationPart.FindAllStringSubmatch(s, -1) {
+	for _, part := range durationPart.Get().FindAllStringSubmatch(s, -1) {
 		x, err := strconv.ParseFloat(part[1], 64)
 		if err != nil {
 			return 0, false
@@ -126,7 +126,7 @@ func (d *Duration) Decode(dec *Decoder, n *Node, key string) {
 		dec.Refuse(n, key, "0 or more")
 	case n.Kind == Number:
 		dec.Fault(n.At, key, fmt.Sprintf("%s has no unit (want %s)", Short(n.Text), wantDuration), "")
-	case n.Kind == Text && durationSyntax.MatchString(n.Text):
+	case n.Kind == Text && durationSyntax.Get().MatchString(n.Text):
 		dec.Refuse(n, key, "at most 100 days")
 	case n.Kind == Text:
 		dec.Fault(n.At, key, fmt.Sprintf("%q is not a duration (want %s)", Short(n.Text), wantDuration), "")

@@ -3,10 +3,10 @@ package yamldoc
 import (
 	"encoding/json"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
+	"clifftop/internal/pattern"
 	"clifftop/sim/clock"
 )
 
@@ -69,14 +69,14 @@ func plainComment(text string) string {
 }
 
 // bare are texts that need no quotes: words that begin with a letter, and durations and shares.
-var bare = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_./-]*|[0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h|%))$`)
+var bare = pattern.New(`^([A-Za-z_][A-Za-z0-9_./-]*|[0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h|%))$`)
 
 // words are texts that some reader of YAML takes for a truth value, null or a number.
-var words = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|y|n|null|nan|inf|infinity|_+)$`)
+var words = pattern.New(`^(?i:true|false|yes|no|on|off|y|n|null|nan|inf|infinity|_+)$`)
 
 // quoted writes a text, in quotes where it needs them.
 func quoted(text string) string {
-	if bare.MatchString(text) && !words.MatchString(text) {
+	if bare.Get().MatchString(text) && !words.Get().MatchString(text) {
 		return text
 	}
 	var b strings.Builder

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -14,6 +13,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"clifftop/internal/pattern"
 )
 
 // MaxBytes limits a scenario file; real ones have a few kilobytes.
@@ -200,7 +201,7 @@ func (r *reader) read(data []byte) (n *Node, err error) {
 
 // plainNumber matches YAML 1.2's numbers, of which the parser reads 1e6, or an integer of more than 64 bits,
 // as a text.
-var plainNumber = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+var plainNumber = pattern.New(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 
 // reader turns the parser's tree into nodes.
 type reader struct {
@@ -281,7 +282,7 @@ func (r *reader) node(a ast.Node, depth int) *Node {
 	default:
 		if !n.scalar(a) {
 			r.fault(a, "this cannot be read (want a value, a list or a map)")
-		} else if t := a.GetToken(); n.Kind == Number && t != nil && octal.MatchString(t.Value) && !r.lenient {
+		} else if t := a.GetToken(); n.Kind == Number && t != nil && octal.Get().MatchString(t.Value) && !r.lenient {
 			r.fault(a, "%s is ambiguous: some readers of YAML take it for an octal number (want %s)", Short(t.Value),
 				withoutZeros(t.Value))
 		}
@@ -290,7 +291,7 @@ func (r *reader) node(a ast.Node, depth int) *Node {
 }
 
 // octal are numbers that YAML 1.1 reads to base 8, or not at all, and YAML 1.2 to base 10.
-var octal = regexp.MustCompile(`^[-+]?0[0-9_]+$`)
+var octal = pattern.New(`^[-+]?0[0-9_]+$`)
 
 // withoutZeros is a number without the zeros at its beginning.
 func withoutZeros(text string) string {
@@ -324,7 +325,7 @@ func (n *Node) scalar(a ast.Node) bool {
 		n.Kind, n.Number = Number, math.NaN()
 	case *ast.StringNode:
 		n.Kind, n.Text = Text, a.Value
-		if a.Token.Type == token.StringType && plainNumber.MatchString(a.Value) {
+		if a.Token.Type == token.StringType && plainNumber.Get().MatchString(a.Value) {
 			n.Kind = Number
 			n.Number, _ = strconv.ParseFloat(a.Value, 64) // infinite where it is too large
 		}
