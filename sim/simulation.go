@@ -114,27 +114,37 @@ const ctxEvery = 1 << 12
 // Run runs until the source is exhausted and the system is empty, the horizon is reached, or ctx is done. In the last
 // case it returns the context's error; what was observed up to then is valid.
 func (e *Simulation) Run(ctx context.Context) error {
+	_, err := e.RunUntil(ctx, nil)
+	return err
+}
+
+// RunUntil is [Simulation.Run] with pauses: it returns early, with done false, after an arrival for which pause is true.
+// Then the next call goes on, and the result is that of a single call.
+func (e *Simulation) RunUntil(ctx context.Context, pause func() bool) (done bool, err error) {
 	e.look()
 	bound := min(e.Horizon, clock.Time(clock.MaxRun)+1)
 	for left := 0; ; left-- {
 		if left == 0 {
 			if left = ctxEvery; ctx.Err() != nil {
 				e.stop(e.now)
-				return ctx.Err()
+				return true, ctx.Err()
 			}
 		}
 		at, kind, r := e.upcoming()
 		if kind == eventPlanned || at >= bound {
 			if done, err := e.mayEnd(at, kind); err != nil {
 				e.stop(e.now)
-				return err
+				return true, err
 			} else if done {
-				return e.src.Err()
+				return true, e.src.Err()
 			}
 		}
 		if err := e.handle(at, kind, r); err != nil {
 			e.stop(e.now)
-			return err
+			return true, err
+		}
+		if kind == eventArrival && pause != nil && pause() {
+			return false, nil
 		}
 	}
 }

@@ -315,7 +315,7 @@ func (c *classMix) NextConversation() (r Request, then []FollowUp) {
 }
 
 // Err returns the error that ended the source before its limits, or nil.
-func (c *classMix) Err() error { return c.err }
+func (c *classMix) Err() error { return c.early(c.err) }
 
 // Sessions returns counts of the conversations so far.
 func (c *classMix) Sessions() SessionCounts { return c.counts }

@@ -74,3 +74,13 @@ type Source interface {
 	// Err returns the error that ended the source early, or nil.
 	Err() error
 }
+
+// Adjustable is a [Source] whose end can be moved while it runs. All sources of [New] are.
+type Adjustable interface {
+	Source
+	// Sent returns the number of requests so far.
+	Sent() int64
+	// EndAfter changes the number of requests after which the traffic ends, to Sent or more. The requests are those of a
+	// source that had this number from the start, unless a mean is exact over the whole run; see [Spec.Extends].
+	EndAfter(requests int64)
+}

@@ -181,6 +181,14 @@ func (s Spec) Think() clock.Duration {
 	return clock.Duration(sum / weights)
 }
 
+// Extends reports whether the first requests are the same however many follow. They are not if the rate of a cox process
+// has an exact mean over the run.
+func (s Spec) Extends() bool {
+	return !slices.ContainsFunc(s.Arrivals, func(p Phase) bool {
+		return p.Process == "cox" && p.Duration == 0 && (p.MeanOver == "" || p.MeanOver == MeanOverRun)
+	})
+}
+
 // WaitsForOutputs reports whether requests wait for outputs, so that the traffic depends on the system.
 func (s Spec) WaitsForOutputs() bool {
 	waits := func(t *SessionSpec) bool { return t != nil && t.TurnGap == (Delay{}) && t.Turns.Value != 1 }

@@ -60,6 +60,20 @@ func (s Spec) limits(t *traffic) limits {
 	return l
 }
 
+// early returns the error unless all requests were sent.
+func (l *limits) early(err error) error {
+	if l.id >= l.requests {
+		return nil
+	}
+	return err
+}
+
+// Sent returns the number of requests so far.
+func (l *limits) Sent() int64 { return l.id }
+
+// EndAfter changes the number of requests after which the traffic ends. It must not be below [limits.Sent].
+func (l *limits) EndAfter(requests int64) { l.requests = requests }
+
 // bodies draws the lengths and the texts of requests.
 type bodies struct {
 	input, output   Lengths
@@ -192,6 +206,6 @@ func (o *openLoop) Next() Request {
 func (o *openLoop) Done(*Request, End) bool { return false }
 
 // Err returns the error that ended the source before its limits, or nil.
-func (o *openLoop) Err() error { return o.err }
+func (o *openLoop) Err() error { return o.early(o.err) }
 
 var _ Source = (*openLoop)(nil)
