@@ -59,7 +59,7 @@ func Parse(name string, data []byte, settings ...Setting) (*Scenario, error) {
 // Run simulates one operating point and says whether the run shows a steady state. The error is about bad input, about a run that cannot go on (for example a
 // deadlock of the scheduler), or it is the context's.
 func Run(ctx context.Context, s *Scenario, o RunOptions) (*RunResult, error) {
-	return experiments.RunJudged(ctx, s, o)
+	return experiments.Settled(ctx, s, o)
 }
 
 // Sweep simulates a scenario at several values of its load, or of any other key, and returns the throughput–latency

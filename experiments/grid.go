@@ -24,9 +24,8 @@ type Grid struct {
 	// Group, unless it is nil, is the number of the group of run i. A task makes the runs of a group together, over one
 	// window of measurement; see [RunShared].
 	Group func(i int) int
-	// Judge, unless it is nil, completes the result of a run before it is stored. If it returns a setup, that of a longer
-	// run, the result of this one takes its place.
-	Judge func(ctx context.Context, u *scenario.Setup, s *report.Summary) (longer *scenario.Setup, err error)
+	// Settled, unless it is nil, gives run i in the place of a setup that is run as it is.
+	Settled func(ctx context.Context, i int) (*SettledRun, error)
 
 	head   *grid.Manifest // without the runs
 	labels []string       // of the runs
@@ -303,22 +302,22 @@ func (g *Grid) Try(ctx context.Context, i int) error {
 
 // run makes run i.
 func (g *Grid) run(ctx context.Context, i int, check bool) (*report.Summary, error) {
+	if g.Settled != nil {
+		r, err := g.Settled(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		if r.Setup.Scenario.Replicated() {
+			return r.Replicate(ctx, ReplicateOptions{Jobs: 1, Check: check})
+		}
+		return summary(r.Run(ctx, RunOptions{Check: check}))
+	}
 	u, err := g.setup(i)
 	if err != nil {
 		return nil, err
 	}
-	for {
-		var s *report.Summary
-		if g.Single {
-			s, err = summary(RunSetup(ctx, u, RunOptions{Check: check}))
-		} else {
-			s, err = ReplicateSetup(ctx, u, ReplicateOptions{Jobs: 1, Check: check})
-		}
-		if err != nil || g.Judge == nil {
-			return s, err
-		}
-		if u, err = g.Judge(ctx, u, s); err != nil || u == nil {
-			return s, err
-		}
+	if g.Single {
+		return summary(RunSetup(ctx, u, RunOptions{Check: check}))
 	}
+	return ReplicateSetup(ctx, u, ReplicateOptions{Jobs: 1, Check: check})
 }

@@ -108,7 +108,7 @@ func TestSettledAgreesWithALongerRun(t *testing.T) {
 		at := scenario.Setting{Key: scenario.RateKey, Value: rate, Flag: "--rate"}
 		var settled []*report.Summary
 		for k := range n {
-			r, err := experiments.RunJudged(context.Background(), mustParse(t, fmt.Sprintf("run: {seed: %d}\n", 1+k), at),
+			r, err := experiments.Settled(context.Background(), mustParse(t, fmt.Sprintf("run: {seed: %d}\n", 1+k), at),
 				experiments.RunOptions{})
 			if err != nil {
 				t.Fatal(err)

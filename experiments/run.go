@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario"
-	"clifftop/experiments/steady"
 	"clifftop/report"
 	"clifftop/report/collect"
 	"clifftop/sim"
@@ -103,61 +101,74 @@ func Run(ctx context.Context, s *scenario.Scenario, o RunOptions) (*Result, erro
 	return RunSetup(ctx, u, o)
 }
 
-// RunJudged is [Run] with the saturation of the system: a run whose length the scenario leaves open is as long as it
-// needs to settle, within a budget, and the result says whether it shows a steady state.
-func RunJudged(ctx context.Context, s *scenario.Scenario, o RunOptions) (*Result, error) {
-	run, err := steady.Resolve(ctx, s)
+// RunSetup runs the scenario; see [Run].
+func RunSetup(ctx context.Context, u *scenario.Setup, o RunOptions) (*Result, error) {
+	x, err := begin(u, o)
 	if err != nil {
 		return nil, err
 	}
-	for {
-		r, err := RunSetup(ctx, run.Setup, o)
-		if r == nil {
-			return nil, err
-		}
-		again, longerErr := run.Judge(r.Summary)
-		if err = cmp.Or(err, longerErr); err != nil || !again {
-			return r, err
-		}
-	}
+	return x.finish(ctx)
 }
 
-// RunSetup runs the scenario; see [Run].
-func RunSetup(ctx context.Context, u *scenario.Setup, o RunOptions) (*Result, error) {
+// simulation is a run that has begun.
+type simulation struct {
+	setup     *scenario.Setup
+	options   RunOptions
+	patient   workload.Source // requests without what clients do
+	collector *collect.Collector
+	rows      *collect.RequestWriter // nil where none are written
+	meter     *meter                 // nil without progress
+	engine    *sim.Simulation
+}
+
+// begin prepares a run.
+func begin(u *scenario.Setup, o RunOptions) (*simulation, error) {
 	patient, src, err := requestsOf(u, o)
 	if err != nil {
 		return nil, err
 	}
-	collector, rows := newCollector(u, o)
-	engine, err := newEngine(u, o, patient, src, collector)
-	if err != nil {
-		return nil, err
+	x := &simulation{setup: u, options: o, patient: patient}
+	x.collector, x.rows = newCollector(u, o)
+	if o.Progress != nil {
+		x.meter = &meter{end: u.Report.End, requests: u.Traffic.Requests, report: o.Progress}
 	}
-	runErr := engine.Run(ctx)
+	x.engine, err = x.newEngine(src)
+	return x, err
+}
+
+// finish runs to the end. The result is partial if ctx is done before.
+func (x *simulation) finish(ctx context.Context) (*Result, error) {
+	u, collector := x.setup, x.collector
+	runErr := x.engine.Run(ctx)
 	interrupted := runErr != nil && ctx.Err() != nil && errors.Is(runErr, ctx.Err())
 	switch {
-	case errors.Is(runErr, sim.ErrStranded):
-		return nil, fmt.Errorf("at %.6g s: %d requests wait at the router, and no replica will accept them any more (set "+
-			"an end for the failure, lifecycle.hold: 0 or clients.timeout)",
-			engine.Now().Seconds(), engine.InSystem())
 	case interrupted:
 		collector.SetPartial()
 	case runErr != nil:
-		return nil, runErr
+		return nil, x.failure(runErr)
 	}
-	warnAfter(u, engine.Now(), interrupted, patient, collector)
-	talked := conversations(u, patient, collector)
-	if o.Check && !interrupted {
+	warnAfter(u, x.engine.Now(), interrupted, x.patient, collector)
+	talked := conversations(u, x.patient, collector)
+	if x.options.Check && !interrupted {
 		if err := collector.Check(); err != nil {
 			return nil, fmt.Errorf("internal check of the result failed: %w", err)
 		}
 	}
-	if rows != nil {
-		if err := rows.Flush(); err != nil && runErr == nil {
+	if x.rows != nil {
+		if err := x.rows.Flush(); err != nil && runErr == nil {
 			runErr = err
 		}
 	}
-	return newResult(u, collector, talked, o.Detail), runErr
+	return newResult(u, collector, talked, x.options.Detail), runErr
+}
+
+// failure says why a run cannot go on.
+func (x *simulation) failure(err error) error {
+	if !errors.Is(err, sim.ErrStranded) {
+		return err
+	}
+	return fmt.Errorf("at %.6g s: %d requests wait at the router, and no replica will accept them any more (set "+
+		"an end for the failure, lifecycle.hold: 0 or clients.timeout)", x.engine.Now().Seconds(), x.engine.InSystem())
 }
 
 // requestsOf are those of a run as their clients send them, and behind them those of patient clients, who send each
@@ -195,11 +206,11 @@ func newCollector(u *scenario.Setup, o RunOptions) (*collect.Collector, *collect
 }
 
 // newEngine makes the engine of a run, with all observers of it.
-func newEngine(u *scenario.Setup, o RunOptions, patient, src workload.Source,
-	collector *collect.Collector) (*sim.Simulation, error) {
-	observers := []event.Observer{collector}
-	if o.Progress != nil {
-		observers = append(observers, &meter{setup: u, report: o.Progress})
+func (x *simulation) newEngine(src workload.Source) (*sim.Simulation, error) {
+	u, o := x.setup, &x.options
+	observers := []event.Observer{x.collector}
+	if x.meter != nil {
+		observers = append(observers, x.meter)
 	}
 	if o.Span != nil || o.Finished != nil {
 		observers = append(observers, &hooks{span: o.Span, finished: o.Finished})
@@ -208,7 +219,7 @@ func newEngine(u *scenario.Setup, o RunOptions, patient, src workload.Source,
 	if err != nil {
 		return nil, err
 	}
-	if t, ok := patient.(*trace.Source); ok {
+	if t, ok := x.patient.(*trace.Source); ok {
 		if err := t.Before(engine.Warm); err != nil {
 			return nil, err
 		}
@@ -256,15 +267,17 @@ func (r *Result) measure() {
 	s.Accuracy.Unsteady(s.Window.Stationary)
 	s.Predictive = u.Predictive()
 	s.Predictive.Overloaded(s.Window.Stationary)
+	s.Effort.Requests = s.Requests.Offered
 }
 
 // meter reports the progress of a run.
 type meter struct {
 	event.Ignore
-	setup  *scenario.Setup
-	report func(Progress)
-	ended  int64
-	now    clock.Time
+	end      clock.Time // of the run; 0 if requests end it
+	requests int64      // expected; 0 if unknown
+	report   func(Progress)
+	ended    int64
+	now      clock.Time
 }
 
 // Finished reports progress now and then.
@@ -281,10 +294,10 @@ func (m *meter) Finished(rec *event.Record) {
 		m.now = max(m.now, rec.Released)
 	}
 	p := Progress{Requests: m.ended, Simulated: m.now}
-	if end := m.setup.Report.End; end > 0 {
-		p.Fraction = min(1, m.now.Seconds()/end.Seconds())
-	} else if n := m.setup.Traffic.Requests; n > 0 {
-		p.Fraction = min(1, float64(m.ended)/float64(n))
+	if m.end > 0 {
+		p.Fraction = min(1, m.now.Seconds()/m.end.Seconds())
+	} else if m.requests > 0 {
+		p.Fraction = min(1, float64(m.ended)/float64(m.requests))
 	}
 	m.report(p)
 }

@@ -56,7 +56,7 @@ func TestSettledCoverage(t *testing.T) {
 				exact := 1000 * sojourn(q.servers, q.exponential, rho)
 				held, settled, widths, requests := 0, 0, 0.0, 0.0
 				for k := range n {
-					r, err := experiments.RunJudged(context.Background(), parse(t, fill(text, 1+1000*k)),
+					r, err := experiments.Settled(context.Background(), parse(t, fill(text, 1+1000*k)),
 						experiments.RunOptions{})
 					if err != nil {
 						t.Fatal(err)

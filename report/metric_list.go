@@ -408,6 +408,8 @@ func costMetrics() []Metric {
 		{Path: "window.warmup_s", Title: "warm-up", Unit: "s", Pool: Recomputed},
 		{Path: "window.growth_requests_per_s", Title: "growth of the queue under overload", Unit: "requests/s",
 			Better: Lower, Pool: Recomputed},
+		{Path: "window.backlog.requests_per_s", Title: "completed requests while some wait, under overload",
+			Unit: "requests/s", Better: Higher, Pool: Recomputed},
 		{Path: "window.needs_s", Title: "time that a window needs to show a steady state", Unit: "s", Pool: Recomputed},
 		{Path: "traffic.dispersion_60s", Title: "index of dispersion of arrivals over 60 s", Pool: Recomputed},
 		{Path: "traffic.dispersion_asymptotic", Title: "index of dispersion of arrivals in the long run", Pool: Recomputed},

@@ -34,7 +34,7 @@ func numbers(path string, t reflect.Type, visit func(path string)) {
 
 // TestMetricsAreComplete wants an entry for every measured number of a summary, and no entry for anything else.
 func TestMetricsAreComplete(t *testing.T) {
-	notMeasured := []string{"seed", "accuracy.", "predictive.", "replications.", "goodput.limits."}
+	notMeasured := []string{"seed", "effort.", "accuracy.", "predictive.", "replications.", "goodput.limits."}
 	found := map[string]bool{}
 	numbers("", reflect.TypeFor[Summary](), func(path string) {
 		if strings.HasPrefix(path, "classes.") {

@@ -37,8 +37,9 @@ func Pool(runs []*Summary) *Summary {
 	p.cost()
 	p.objective()
 	s.SLOHours, s.Hours = poolSLOHours(runs), poolHours(runs)
-	s.Replications = &Replications{Runs: len(runs), Stopped: StoppedByCount}
+	s.Replications, s.Effort = &Replications{Runs: len(runs), Stopped: StoppedByCount}, Effort{}
 	for _, r := range runs {
+		s.Effort.Add(r.Effort)
 		s.Replications.Seeds = append(s.Replications.Seeds, r.Seed)
 	}
 	s.CI95, s.TailSamples, s.CI95Method = p.ci, p.tails, ByReplications
@@ -63,7 +64,7 @@ type pool struct {
 var unpooled = [...]string{
 	"schema", "clifftop", "scenario", "seed", "partial", "window", "replications", "classes", "accuracy", "predictive",
 	"warnings",
-	"ci95", "ci95_method", "tail_samples", "slo_hours", "hours",
+	"ci95", "ci95_method", "tail_samples", "slo_hours", "hours", "effort",
 	"goodput.slo", "goodput.met", "goodput.limits", "goodput.gated_output_tokens_per_s", "cost",
 }
 
@@ -181,6 +182,7 @@ func (p *pool) window() {
 			growing++
 		}
 	}
+	w.Backlog = p.backlog()
 	if steady+unsteady > 0 {
 		verdict := steady >= unsteady
 		w.Stationary = &verdict
@@ -188,6 +190,24 @@ func (p *pool) window() {
 			w.GrowthRequestsPerS = stats.Finite(growth / float64(growing))
 		}
 	}
+}
+
+// backlog averages those of the runs that have one, and the ends of their intervals. It is nil if most have none.
+func (p *pool) backlog() *Backlog {
+	var sum Backlog
+	n := 0.0
+	for _, r := range p.runs {
+		if b := r.Window.Backlog; b != nil {
+			sum.RequestsPerS += b.RequestsPerS
+			sum.CI95[0] += b.CI95[0]
+			sum.CI95[1] += b.CI95[1]
+			n++
+		}
+	}
+	if 2*n <= float64(len(p.runs)) {
+		return nil
+	}
+	return &Backlog{RequestsPerS: sum.RequestsPerS / n, CI95: [2]float64{sum.CI95[0] / n, sum.CI95[1] / n}}
 }
 
 // cost is the price at the pooled throughput.

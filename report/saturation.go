@@ -21,6 +21,13 @@ type Saturation struct {
 	Metastable bool `json:"metastable"`
 }
 
+// Backlog is what a run completes while requests wait all the time.
+type Backlog struct {
+	// RequestsPerS is the number of completed requests per second, and CI95 its confidence interval.
+	RequestsPerS float64    `json:"requests_per_s"`
+	CI95         [2]float64 `json:"ci95"`
+}
+
 // Traffic says how much the arrivals of an open loop vary; see docs/statistics.md. It follows from the arrival process, or
 // is counted in the run where there is none, as with recorded requests.
 type Traffic struct {

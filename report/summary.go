@@ -70,6 +70,8 @@ type Summary struct {
 	TailSamples map[string]int64 `json:"tail_samples,omitempty"`
 	// Replications describes the runs that were pooled; nil for a single run.
 	Replications *Replications `json:"replications"`
+	// Effort counts the requests that were simulated. It is set by the caller.
+	Effort Effort `json:"effort"`
 
 	// Detail is for pictures: of the first of the runs that were pooled; nil where it was not asked for. It is set by
 	// the caller.
@@ -86,7 +88,9 @@ type Window struct {
 	Stationary *bool `json:"stationary"`
 	// GrowthRequestsPerS is the rate at which requests pile up in a system that is not stationary.
 	GrowthRequestsPerS *float64 `json:"growth_requests_per_s,omitempty"`
-	// State is [Settled], [Finite] or [Overloaded]; empty if it was not judged. NeedsS is the time that a window must last
+	// Backlog is what the system completes while requests wait, if that is surely less than arrives; otherwise nil.
+	Backlog *Backlog `json:"backlog,omitempty"`
+	// State is [Settled], [Finite], [Overloaded] or [Undetermined]; empty if it was not judged. NeedsS is the time that a window must last
 	// to show a steady state; nil if there is none or it is unknown. They are set by the caller.
 	State  string   `json:"state,omitempty"`
 	NeedsS *float64 `json:"needs_s,omitempty"`
@@ -102,6 +106,9 @@ const (
 	Finite = "finite"
 	// Overloaded means that the load is at or above saturation, so that there is no steady state.
 	Overloaded = "overloaded"
+	// Undetermined means that the run looks settled, and that only the saturation of the system could tell, for which the
+	// run is too short to look.
+	Undetermined = "undetermined"
 )
 
 // Unsettled says that the run is known to have had no steady state.

@@ -24,6 +24,8 @@ type runCommand struct {
 	output   console.SimulationFlags
 	save     []string
 	bands    string
+	// saturation finds the saturation rate first, whatever it takes.
+	saturation bool
 }
 
 func newRun() *cobra.Command {
@@ -32,7 +34,10 @@ func newRun() *cobra.Command {
 		Use:   "run [SCENARIO]",
 		Short: "Simulate one load",
 		Long: `Simulate a scenario at one load and print a summary. SCENARIO is a YAML file, or - for standard input.
-Without it, the default scenario is used.`,
+Without it, the default scenario is used.
+
+The run is judged by its own window. If the verdict depends on the saturation rate of the system, the command looks
+for that rate with a tenth of the requests of the run at most; --find-saturation lifts this limit.`,
 		Example: `  clifftop run
   clifftop run scenario.yaml --rate 8 --set engine.max_num_seqs=512
   clifftop run scenario.yaml --precision 2%
@@ -49,6 +54,8 @@ Without it, the default scenario is used.`,
 	r.output.RegisterJobs(c)
 	r.output.RegisterOut(c, "write summary.json and report.html into `DIR`; for a single run also run.png and run.svg")
 	console.AddChoice(c, &r.bands, "bands", "names for latencies: "+strings.Join(profileNames(), ", "), profileNames()...)
+	c.Flags().BoolVar(&r.saturation, "find-saturation", false,
+		"find the saturation rate first, however long it takes, and judge the run by it")
 	registerSave(c, &r.save, &r.output.Out)
 	return c
 }
@@ -82,9 +89,17 @@ func (r *runCommand) profile() report.Profile {
 	return report.DefaultProfile()
 }
 
+// search says when to look for the saturation of the system.
+func (r *runCommand) search() steady.Search {
+	if r.saturation {
+		return steady.First
+	}
+	return steady.Bounded
+}
+
 // once makes a single run, and prints and writes the result. The result of an interrupted run is partial.
 func (r *runCommand) once(c *cobra.Command, s *scenario.Scenario) error {
-	run, err := steady.Resolve(c.Context(), s)
+	run, err := experiments.NewSettled(c.Context(), s, steady.Options{Search: r.search()})
 	if err != nil {
 		return err
 	}
@@ -92,37 +107,22 @@ func (r *runCommand) once(c *cobra.Command, s *scenario.Scenario) error {
 	if err != nil {
 		return err
 	}
-	for {
-		again, err := r.attempt(c, dir, run)
-		if err != nil || !again {
-			return err
-		}
-	}
-}
-
-// attempt makes a run. If a longer one is needed to show a steady state it leaves no files, and returns true.
-func (r *runCommand) attempt(c *cobra.Command, dir *console.Directory, run *steady.Run) (again bool, err error) {
-	setup := run.Setup
 	options := experiments.RunOptions{Check: r.output.Check, Detail: dir != nil}
-	saved, err := newSaving(dir, setup, r.save, &options)
+	saved, err := newSaving(dir, run.Setup, r.save, &options)
 	if err != nil {
-		return false, console.Failed(err)
+		return console.Failed(err)
 	}
 	defer saved.abandon()
 	bar := r.output.NewProgress(c, "simulating")
 	if bar != nil {
 		options.Progress = bar.Run
 	}
-	res, runErr := experiments.RunSetup(c.Context(), setup, options)
+	res, runErr := run.Run(c.Context(), options)
 	bar.Done()
 	if res == nil {
-		return false, console.Failed(runErr)
+		return console.Failed(runErr)
 	}
-	again, err = run.Judge(res.Summary)
-	if err != nil || again && runErr == nil {
-		return again, err
-	}
-	return false, r.deliver(c, dir, setup, saved, res, runErr)
+	return r.deliver(c, dir, run.Setup, saved, res, runErr)
 }
 
 // deliver prints and writes the result of a run, which may have ended with an error.
@@ -171,7 +171,11 @@ func (r *runCommand) replicate(c *cobra.Command, s *scenario.Scenario) error {
 		return errors.New("run.replications, run.precision: --save and --format vllm-bench need a single run " +
 			"(want neither with replications)")
 	}
-	run, err := steady.Resolve(c.Context(), s)
+	runs, err := experiments.ReplicateOptions{}.Plan(s)
+	if err != nil {
+		return err
+	}
+	run, err := experiments.NewSettled(c.Context(), s, steady.Options{Search: r.search(), Runs: runs.More(0)})
 	if err != nil {
 		return err
 	}
@@ -179,7 +183,11 @@ func (r *runCommand) replicate(c *cobra.Command, s *scenario.Scenario) error {
 	if err != nil {
 		return err
 	}
-	pooled, runErr := r.pool(c, dir, run)
+	options := experiments.ReplicateOptions{Check: r.output.Check, Jobs: r.output.Jobs, Detail: dir != nil}
+	bar := r.output.NewProgress(c, "replicating")
+	options.Progress = bar.Counts()
+	pooled, runErr := run.Replicate(c.Context(), options)
+	bar.Done()
 	if pooled == nil {
 		return console.Failed(runErr)
 	}
@@ -194,24 +202,6 @@ func (r *runCommand) replicate(c *cobra.Command, s *scenario.Scenario) error {
 		return runErr
 	}
 	return console.Failed(cmp.Or(err, runErr))
-}
-
-// pool makes the replications, again with longer runs if these are needed to show a steady state.
-func (r *runCommand) pool(c *cobra.Command, dir *console.Directory, run *steady.Run) (*report.Summary, error) {
-	for {
-		options := experiments.ReplicateOptions{Check: r.output.Check, Jobs: r.output.Jobs, Detail: dir != nil}
-		bar := r.output.NewProgress(c, "replicating")
-		options.Progress = bar.Counts()
-		pooled, err := experiments.ReplicateSetup(c.Context(), run.Setup, options)
-		bar.Done()
-		if pooled == nil {
-			return nil, err
-		}
-		again, judgeErr := run.Judge(pooled)
-		if err = cmp.Or(err, judgeErr); err != nil || !again {
-			return pooled, err
-		}
-	}
 }
 
 // writePage writes a summary as a web page. The directory may be nil.

@@ -153,6 +153,7 @@ func Run(ctx context.Context, variants []Variant, o Options) (*verdict.Result, e
 		}
 	}
 	result.Clifftop = experiments.Version
+	result.Effort.SearchRequests += c.searched
 	if t, _ := steady.Traffic(c.setups[0]); t != nil {
 		result.Traffic = t
 	}
@@ -222,7 +223,8 @@ type comparison struct {
 	names    []string
 	setups   []*scenario.Setup
 	cases    []steady.Case
-	requests int // of each run, if all scenarios leave it open; otherwise 0
+	requests int   // of each run, if all scenarios leave it open; otherwise 0
+	searched int64 // requests simulated to find saturation rates and lengths
 	seeds    []uint64
 	runs     [][]*report.Summary // by variant
 

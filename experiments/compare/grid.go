@@ -22,6 +22,8 @@ type GridRequest struct {
 	Traffic *report.Traffic `json:"traffic,omitempty"`
 	// Cases are what the runs of each variant are judged by.
 	Cases []steady.Case `json:"cases"`
+	// Searched is the number of requests that were simulated for them.
+	Searched int64 `json:"searched"`
 }
 
 // GridCommand is the command of a comparison's list of runs.
@@ -49,7 +51,7 @@ func (o Options) Grid(ctx context.Context, variants []Variant) (*experiments.Gri
 		}
 	}
 	traffic, _ := steady.Traffic(c.setups[0])
-	request := GridRequest{c.names, c.seeds, o.by(), c.warnings(), traffic, c.cases}
+	request := GridRequest{c.names, c.seeds, o.by(), c.warnings(), traffic, c.cases, c.searched}
 	head, err := experiments.NewManifest(GridCommand, request)
 	if err != nil {
 		return nil, err

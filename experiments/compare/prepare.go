@@ -11,7 +11,7 @@ import (
 )
 
 // prepare finds the saturation of the system of each variant, and sets the length of the runs if all scenarios leave it
-// open. hourly reports that the runs of some variant cannot settle, and that all are hours.
+// open. If they do not, the search has a tenth of the requests of the runs at most. hourly reports that the runs of some variant cannot settle, and that all are hours.
 func (c *comparison) prepare(r experiments.Replication) (hourly bool, err error) {
 	runs, open := r.Runs, true
 	if r.Precision > 0 {
@@ -22,22 +22,29 @@ func (c *comparison) prepare(r experiments.Replication) (hourly bool, err error)
 	}
 	n := len(c.variants)
 	c.cases = make([]steady.Case, n)
-	lengths, hours := make([]int, n), make([]bool, n)
+	lengths, hours, searched := make([]int, n), make([]bool, n), make([]int64, n)
 	var progress func(done, total int)
 	if c.o.Progress != nil {
 		progress = func(done, total int) { c.o.Progress(done, total+n*runs) } // the runs follow
 	}
 	err = experiments.Parallel(c.ctx, n, c.o.Jobs, progress, func(ctx context.Context, i int) error {
-		system, err := steady.Of(ctx, c.setups[i])
+		var err error
+		u := c.setups[i]
+		if !open {
+			c.cases[i], searched[i], err = steady.Before(ctx, u, int64(runs)*u.Traffic.Expected())
+			return err
+		}
+		system, err := steady.Of(ctx, u)
 		if err != nil {
 			return err
 		}
-		c.cases[i] = system.Case(c.setups[i])
-		if open {
-			lengths[i], hours[i], err = length(ctx, c.setups[i], system, runs)
-		}
+		c.cases[i], searched[i] = system.Case(u), system.Simulated+steady.LeastRequests
+		lengths[i], hours[i], err = length(ctx, u, system, runs)
 		return err
 	})
+	for _, k := range searched {
+		c.searched += k
+	}
 	if err != nil || !open {
 		return false, err
 	}

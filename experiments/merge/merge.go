@@ -85,6 +85,7 @@ func mergeSweep(ctx context.Context, runs *grid.Joined, partial bool) (*Merged, 
 	if err := sweep.Describe(curve, len(there) < len(runs.Manifest.Runs)); err != nil {
 		return nil, err
 	}
+	curve.Effort.SearchRequests += request.Searched
 	m := &Merged{Curve: curve, Caption: request.Caption, Peak: request.Peak}
 	if request.Capacity == nil {
 		return m, nil
@@ -138,6 +139,7 @@ func mergeCompare(runs *grid.Joined) (*Merged, error) {
 	request.By.Judge = func(variant int, pooled *report.Summary) { request.Cases[variant].Judge(pooled) }
 	v := verdict.CompareBy(request.By, request.Names, seeds, all)
 	v.Clifftop = experiments.Version
+	v.Effort.SearchRequests += request.Searched
 	if request.Traffic != nil {
 		v.Traffic = request.Traffic
 	}

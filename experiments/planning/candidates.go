@@ -39,7 +39,8 @@ type candidate struct {
 
 	probes    map[float64]*report.Summary // by rate of a replica
 	runs      int
-	seatsNote string // how the fewest seats were found
+	effort    report.Effort // of the runs
+	seatsNote string        // how the fewest seats were found
 
 	count  int // of replicas that meet the SLO; 0 if none was found
 	passes float64

@@ -134,6 +134,7 @@ func (p examiner) cold(ctx context.Context, c *candidate, x *plan.SparePlan) err
 		return err
 	}
 	c.runs += cold.runs
+	c.effort.Add(cold.effort)
 	if cold.count > 0 {
 		x.ColdReplicas = max(x.Replicas, cold.count+x.Failures)
 	}

@@ -178,6 +178,7 @@ func (p resultBuilder) count(result *plan.Result, all []*candidate) {
 	n.Candidates = len(all)
 	for _, c := range all {
 		n.Runs += c.runs
+		result.Effort.Add(c.effort)
 		switch {
 		case c.refusal != nil && c.refusal.Reason == plan.DoesNotFit:
 			n.DoNotFit++

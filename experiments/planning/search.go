@@ -59,6 +59,8 @@ func (p *planner) probe(ctx context.Context, c *candidate, rate float64) (*repor
 	if err == nil {
 		recorded := p.demand.Recorded(rate) > 0 // and there are no more
 		if use := s.SLOUse(); use > nearBelow && use < nearAbove && !recorded {
+			c.effort.Requests -= s.Effort.Requests
+			c.effort.RepeatedRequests += s.Effort.Requests
 			s, err = p.run(ctx, c, c.setup, rate, min(4*n, longestRun))
 		}
 	}
@@ -86,6 +88,9 @@ func (p *planner) make(ctx context.Context, c *candidate, u *scenario.Setup, rat
 		phrase("%v requests/s%s", rate, more))
 	if errors.Is(err, experiments.ErrMissing) {
 		return nil, fmt.Errorf("%s at %.4g requests/s%s: %w", c.name, rate, more, err)
+	}
+	if err == nil {
+		c.effort.Add(s.Effort)
 	}
 	return s, err
 }

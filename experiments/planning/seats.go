@@ -58,6 +58,7 @@ func (p *planner) fewestSeats(ctx context.Context, c *candidate) error {
 		return err
 	}
 	c.runs += found.Runs
+	c.effort.Add(found.Effort)
 	if found.Passes == nil {
 		c.refusal = &plan.Refusal{Name: c.name, Reason: plan.MissesSLO,
 			Text: "no max_num_seqs meets the SLO with one replica: " + found.Evidence}

@@ -10,6 +10,7 @@ import (
 	"clifftop/experiments/hours"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/experiments/steady"
 	"clifftop/report"
 	"clifftop/report/plan"
 	"clifftop/sim/clock"
@@ -85,6 +86,7 @@ func (v *verifier) prepare(ctx context.Context, c *candidate) error {
 	if recorded && s.SLO.Horizon == nil {
 		v.horizon = min(v.horizon, v.demand.span/parts)
 	}
+	c.effort.SearchRequests += steady.IdleRequests
 	if v.lead, err = hours.Lead(ctx, u, v.horizon); err != nil {
 		return err
 	}
@@ -222,6 +224,9 @@ func (v *verifier) judge(ctx context.Context, c *candidate, replicas int, whole 
 			return hours.Evidence{}, err
 		}
 		c.runs += len(more)
+		for i := range more {
+			c.effort.Add(more[i].Summary.Effort)
+		}
 		t.hours = append(t.hours, more...)
 	}
 	return hours.Weigh(t.hours, v.share), nil

@@ -80,7 +80,7 @@ func (p *Player) Summary(ctx context.Context, q Query) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r, err := experiments.RunJudged(ctx, s, experiments.RunOptions{})
+	r, err := experiments.Settled(ctx, s, experiments.RunOptions{})
 	if err != nil {
 		return "", err
 	}

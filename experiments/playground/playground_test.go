@@ -46,7 +46,7 @@ func TestYAMLGivesTheSummary(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %v in\n%s", q, err, point.YAML)
 		}
-		r, err := experiments.RunJudged(ctx, s, experiments.RunOptions{})
+		r, err := experiments.Settled(ctx, s, experiments.RunOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

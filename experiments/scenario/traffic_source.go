@@ -35,6 +35,14 @@ func (t *Traffic) Dispersion() (d workload.Dispersion, ok bool) {
 	return t.Spec.Dispersion()
 }
 
+// Expected is about the number of requests of a run; 0 if it follows from the service.
+func (t *Traffic) Expected() int64 {
+	if t.Requests > 0 || t.Recording != nil {
+		return t.Requests
+	}
+	return int64(t.Rate * t.Spec.Duration.Seconds())
+}
+
 // trafficResolver resolves the traffic: where requests come from, and what their clients do.
 type trafficResolver struct{ *Setup }
 

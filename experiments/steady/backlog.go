@@ -35,23 +35,26 @@ type drain struct {
 	cv2      float64 // squared coefficient of variation of the work of a request
 	running  float64 // requests that run at once, on average
 	effort   float64 // spans of iterations per request
+	sent     int64   // requests
 }
 
-// drainBacklog measures how fast the system completes requests while others wait. First it estimates the rate with a few
-// requests that arrive almost at once; then many arrive at overload times this rate, so that a router sees the load that
-// it makes.
-func drainBacklog(ctx context.Context, u *scenario.Setup, idle float64, least int64) (drain, error) {
+// drainBacklog measures how fast the system completes requests while others wait. It estimates the rate with the first
+// requests, which arrive almost at once; then many arrive at overload times this rate, so that a router sees the load that
+// it makes: from least to most, and as many as fill the system [backlogTimes] times if this is between.
+func drainBacklog(ctx context.Context, u *scenario.Setup, idle float64, first, least, most int64) (drain, error) {
 	const (
 		atOnce   = .05 // of the time of a request on an idle system
 		overload = 1.5
 		mostRate = 1e7 // that arrivals can have
 	)
-	d, err := drainRequests(ctx, u, firstBacklog, min(firstBacklog/(atOnce*idle), mostRate))
+	d, err := drainRequests(ctx, u, first, min(float64(first)/(atOnce*idle), mostRate))
 	if err != nil || d.rate == 0 {
 		return d, err
 	}
-	n := min(max(int64(backlogTimes*d.running), least), mostBacklog)
-	return drainRequests(ctx, u, n, min(overload*d.rate, mostRate))
+	n := min(max(int64(backlogTimes*d.running), least), most)
+	all, err := drainRequests(ctx, u, n, min(overload*d.rate, mostRate))
+	all.sent += d.sent
+	return all, err
 }
 
 // service is the work of one request: when it completed, and how much of the system's capacity it took.
@@ -97,9 +100,10 @@ func drainRequests(ctx context.Context, u *scenario.Setup, n int64, rate float64
 		return drain{}, err
 	}
 	if err := engine.Run(ctx); err != nil {
-		return drain{}, err
+		return drain{sent: n}, err
 	}
 	d := c.measure(seatsOf(u))
+	d.sent = n
 	if len(c.list) == int(n) && d.rate > 0 {
 		d.adjust(c.list, u)
 	}

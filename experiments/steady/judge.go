@@ -34,8 +34,13 @@ var means = []string{"latency_ms.ttft.mean", "latency_ms.tpot.mean", "latency_ms
 
 // Case is what is needed to judge the runs of one scenario, also in another process.
 type Case struct {
-	// Rates are the saturation rates of the system; nil in a closed loop and if nothing completes.
+	// Rates are the saturation rates of the system; nil in a closed loop, if nothing completes, and if they were not looked
+	// for.
 	Rates *report.Saturation `json:"rates"`
+	// Low means that only the low rate was looked for; see [Saturation.Low].
+	Low bool `json:"low,omitempty"`
+	// SearchNeeds is the number of requests that a search for the rates takes at least, if it was too many; otherwise 0.
+	SearchNeeds int64 `json:"search_needs,omitempty"`
 	// Finite means that the traffic or the fleet changes by design, so that no steady state is expected.
 	Finite bool `json:"finite"`
 	// Rate is the mean rate of arrivals per second, Users the number of users of a closed loop; the other one is 0.
@@ -59,19 +64,24 @@ func (s *Saturation) Case(u *scenario.Setup) Case {
 
 // load is the case without the traffic, which takes time to find.
 func (s *Saturation) load(u *scenario.Setup) Case {
-	c := Case{Rates: s.Rates, Rate: u.Traffic.Rate, Finite: u.Traffic.Recording != nil ||
+	c := Case{Rates: s.Rates, Low: s.Low, Rate: u.Traffic.Rate, Finite: u.Traffic.Recording != nil ||
 		len(u.Traffic.Spec.Arrivals) != 1 || u.Report.Lifecycle || math.IsInf(u.Traffic.Rate, 0)}
 	switch {
 	case c.Finite:
 	case u.Traffic.Closed:
 		c.Users, c.Rate = u.Traffic.Spec.Arrivals[0].Users, 0
 	default:
-		if d, ok := u.Traffic.Dispersion(); ok && s.Rates != nil {
-			c.RelaxationS = stats.Finite(s.Relaxation(c.Rate, d))
-		}
-		c.Surges = s.surges(u)
+		c.know(s, u)
 	}
 	return c
+}
+
+// know adds what follows from the saturation of the system.
+func (c *Case) know(s *Saturation, u *scenario.Setup) {
+	c.Rates, c.Low, c.Surges = s.Rates, s.Low, s.surges(u)
+	if d, ok := u.Traffic.Dispersion(); ok && s.Rates != nil {
+		c.RelaxationS = stats.Finite(s.Relaxation(c.Rate, d))
+	}
 }
 
 // Traffic says how much the arrivals vary, and over which time their rate is the mean. It is nil and empty where that
@@ -117,10 +127,12 @@ func (s *Saturation) Relaxation(rate float64, d workload.Dispersion) float64 {
 // Judge says in a summary whether the run shows a steady state: it sets the state of the window, the time that a window
 // needs, and the saturation rates, and adds warnings.
 //
-// A run at or above the lower end of the interval of the high rate is overloaded, however it looks. Below it the run is
+// A run at or above the lower end of the interval of the high rate is overloaded, however it looks. Without the high
+// rate, a run is overloaded if it completes surely less than arrives while requests wait. Otherwise the run is
 // settled if its window lasts 30 relaxation times, up to 1,000 where requests mostly wait in the queue, and the means
-// are known to 10 %. Their intervals allow for surges of the rate above saturation, which few runs see. A closed loop
-// is settled after 30 cycles of its users. Runs of phases, of recorded traffic, and with a lifecycle are finite.
+// are known to 10 %. Their intervals allow for surges of the rate above saturation, which few runs see. If this depends on
+// a rate that is not known, the state is undetermined. A closed loop is settled after 30 cycles of its users. Runs of
+// phases, of recorded traffic, and with a lifecycle are finite.
 func (c *Case) Judge(sum *report.Summary) {
 	w := &sum.Window
 	sum.Saturation, w.MeanOver = c.Rates, c.MeanOver
@@ -135,7 +147,11 @@ func (c *Case) Judge(sum *report.Summary) {
 		*w.Stationary = true
 	case report.Overloaded:
 		w.Stationary = new(bool)
-	case report.Finite:
+		if b := w.Backlog; c.beyond(w) {
+			sum.Saturation = &report.Saturation{LowRequestsPerS: b.RequestsPerS, LowCI95: b.CI95,
+				HighRequestsPerS: b.RequestsPerS, HighCI95: b.CI95}
+		}
+	default:
 		if w.Stationary != nil && *w.Stationary {
 			w.Stationary = nil
 		}
@@ -149,7 +165,7 @@ func (c *Case) Judge(sum *report.Summary) {
 // hours make most of such a mean, and ten hours seldom have one: half of the intervals hold it where 95 % should. The
 // median hour has an interval instead.
 func (c *Case) withhold(sum *report.Summary) {
-	if sum.Hours == nil || sum.Replications == nil || c.RelaxationS == nil {
+	if sum.Hours == nil || sum.Replications == nil || c.Finite || c.Rate == 0 {
 		return
 	}
 	maps.DeleteFunc(sum.CI95, func(path string, _ [2]float64) bool { return strings.HasPrefix(path, "latency_ms.") })
@@ -192,12 +208,31 @@ func (c *Case) overloaded() bool {
 	return c.Rates != nil && !c.Finite && c.Rate >= c.Rates.HighCI95[0]
 }
 
+// beyond reports whether a run that does not know the high saturation rate shows by its own backlog that the load is
+// above saturation.
+func (c *Case) beyond(w *report.Window) bool {
+	return (c.Rates == nil || c.Low) && !c.Finite && c.Rate > 0 && w.Backlog != nil && w.Backlog.CI95[1] < c.Rate
+}
+
+// Open reports whether the verdict on a run depends on a search for the saturation rates that was not made.
+func (c *Case) Open(sum *report.Summary) bool {
+	return c.Rates == nil && !c.Finite && c.Rate > 0 && !c.beyond(&sum.Window) && looksSettled(sum)
+}
+
+// looksSettled reports whether the run is stationary and its means are known to 10 %, by itself.
+func looksSettled(sum *report.Summary) bool {
+	path, half := sum.Widest(means)
+	return !sum.Window.Unsettled() && !sum.Partial && path != "" && half <= precision && sum.HasIntervals(means)
+}
+
 func (c *Case) state(sum *report.Summary) string {
 	w := &sum.Window
 	switch {
-	case c.overloaded():
+	case c.beyond(w), c.overloaded() && !c.Low:
 		return report.Overloaded
-	case w.NeedsS == nil, w.Unsettled(), sum.Partial:
+	case c.SearchNeeds > 0 && c.Open(sum), c.Low && c.overloaded() && looksSettled(sum):
+		return report.Undetermined
+	case w.NeedsS == nil, c.overloaded(), w.Unsettled(), sum.Partial:
 		return report.Finite
 	}
 	each, total := lengths(sum)
@@ -209,7 +244,7 @@ func (c *Case) state(sum *report.Summary) string {
 		return report.Finite
 	}
 	c.allow(sum)
-	if path, half := sum.Widest(means); path == "" || half > precision || !sum.HasIntervals(means) {
+	if !looksSettled(sum) {
 		return report.Finite
 	}
 	return report.Settled
@@ -226,15 +261,28 @@ func lengths(sum *report.Summary) (each, total float64) {
 
 // warn says what the state means.
 func (c *Case) warn(sum *report.Summary) {
-	r := c.Rates
+	r := sum.Saturation
 	switch w := &sum.Window; {
 	case w.State == report.Overloaded && w.GrowthRequestsPerS == nil:
 		sum.DropWarning("not_stationary")
 		sum.AddWarning("not_stationary", fmt.Sprintf("overload: the rate of %s requests/s is not below saturation, %s (%s to "+
 			"%s), so latencies depend on how long the run is", layout.Digits(c.Rate), layout.Digits(r.HighRequestsPerS),
 			layout.Digits(r.HighCI95[0]), layout.Digits(r.HighCI95[1])))
+	case w.State == report.Undetermined:
+		sum.Effort.SearchNeedsRequests = max(c.SearchNeeds, 0)
+		if c.Low {
+			sum.Effort.SearchNeedsRequests = fullSearch
+		}
+		sum.AddWarning("not_determined", undeterminedText(sum.Effort.SearchNeedsRequests))
 	case w.State == report.Finite && r != nil && r.Metastable && !c.Finite && c.Rate >= r.LowCI95[0]:
 		sum.AddWarning("metastable_rate", fmt.Sprintf("metastable: at %s requests/s the system keeps up if it starts empty, "+
 			"but it recovers from a backlog only below %s", layout.Digits(c.Rate), layout.Digits(r.LowRequestsPerS)))
 	}
+}
+
+// undeterminedText says what would settle whether a run shows a steady state.
+func undeterminedText(needs int64) string {
+	return fmt.Sprintf("whether the run shows a steady state is not determined: that takes a search for the saturation rate "+
+		"with about %s requests, more than a tenth of the run's (want --find-saturation, or a run of %s requests)",
+		layout.Significant(float64(needs), 2), layout.Significant(float64(searchShare*needs), 2))
 }

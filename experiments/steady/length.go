@@ -22,48 +22,235 @@ const (
 	warmupShare = .1
 )
 
-// Run is a run that is ready, of a system whose saturation is known.
+// searchShare is the number of requests of runs for each request of a search.
+const searchShare = 10
+
+// Run judges a run, or runs that are pooled, and says how long they should be. It searches for the saturation of the system
+// only if the verdict depends on it, with a tenth of the requests of the runs at most.
 type Run struct {
+	// Setup is ready to run. [Run.Next] lengthens it.
 	Setup *scenario.Setup
-	// Case is what results are judged by.
-	Case   Case
-	system *Saturation
-	open   bool // the scenario leaves its length open
+	// Extends means that the run can be continued where it ended: [Run.Next] says how far.
+	Extends bool
+
+	judged  Case
+	system  *Saturation // nil if it is unknown
+	bounded bool        // the search
+	effort  report.Effort
 }
 
-// Resolve resolves a scenario, finds the saturation of its system, and sets the length of a run that the scenario leaves
-// open.
-func Resolve(ctx context.Context, s *scenario.Scenario) (*Run, error) {
+// Search says when to search for the saturation of a system, and with how many requests.
+type Search int
+
+// The searches.
+const (
+	// Bounded searches only if the verdict depends on it, with a tenth of the requests of the runs at most.
+	Bounded Search = iota
+	// IfOpen searches only if the verdict depends on it, with as many requests as it takes.
+	IfOpen
+	// First searches in any case.
+	First
+)
+
+// Options say how runs are judged.
+type Options struct {
+	// System is the saturation of the system, if it is known.
+	System *Saturation
+	// Search says when the saturation rates are looked for.
+	Search Search
+	// Runs is the number of runs that are pooled; 0 is one.
+	Runs int
+}
+
+// Resolve resolves a scenario. If the scenario leaves the length of a run open, and the run cannot be continued, it
+// searches for the saturation to set the length.
+func Resolve(ctx context.Context, s *scenario.Scenario, o Options) (*Run, error) {
 	u, err := s.Resolve()
 	if err != nil {
 		return nil, err
 	}
-	system, err := Of(ctx, u)
+	r := newRun(u, o)
+	open := s.Endless()
+	known := r.judged.Finite || u.Traffic.Closed
+	switch r.Extends = open && !known && o.Runs <= 1 && u.Traffic.Spec.Extends(); {
+	case known, r.system != nil:
+	case o.Search == First:
+		r.system, err = Find(ctx, u)
+		r.found(0)
+	case open && !r.Extends:
+		err = r.search(ctx, min(leastSearch(u), int64(r.most())*int64(max(o.Runs, 1))/searchShare))
+	}
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{Setup: u, system: system, open: s.Endless()}
-	if r.open {
-		if r.Setup, err = u.Lasting(system.Requests(u)); err != nil {
-			return nil, err
-		}
+	if r.system != nil {
+		r.judged.know(r.system, u)
 	}
-	r.Case = system.Case(r.Setup)
-	return r, nil
+	if open && !r.Extends {
+		n := r.requests()
+		if o.System == nil && o.Search != First {
+			n = max(n, int(searchShare*r.effort.SearchRequests)/max(o.Runs, 1))
+		}
+		r.Setup, err = u.Lasting(n)
+	}
+	return r, err
 }
 
-// Judge says in a result whether the run shows a steady state. If the scenario leaves the length open, and a longer run
-// is likely to show one, it makes the run longer and returns true: the run should be made again.
-func (r *Run) Judge(sum *report.Summary) (again bool, err error) {
-	r.Case.Judge(sum)
-	if !r.open {
-		return false, nil
+// Before returns what runs of a setup are judged by that are made afterwards, with this many requests together. A tenth of
+// them may be simulated to find the saturation of the system; searched is how many were.
+func Before(ctx context.Context, u *scenario.Setup, requests int64) (c Case, searched int64, err error) {
+	r := newRun(u, Options{})
+	if !r.judged.Finite && !u.Traffic.Closed {
+		err = r.search(ctx, requests/searchShare)
 	}
-	longer, err := r.system.Longer(r.Setup, sum)
-	if longer != nil {
-		r.Setup = longer
+	return r.judged, r.effort.SearchRequests, err
+}
+
+// newRun is a run of a setup whose length is known.
+func newRun(u *scenario.Setup, o Options) *Run {
+	r := &Run{Setup: u, judged: new(Saturation).load(u), system: o.System, bounded: o.Search == Bounded}
+	r.judged.Traffic, r.judged.MeanOver = Traffic(u)
+	return r
+}
+
+// search looks for the saturation if the budget of requests allows it.
+func (r *Run) search(ctx context.Context, budget int64) error {
+	needs := leastSearch(r.Setup)
+	if budget >= needs {
+		var err error
+		if r.system, needs, err = Within(ctx, r.Setup, needs); err != nil {
+			return err
+		}
 	}
-	return longer != nil, err
+	r.found(needs)
+	return nil
+}
+
+// found takes in the result of a search, or that it needs more requests than it had.
+func (r *Run) found(needs int64) {
+	r.judged.SearchNeeds = needs
+	if r.system != nil {
+		r.effort.SearchRequests += r.system.Simulated
+		r.judged.know(r.system, r.Setup)
+	}
+}
+
+// Judge says in a result of the run whether it shows a steady state, and what it took. It may search; see [Search].
+func (r *Run) Judge(ctx context.Context, sum *report.Summary) (err error) {
+	if r.system == nil && r.judged.SearchNeeds == 0 && r.judged.Open(sum) {
+		if r.bounded {
+			err = r.search(ctx, sum.Effort.Requests/searchShare)
+		} else if r.system, err = Find(ctx, r.Setup); err == nil {
+			r.found(0)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	sum.Effort.Add(r.effort)
+	r.judged.Judge(sum)
+	return nil
+}
+
+// Next says how many requests a run should have that was continued up to now, and spans how many spans of iterations each
+// took. It is 0 if the run is long enough, or if what it needs is beyond the budget. The result is that of the run so far.
+func (r *Run) Next(ctx context.Context, sum *report.Summary, spans float64) (requests int64, err error) {
+	now, most := float64(sum.Effort.Requests), budgetOf(spans)
+	if r.system != nil {
+		most = r.system.most()
+	} else if !r.judged.beyond(&sum.Window) {
+		needs := float64(searchShare * leastSearch(r.Setup))
+		switch {
+		case needs > most:
+			r.judged.SearchNeeds = int64(needs / searchShare)
+			return next(r.precise(sum, now), now, most), nil
+		case now < needs:
+			return int64(needs), nil
+		}
+		if err := r.search(ctx, sum.Effort.Requests/searchShare); err != nil {
+			return 0, err
+		}
+	}
+	r.judged.Judge(sum)
+	switch {
+	case sum.Window.State == report.Overloaded, r.judged.overloaded():
+		return next(r.overload(sum), now, most), nil
+	case sum.Window.State != report.Finite || r.judged.RelaxationS == nil || sum.Partial:
+		return 0, nil
+	}
+	n := r.precise(sum, now)
+	if _, length := lengths(sum); length < *sum.Window.NeedsS {
+		n = 1.05 * now * *sum.Window.NeedsS / max(length, *sum.Window.NeedsS/100) // the warm-up is cut
+	}
+	if n > most {
+		n = min(r.judged.Rate*3600*hours, most)
+	}
+	return next(n, now, most), nil
+}
+
+// Work is about the processor time of the run, in requests of the default scenario at saturation.
+func (r *Run) Work() float64 {
+	n, t := float64(r.Setup.Traffic.Requests), &r.Setup.Traffic
+	if r.system == nil || r.system.Rates == nil || !(t.Rate > 0) {
+		return n
+	}
+	if r.Extends {
+		n = float64(r.system.Requests(r.Setup))
+	}
+	const alone = 4 // spans of a request that meets few others
+	spans := min(alone, r.system.Effort*max(1, r.system.Rates.LowRequestsPerS/t.Rate))
+	return n * workOf(spans)
+}
+
+// next is the number of requests, or 0 if it is not more than now, or beyond the budget.
+func next(n, now, most float64) int64 {
+	if n <= now || n > most {
+		return 0
+	}
+	return int64(math.Ceil(n))
+}
+
+// precise is the number of requests that make the means as precise as they should be.
+func (r *Run) precise(sum *report.Summary, now float64) float64 {
+	const (
+		margin = 1.3 // because the interval is itself an estimate
+		factor = 2   // without an interval
+	)
+	switch path, half := sum.Widest(means); {
+	case path == "" || !sum.HasIntervals(means):
+		return factor * now
+	case half > precision:
+		return margin * now * (half / precision) * (half / precision)
+	}
+	return 0
+}
+
+// overload is the number of requests of a run above saturation, which never settles.
+func (r *Run) overload(sum *report.Summary) float64 {
+	service := 0.0
+	if e2e, queue := sum.Latency.E2E.Mean, sum.Latency.Queue.Mean; e2e != nil && queue != nil {
+		service = (*e2e - *queue) / 1000
+	}
+	return max(overloadRequests, overloadLengths*service*r.judged.Rate)
+}
+
+// requests is the number of requests of a run whose length must be known before.
+func (r *Run) requests() int {
+	if r.system != nil {
+		return r.system.Requests(r.Setup)
+	}
+	if r.judged.Users > 0 || r.judged.Finite {
+		return new(Saturation).Requests(r.Setup)
+	}
+	return clampRequests(r.judged.Rate*3600*hours, r.most())
+}
+
+// most is the largest number of requests within the budget.
+func (r *Run) most() float64 {
+	if r.system != nil {
+		return r.system.most()
+	}
+	return budgetOf(usualSpans)
 }
 
 // Requests is the number of requests of a run that leaves its length open: as many as it needs to settle, at least
@@ -82,11 +269,36 @@ func (s *Saturation) Requests(u *scenario.Setup) int {
 	if c.overloaded() || c.RelaxationS == nil {
 		return clampRequests(max(overloadRequests, overloadLengths*s.Service*c.Rate), most)
 	}
-	needed := c.Rate * relaxations * *c.RelaxationS / (1 - warmupShare)
+	needed := c.Rate * max(relaxations**c.RelaxationS/(1-warmupShare), s.precise(u))
 	if needed > most {
 		needed = c.Rate * 3600 * hours
 	}
 	return clampRequests(needed, most)
+}
+
+// precise is about the time in seconds after which the means of a run are known to 10 %, if a rate that wanders is
+// what makes them uncertain; 0 for other traffic. Near saturation it is infinite: surges make most of the mean wait.
+//
+// At a rate r, a request takes E(r) = idle/(1 − r·slope), a system whose speed falls in proportion to the number it holds,
+// and its relative deviation is that of the rate times the elasticity r·slope/(1 − r·slope). Over T seconds the mean has
+// 2·correlation/T of its variance. The mean wait in surges makes the upper side of the interval wider.
+func (s *Saturation) precise(u *scenario.Setup) float64 {
+	const margin = 1.3
+	g := s.surges(u)
+	d, ok := u.Traffic.Dispersion()
+	if g == nil || s.Rates == nil || !ok {
+		return 0
+	}
+	rate, low := u.Traffic.Rate, s.Rates.LowRequestsPerS
+	share := rate / low * (1 - s.Idle/s.Service)
+	wait := g.wait(rate, low)
+	left := precision - wait/(2*s.IdleTTFT/(1-share)+wait)
+	if left <= 0 {
+		return math.Inf(1)
+	}
+	elasticity := share / (1 - share)
+	half := normal * g.Sigma * elasticity / left
+	return margin * 2 * d.Correlation * half * half
 }
 
 // Each is the number of requests of each of several runs, if a scenario leaves it open and the runs together are to
@@ -113,33 +325,18 @@ func (s *Saturation) Each(u *scenario.Setup, short *report.Summary, runs int) (r
 	return clampRequests(c.Rate*length, s.most()), false
 }
 
-// Longer is the setup with so many requests that the run, which is too short or not precise enough, is likely to
-// settle. It is nil if the run is settled, or if the number is above the budget. The run's requests are those that
-// [Saturation.Requests] or Longer chose.
-func (s *Saturation) Longer(u *scenario.Setup, sum *report.Summary) (*scenario.Setup, error) {
-	const margin = 1.3 // because the interval is itself an estimate
-	w := &sum.Window
-	if w.State != report.Finite || s.Rates == nil || w.NeedsS == nil || sum.Partial {
-		return nil, nil
-	}
-	now, n := float64(u.Traffic.Requests), 0.0
-	if _, length := lengths(sum); length < *w.NeedsS {
-		n = 1.05 * now * *w.NeedsS / max(length, *w.NeedsS/100) // the warm-up is cut
-	} else if _, half := sum.Widest(means); sum.HasIntervals(means) && half > precision {
-		n = max(n, margin*now*(half/precision)*(half/precision))
-	}
-	if n <= now || n > s.most() {
-		return nil, nil
-	}
-	return u.Lasting(int(math.Ceil(n)))
-}
-
 // most is the largest number of requests within the budget.
-func (s *Saturation) most() float64 { return max(LeastRequests, budget/max(1, s.work())) }
+func (s *Saturation) most() float64 { return budgetOf(s.Effort) }
 
-// work is the processor time of a request in units of that of the default scenario. Measured on one core, a request
-// takes about 4 µs and a span of iterations 8 µs; the default scenario has half a span per request at saturation.
-func (s *Saturation) work() float64 { return (4 + 8*s.Effort) / 8 }
+// usualSpans is the number of spans of iterations per request of the default scenario at saturation.
+const usualSpans = .5
+
+// workOf is the processor time of a request that takes a number of spans, in units of that of the default scenario.
+// Measured on one core, a request takes about 4 µs and a span of iterations 8 µs.
+func workOf(spans float64) float64 { return (4 + 8*spans) / (4 + 8*usualSpans) }
+
+// budgetOf is the largest number of requests of a run within the budget, if each takes a number of spans.
+func budgetOf(spans float64) float64 { return max(LeastRequests, budget/max(1, workOf(spans))) }
 
 func clampRequests(n, most float64) int {
 	return int(math.Ceil(min(max(n, LeastRequests), most)))

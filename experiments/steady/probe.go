@@ -21,6 +21,7 @@ type probe struct {
 	refused   int64   // ended otherwise
 	residence float64 // seconds, summed over completed requests
 	service   float64 // the same, from admission on
+	ttft      float64 // the same, to the first token
 }
 
 // volume is a number of requests and of their tokens, prompts and outputs.
@@ -55,6 +56,7 @@ func (p *probe) Finished(r *event.Record) {
 	}
 	p.all++
 	p.residence += r.ClientLast.Sub(r.Request.Arrival).Seconds()
+	p.ttft += r.ClientFirst.Sub(r.Request.Arrival).Seconds()
 	p.service += r.ClientLast.Sub(max(r.Scheduled, r.Request.Arrival)).Seconds()
 	if r.ClientLast >= p.half {
 		p.completed.add(&r.Request)
@@ -65,10 +67,12 @@ func (p *probe) Finished(r *event.Record) {
 type outcome struct {
 	throughput float64 // completed requests per second, in the second half of the probe's time
 	keepsUp    bool    // nearly as many requests, and tokens, completed as arrived in that half
+	sent       int64   // requests
 	most, left int64   // requests that were in the system at once, and at the end
 	hammered   bool    // nearly all were refused
 	residence  float64 // mean seconds that a request took
 	service    float64 // the same, from admission on
+	ttft       float64 // the same, to the first token
 }
 
 // probeAt runs a probe of a fleet.
@@ -89,9 +93,10 @@ func probeAt(ctx context.Context, l scenario.ProbeLoad, u *scenario.Setup, fleet
 		p.half = clock.Time(end / 2)
 	}
 	if err := engine.Run(ctx); err != nil || p.all == 0 {
-		return outcome{}, err
+		return outcome{sent: p.sent}, err
 	}
 	o := outcome{
+		sent: p.sent, ttft: p.ttft / float64(p.all),
 		residence: p.residence / float64(p.all), service: p.service / float64(p.all),
 		keepsUp: p.completed.follows(p.arrived), hammered: p.refused > 10*p.all,
 		most: p.most, left: p.sent - p.all - p.refused,
@@ -119,49 +124,43 @@ func probeSeconds(rate, idle float64) float64 {
 	return max(usual, min(probeMinLengths*idle, probeMaxRequests/rate))
 }
 
+// IdleRequests is the number of requests that [Idle] simulates.
+const IdleRequests = 50
+
 // Idle is the mean time in seconds of a request on an otherwise idle system; 0 if none completes.
 func Idle(ctx context.Context, u *scenario.Setup) (float64, error) {
-	o, err := probeAt(ctx, scenario.ProbeLoad{Users: 1, Requests: 50}, u, u.StandingFleet(false))
+	o, err := idleSystem(ctx, u)
 	return o.residence, err
 }
 
-// ServiceAt is the mean time in seconds of a request at a rate from its admission on; 0 if none completes.
-func ServiceAt(ctx context.Context, u *scenario.Setup, rate float64) (float64, error) {
-	idle, err := Idle(ctx, u)
-	if err != nil || idle == 0 {
-		return 0, err
-	}
-	o, err := probeAt(ctx, scenario.ProbeLoad{Rate: rate, Seconds: probeSeconds(rate, idle)}, u, patientFleet(u))
-	return max(idle, o.service), err
+// idleSystem sends one request after the other.
+func idleSystem(ctx context.Context, u *scenario.Setup) (outcome, error) {
+	return probeAt(ctx, scenario.ProbeLoad{Users: 1, Requests: IdleRequests}, u, u.StandingFleet(false))
 }
 
-// Users finds the number of users of a closed loop at which throughput comes near its highest, and the mean time in
-// seconds of a request there from its admission on. It doubles the number until throughput stops growing. Both are 0 if
-// no request completes.
-func Users(ctx context.Context, u *scenario.Setup) (users, service float64, err error) {
-	idle, err := Idle(ctx, u)
+// Users finds the number of users of a closed loop at which throughput comes near its highest; 0 if no request completes.
+// It doubles the number until throughput stops growing. simulated is the number of requests that it took.
+func Users(ctx context.Context, u *scenario.Setup) (users float64, simulated int64, err error) {
+	alone, err := idleSystem(ctx, u)
+	idle := alone.residence
 	if err != nil || idle == 0 {
-		return 0, 0, err
+		return 0, alone.sent, err
 	}
+	simulated = alone.sent
 	think := 0.0
 	if u.Traffic.Closed {
 		think = u.Traffic.Spec.Think().Seconds()
 	}
-	service = idle
-	probe := func(n int) (outcome, error) {
-		seconds := min(probeLengths*(idle+think), probeRequests*(idle+think)/float64(n))
-		load := scenario.ProbeLoad{Users: n, Seconds: max(seconds, 6*(idle+think))}
-		o, err := probeAt(ctx, load, u, u.StandingFleet(false))
-		service = max(service, o.service)
-		return o, err
-	}
 	var rates []float64 // of 1, 2, 4, … users
 	best, flat := 0.0, 0
 	for n := 1; n <= 1<<17 && flat < 3; n *= 2 {
-		o, err := probe(n)
+		seconds := min(probeLengths*(idle+think), probeRequests*(idle+think)/float64(n))
+		load := scenario.ProbeLoad{Users: n, Seconds: max(seconds, 6*(idle+think))}
+		o, err := probeAt(ctx, load, u, u.StandingFleet(false))
 		if err != nil {
-			return 0, 0, err
+			return 0, simulated, err
 		}
+		simulated += o.sent
 		x := o.throughput
 		rates = append(rates, x)
 		if x < 1.03*best {
@@ -173,7 +172,7 @@ func Users(ctx context.Context, u *scenario.Setup) (users, service float64, err 
 			break // more users are refused at once, and come back at once
 		}
 	}
-	return nearBest(rates, best), service, nil
+	return nearBest(rates, best), simulated, nil
 }
 
 // nearBest is the number of users at which throughput reaches 95 % of the best, given that of 1, 2, 4, … users. It is

@@ -13,14 +13,19 @@ type Saturation struct {
 	Rates *report.Saturation
 	// Throughput is the rate at which the system works off a backlog, in requests per second, also of a closed loop.
 	Throughput float64
-	// Idle is the mean time of a request on an idle system, Service that at saturation without waiting, both in seconds.
-	Idle, Service float64
+	// Idle is the mean time of a request on an idle system, IdleTTFT that to its first token, and Service the mean time at
+	// saturation without waiting, all in seconds.
+	Idle, IdleTTFT, Service float64
 	// Longest is the longest residence at saturation without waiting, in seconds.
 	Longest float64
 	// WorkCV2 is the squared coefficient of variation of the work of a request.
 	WorkCV2 float64
 	// Effort is the number of spans of iterations that a simulation has per request at saturation.
 	Effort float64
+	// Low means that only the low rate was looked for, and the high one is taken to be the same.
+	Low bool
+	// Simulated is the number of requests of the search.
+	Simulated int64
 }
 
 // The search for the saturation rate of a system that starts empty.
@@ -29,6 +34,8 @@ const (
 	agree = .03
 	// keepUp is the share of the arrivals that a system completes if it keeps up.
 	keepUp = .97
+	// trialArrivals is the smallest number of arrivals of a trial: a system can look well for a while before it fills.
+	trialArrivals = 12_000
 	// bisections halve the interval of the higher rate.
 	bisections = 4
 )
@@ -40,7 +47,7 @@ const (
 // is the largest at which a system that starts empty keeps up with 12,000 arrivals or more. They differ if throughput falls
 // when the system is full, for example through preemptions or cold caches.
 func Find(ctx context.Context, u *scenario.Setup) (*Saturation, error) {
-	s, err := find(ctx, u, leastBacklog)
+	s, err := find(ctx, u, firstBacklog, leastBacklog, mostBacklog)
 	if err != nil || s.Rates == nil {
 		return s, err
 	}
@@ -65,24 +72,99 @@ func Throughput(ctx context.Context, s *scenario.Scenario) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	found, err := find(ctx, u, leastBacklog)
+	found, err := find(ctx, u, firstBacklog, leastBacklog, mostBacklog)
 	return found.Throughput, err
 }
 
 // Sketch is [Find] with a tenth of the requests, for a picture that is wanted at once. It does not look for a higher
 // rate of a system that starts empty.
 func Sketch(ctx context.Context, u *scenario.Setup) (*Saturation, error) {
-	return find(ctx, u, sketchBacklog)
+	return find(ctx, u, firstBacklog, sketchBacklog, mostBacklog)
 }
 
-// find measures the low rate with a backlog of a number of requests, and takes the high rate to be the same.
-func find(ctx context.Context, u *scenario.Setup, backlog int64) (*Saturation, error) {
+// The requests of a search that is bounded.
+const (
+	// conversationSearch is about what the trials of [Saturation.findOfConversations] take.
+	conversationSearch = 200_000
+	// fullSearch is about what [Find] takes for other traffic.
+	fullSearch = IdleRequests + firstBacklog + leastBacklog + trialArrivals
+	// firstShare is the part of a bounded search that estimates the rate at which the rest arrives.
+	firstShare = .25
+	// turnovers is the number of times that a backlog fills the system. With 6, the rate is too high by up to 11 %, because
+	// the batch that fills first is in step; with 10, by 3 %.
+	turnovers = 10
+	// fewBacklog is the smallest backlog of a bounded search.
+	fewBacklog = 1_000
+)
+
+// Within is [Sketch] with at most so many requests. If these are too few it finds nothing, and needs is the number of
+// requests that it takes; else needs is 0.
+func Within(ctx context.Context, u *scenario.Setup, requests int64) (s *Saturation, needs int64, err error) {
+	if needs := leastSearch(u); requests < needs {
+		return &Saturation{}, needs, nil
+	}
+	if waits(u) {
+		s, err = Find(ctx, u)
+		return s, 0, err
+	}
+	first := min(firstBacklog, int64(firstShare*float64(requests-IdleRequests)))
+	rest := requests - IdleRequests - first
+	if s, err = find(ctx, u, first, min(sketchBacklog, rest), rest); err != nil {
+		return s, 0, err
+	}
+	s.Low = true
+	const enough = 4 // times that the backlog filled the system
+	if running := s.Throughput * s.Service; float64(s.Simulated) < enough*running {
+		s.Rates, needs = nil, IdleRequests+int64(turnovers*running/(1-firstShare))
+	}
+	return s, needs, nil
+}
+
+// leastSearch is the smallest number of requests that [Within] needs.
+func leastSearch(u *scenario.Setup) int64 {
+	if waits(u) {
+		return conversationSearch
+	}
+	return IdleRequests + int64(max(turnovers*mostRunning(u), fewBacklog)/(1-firstShare))
+}
+
+// waits reports whether later requests wait for the answers of earlier ones.
+func waits(u *scenario.Setup) bool {
+	return u.Traffic.Recording == nil && u.Traffic.Spec.WaitsForOutputs()
+}
+
+// mostRunning is about the number of requests that run at once when others wait: as many as there are seats, or as the KV
+// cache holds.
+func mostRunning(u *scenario.Setup) float64 {
+	tokens := 0.0 // that a request holds, on average
+	if u.Traffic.Recording == nil {
+		if input, output, err := u.Traffic.Spec.MeanTokens(); err == nil {
+			tokens = input + output/2
+		}
+	}
+	sum := 0.0
+	for i := range u.Pools {
+		c := &u.Pools[i].Setup.Config
+		running := float64(c.MaxNumSeqs)
+		if room := float64(c.UsableBlocks()) * float64(c.BlockSize); tokens > 0 {
+			running = min(running, room/tokens)
+		}
+		sum += running * float64(u.Pools[i].Engines())
+	}
+	return sum
+}
+
+// find measures the low rate with a backlog, and takes the high rate to be the same. The numbers of requests are those of
+// [drainBacklog].
+func find(ctx context.Context, u *scenario.Setup, first, least, most int64) (*Saturation, error) {
 	s := &Saturation{}
-	var err error
-	if s.Idle, err = Idle(ctx, u); err != nil || s.Idle == 0 {
+	idle, err := idleSystem(ctx, u)
+	s.Idle, s.IdleTTFT, s.Simulated = idle.residence, idle.ttft, idle.sent
+	if err != nil || s.Idle == 0 {
 		return s, err
 	}
-	d, err := drainBacklog(ctx, u, s.Idle, backlog)
+	d, err := drainBacklog(ctx, u, s.Idle, first, least, most)
+	s.Simulated += d.sent
 	if err != nil {
 		return s, err
 	}
@@ -97,7 +179,7 @@ func find(ctx context.Context, u *scenario.Setup, backlog int64) (*Saturation, e
 
 // findHigh looks for a rate above the low one with which a system that starts empty keeps up.
 func (s *Saturation) findHigh(ctx context.Context, u *scenario.Setup) error {
-	if u.Traffic.Recording == nil && u.Traffic.Spec.WaitsForOutputs() {
+	if waits(u) {
 		return s.findOfConversations(ctx, u)
 	}
 	r := s.Rates
@@ -139,9 +221,9 @@ func (s *Saturation) findOfConversations(ctx context.Context, u *scenario.Setup)
 
 // follows reports whether a system that starts empty keeps up with a rate.
 func (s *Saturation) follows(ctx context.Context, u *scenario.Setup, rate float64) (bool, error) {
-	const arrivals = 12_000 // at least: a system can look well for a while before it fills
-	load := scenario.ProbeLoad{Rate: rate, Seconds: max(probeSeconds(rate, s.Service), arrivals/rate)}
+	load := scenario.ProbeLoad{Rate: rate, Seconds: max(probeSeconds(rate, s.Service), trialArrivals/rate)}
 	o, err := probeAt(ctx, load, u, patientFleet(u))
+	s.Simulated += o.sent
 	s.Service = max(s.Service, o.service)
 	return o.keepsUp, err
 }
@@ -158,6 +240,7 @@ func (s *Saturation) recovers(ctx context.Context, u *scenario.Setup, rate float
 	load := scenario.ProbeLoad{Rate: rate, Surge: waiting / (surge * rate)}
 	load.Seconds = load.Surge + times*waiting/rate
 	o, err := probeAt(ctx, load, u, patientFleet(u))
+	s.Simulated += o.sent
 	return 2*o.left < o.most, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/experiments/steady"
 	"clifftop/report"
 	"clifftop/report/curve"
 	"clifftop/report/layout"
@@ -105,6 +106,7 @@ func newSearch(ctx context.Context, s *scenario.Scenario, o CapacityOptions) (*s
 		return nil, err
 	}
 	q.found.Share, q.found.LeadS = q.share, q.lead.Seconds()
+	q.found.Effort.SearchRequests = steady.IdleRequests
 	if t := base.Traffic.Recording; t != nil {
 		q.found.Warnings = append(q.found.Warnings, report.Warning{Code: "one_trace",
 			Text: "all hours are parts of one recorded trace: they show nothing about days that differ from it"})

@@ -6,7 +6,6 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
-	"clifftop/report"
 	"clifftop/report/curve"
 )
 
@@ -16,6 +15,7 @@ type GridRequest struct {
 	Values   []float64         `json:"values"`
 	Caption  string            `json:"caption"`
 	Peak     *experiments.Peak `json:"peak,omitempty"`     // of the machine
+	Searched int64             `json:"searched"`           // requests simulated to find the saturation
 	Capacity *CapacityRequest  `json:"capacity,omitempty"` // of a sweep with an objective
 }
 
@@ -49,7 +49,7 @@ func (o Options) Grid(ctx context.Context, s *scenario.Scenario, caption string,
 		return nil, err
 	}
 	p.refine = false
-	request := GridRequest{Over: o.Over, Caption: caption, Peak: peak}
+	request := GridRequest{Over: o.Over, Caption: caption, Peak: peak, Searched: p.searched}
 	var labels []string
 	var faults yamldoc.Faults
 	for _, v := range p.values {
@@ -73,14 +73,17 @@ func (o Options) Grid(ctx context.Context, s *scenario.Scenario, caption string,
 	if err != nil {
 		return nil, err
 	}
-	setup := func(i int) (*scenario.Setup, error) { return p.resolve(s, o, p.values[i], request.Values[i]) }
-	g := experiments.NewGrid(head, labels, setup)
-	g.Judge = func(ctx context.Context, u *scenario.Setup, r *report.Summary) (*scenario.Setup, error) {
-		if err := p.judge(ctx, u, r); err != nil {
+	settled := func(ctx context.Context, i int) (*experiments.SettledRun, error) {
+		return p.settled(ctx, s, o, p.values[i], request.Values[i])
+	}
+	g := experiments.NewGrid(head, labels, func(i int) (*scenario.Setup, error) {
+		r, err := settled(ctx, i)
+		if err != nil {
 			return nil, err
 		}
-		return p.longer(s, u, r)
-	}
+		return r.Setup, nil
+	})
+	g.Settled = settled
 	if q := request.Capacity; q != nil {
 		g.After = func(ctx context.Context, l *experiments.ResultCache, jobs int, check bool) error {
 			_, err := q.Find(ctx, o.Over, l, jobs, check)

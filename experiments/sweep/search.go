@@ -352,6 +352,7 @@ func (q *search) outset() (start, enough float64, err error) {
 		return start, enough, nil
 	}
 	sat, err := steady.Sketch(q.ctx, q.base)
+	q.found.Effort.SearchRequests += sat.Simulated
 	if err != nil || !(sat.Throughput > 0) {
 		return start, enough, err
 	}
@@ -418,6 +419,9 @@ func (q *search) result() *curve.Capacity {
 	c := q.found
 	c.MoreHelps, c.Runs = q.helps, len(q.trials.hours)
 	c.Probes = q.probes()
+	for _, h := range q.trials.hours {
+		c.Effort.Add(h.Summary.Effort)
+	}
 	c.Explain()
 	return c
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -158,6 +159,7 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*curve.Curve, er
 		partial = len(around) < len(p.values)-first
 		swept = newCurve(o.Over, append(done, around...), partial)
 	}
+	swept.Effort.SearchRequests += p.searched
 	return swept, runErr
 }
 
@@ -182,28 +184,22 @@ func Describe(curve *curve.Curve, partial bool) error {
 // left out, and runErr says why.
 func (p *plan) round(ctx context.Context, s *scenario.Scenario, o Options, from, more int) (done []curve.Point, runErr,
 	err error) {
-	points, setups, err := p.prepare(s, o, p.values[from:])
+	points, runs, err := p.prepare(ctx, s, o, p.values[from:])
 	if err != nil {
 		return nil, nil, err
 	}
 	if progress := o.Progress; progress != nil {
 		o.Progress = func(done, total int) { progress(from+done, from+total+more) }
 	}
-	replications, err := experiments.ReplicateOptions{}.Plan(s)
+	o.Detail = o.Detail && len(p.values) <= mostDetailed
+	var results []*report.Summary
+	if s.Replicated() {
+		results, runErr, err = p.replicate(ctx, s, o, runs)
+	} else {
+		results, runErr, err = p.single(ctx, o, runs)
+	}
 	if err != nil {
 		return nil, nil, err
-	}
-	results, runErr := experiments.ReplicateAll(ctx, setups, replications,
-		experiments.ReplicateOptions{Jobs: o.Jobs, Check: o.Check, Progress: o.Progress, Detail: o.Detail &&
-			len(p.values) <= mostDetailed})
-	if err := p.judgeAll(ctx, setups, results, o.Jobs); err != nil {
-		if ctx.Err() == nil {
-			return nil, nil, err
-		}
-		runErr = cmp.Or(runErr, err)
-	}
-	if runErr == nil {
-		runErr = p.lengthen(ctx, s, o, setups, results)
 	}
 	for i, r := range results {
 		if r != nil {
@@ -213,12 +209,62 @@ func (p *plan) round(ctx context.Context, s *scenario.Scenario, o Options, from,
 	return done, runErr, nil
 }
 
+// single makes one run of each value, the longest first, so that no processor is idle at the end.
+func (p *plan) single(ctx context.Context, o Options, runs []*experiments.SettledRun) (results []*report.Summary, runErr,
+	err error) {
+	order := make([]int, len(runs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(runs[b].Work(), runs[a].Work()) })
+	results = make([]*report.Summary, len(runs))
+	runErr = experiments.Parallel(ctx, len(runs), o.Jobs, o.Progress, func(ctx context.Context, k int) error {
+		i := order[k]
+		r, err := runs[i].Run(ctx, experiments.RunOptions{Check: o.Check, Detail: o.Detail})
+		if err == nil {
+			results[i] = r.Summary
+		}
+		runs[i] = nil // its memory is no longer needed
+		return err
+	})
+	if runErr != nil && ctx.Err() == nil {
+		return nil, nil, runErr
+	}
+	return results, runErr, nil
+}
+
+// replicate makes several runs of each value.
+func (p *plan) replicate(ctx context.Context, s *scenario.Scenario, o Options, runs []*experiments.SettledRun) (
+	results []*report.Summary, runErr, err error) {
+	replications, err := experiments.ReplicateOptions{}.Plan(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	setups := make([]*scenario.Setup, len(runs))
+	for i, r := range runs {
+		setups[i] = r.Setup
+	}
+	results, runErr = experiments.ReplicateAll(ctx, setups, replications,
+		experiments.ReplicateOptions{Jobs: o.Jobs, Check: o.Check, Progress: o.Progress, Detail: o.Detail})
+	err = experiments.Parallel(ctx, len(results), o.Jobs, nil, func(ctx context.Context, i int) error {
+		if results[i] == nil {
+			return nil
+		}
+		return runs[i].Judge(ctx, results[i])
+	})
+	if ctx.Err() != nil { // an interrupt leaves some results without a verdict
+		return results, cmp.Or(runErr, err), nil
+	}
+	return results, runErr, err
+}
+
 // plan is what a sweep runs.
 type plan struct {
-	values  []string
-	system  *steady.Saturation // of all values; nil if they change the system
-	refine  bool               // look again around the peak
-	highest float64            // load that can be had; 0 for no limit
+	values   []string
+	system   *steady.Saturation // of all values; nil if they change the system
+	searched int64              // requests simulated to find it
+	refine   bool               // look again around the peak
+	highest  float64            // load that can be had; 0 for no limit
 }
 
 // refineAround adds loads around the peak.
@@ -279,6 +325,7 @@ func (o Options) plan(ctx context.Context, s *scenario.Scenario) (*plan, error) 
 		if p.system, err = steady.Find(ctx, base); err != nil {
 			return nil, fmt.Errorf("looking for saturation: %w", err)
 		}
+		p.searched = p.system.Simulated
 	}
 	if len(o.Values) > 0 {
 		return p, nil
@@ -292,7 +339,7 @@ func (o Options) choose(ctx context.Context, base *scenario.Setup, p *plan) erro
 	load := 0.0
 	if users {
 		var err error
-		if load, _, err = steady.Users(ctx, base); err != nil {
+		if load, p.searched, err = steady.Users(ctx, base); err != nil {
 			return fmt.Errorf("looking for saturation: %w", err)
 		}
 	} else if p.system.Rates != nil {
@@ -323,9 +370,10 @@ func (o Options) choose(ctx context.Context, base *scenario.Setup, p *plan) erro
 }
 
 // prepare resolves the scenario for values, so that faults show before anything runs.
-func (p *plan) prepare(s *scenario.Scenario, o Options, values []string) ([]float64, []*scenario.Setup, error) {
+func (p *plan) prepare(ctx context.Context, s *scenario.Scenario, o Options, values []string) ([]float64,
+	[]*experiments.SettledRun, error) {
 	var points []float64
-	var setups []*scenario.Setup
+	var runs []*experiments.SettledRun
 	var faults yamldoc.Faults
 	for _, v := range values {
 		x, fault := o.point(v)
@@ -333,7 +381,7 @@ func (p *plan) prepare(s *scenario.Scenario, o Options, values []string) ([]floa
 			faults = append(faults, fault)
 			continue
 		}
-		u, err := p.resolve(s, o, v, x)
+		r, err := p.settled(ctx, s, o, v, x)
 		var fs yamldoc.Faults
 		switch {
 		case errors.As(err, &fs):
@@ -341,12 +389,12 @@ func (p *plan) prepare(s *scenario.Scenario, o Options, values []string) ([]floa
 		case err != nil:
 			return nil, nil, err
 		}
-		points, setups = append(points, x), append(setups, u)
+		points, runs = append(points, x), append(runs, r)
 	}
 	if faults != nil {
 		return nil, nil, faults
 	}
-	return points, setups, nil
+	return points, runs, nil
 }
 
 // point is the place of a value on the axis.
@@ -360,100 +408,28 @@ func (o Options) point(v string) (float64, *yamldoc.Fault) {
 	return x, nil
 }
 
-// resolve makes the scenario ready at a value, whose place on the axis is x. A run that the scenario leaves open is as
-// long as it needs to settle, within a budget.
-func (p *plan) resolve(s *scenario.Scenario, o Options, v string, x float64) (*scenario.Setup, error) {
+// settled makes the scenario ready at a value, whose place on the axis is x. A run that the scenario leaves open is as
+// long as it needs to settle, within a budget, if the saturation of the system is known. Where values change the system,
+// each has saturation rates of its own, which are looked for if a run depends on them.
+func (p *plan) settled(ctx context.Context, s *scenario.Scenario, o Options, v string, x float64) (
+	*experiments.SettledRun, error) {
 	settings := []scenario.Setting{{Key: o.Over, Value: v, Flag: "--over " + o.Over}}
-	length := func(n int) {
+	if n := scenario.DefaultRequests; s.Endless() && p.system == nil {
+		if o.Over == scenario.UsersKey {
+			n = requestsOfUsers(x)
+		}
 		settings = append(settings, scenario.Setting{Key: "run.requests", Value: strconv.Itoa(n), Flag: "sweep"})
-	}
-	switch {
-	case !s.Endless():
-	case o.Over == scenario.UsersKey:
-		length(requestsOfUsers(x))
-	case p.system != nil:
-		at, err := s.With(settings...)
-		if err != nil {
-			return nil, err
-		}
-		u, err := at.Resolve()
-		if err != nil {
-			return nil, err
-		}
-		length(p.system.Requests(u))
 	}
 	at, err := s.With(settings...)
 	if err != nil {
 		return nil, err
 	}
-	return at.Resolve()
-}
-
-// lengthen repeats the runs that are likely to settle if they are longer, until none is left.
-func (p *plan) lengthen(ctx context.Context, s *scenario.Scenario, o Options, setups []*scenario.Setup,
-	results []*report.Summary) error {
-	var longer []*scenario.Setup
-	var of []int
-	for i, r := range results {
-		u, err := p.longer(s, setups[i], r)
-		if err != nil {
-			return err
-		}
-		if u != nil {
-			longer, of = append(longer, u), append(of, i)
-		}
-	}
-	if longer == nil {
-		return nil
-	}
-	again, err := experiments.ReplicateAll(ctx, longer, experiments.Replication{Runs: max(1, s.Run.Replications)},
-		experiments.ReplicateOptions{Jobs: o.Jobs, Check: o.Check, Detail: o.Detail && len(p.values) <= mostDetailed})
-	for k, r := range again {
-		if r == nil || r.Partial {
-			continue
-		}
-		if err := p.judge(ctx, longer[k], r); err != nil {
-			return err
-		}
-		results[of[k]], setups[of[k]] = r, longer[k]
-	}
+	replications, err := experiments.ReplicateOptions{}.Plan(s)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return p.lengthen(ctx, s, o, setups, results)
-}
-
-// longer is a longer run that takes the place of one that the sweep gave its length; nil if there is none.
-func (p *plan) longer(s *scenario.Scenario, u *scenario.Setup, r *report.Summary) (*scenario.Setup, error) {
-	if p.system == nil || r == nil || !s.Endless() {
-		return nil, nil
-	}
-	return p.system.Longer(u, r)
-}
-
-// judgeAll judges the results that are there. An interrupt leaves some of them without a verdict.
-func (p *plan) judgeAll(ctx context.Context, setups []*scenario.Setup, results []*report.Summary, jobs int) error {
-	return experiments.Parallel(ctx, len(results), jobs, nil, func(ctx context.Context, i int) error {
-		if results[i] == nil {
-			return nil
-		}
-		return p.judge(ctx, setups[i], results[i])
-	})
-}
-
-// judge says in the result of a setup whether it shows a steady state. Where values change the system, each has
-// saturation rates of its own.
-func (p *plan) judge(ctx context.Context, u *scenario.Setup, s *report.Summary) error {
-	system := p.system
-	if system == nil {
-		var err error
-		if system, err = steady.Of(ctx, u); err != nil {
-			return err
-		}
-	}
-	c := system.Case(u)
-	c.Judge(s)
-	return nil
+	return experiments.NewSettled(ctx, at,
+		steady.Options{System: p.system, Search: steady.IfOpen, Runs: replications.Runs})
 }
 
 // A run of a closed loop has this many requests at most, and so many of each user at least, if nothing says how many.

@@ -40,6 +40,14 @@ func (c *Collector) Summary() *report.Summary {
 	return summariser{c}.summary()
 }
 
+// Peek is the result of a run that has come to an instant and goes on.
+func Peek(c *Collector, at clock.Time) *report.Summary {
+	seen := c.now // iterations in flight may end later
+	c.now = at
+	defer func() { c.now = seen }()
+	return c.Summary()
+}
+
 func (c summariser) summary() *report.Summary {
 	s := &report.Summary{Schema: report.SummarySchema, Partial: c.partial,
 		Warnings: append([]report.Warning{}, c.warnings...)}

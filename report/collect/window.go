@@ -8,6 +8,7 @@ import (
 	"clifftop/report/layout"
 	"clifftop/report/stats"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // window is the part of the run that is measured: the buckets from…to-1.
@@ -73,7 +74,7 @@ func (c windowFinder) window(s *report.Summary) window {
 	}
 	s.Window = report.Window{
 		StartS: w.start.Seconds(), EndS: w.end.Seconds(), WarmupS: w.start.Seconds(),
-		Stationary: w.stationary, GrowthRequestsPerS: w.growth,
+		Stationary: w.stationary, GrowthRequestsPerS: w.growth, Backlog: c.backlog(),
 	}
 	return w
 }
@@ -228,6 +229,47 @@ func (c windowFinder) trend(w *window) {
 		*w.stationary = false
 		w.growth = stats.Finite(backlog / float64(w.to) * perSecond)
 	}
+}
+
+// backlog measures how fast the system completes requests while some wait, before and after the last arrival. It is nil if
+// that is surely not less than arrives, if it takes too short a time, or if requests failed: clients that give up change
+// what the system can do.
+func (c windowFinder) backlog() *report.Backlog {
+	t := &c.line
+	if c.opts.Closed || c.changes() || c.totals.offered == 0 || c.totals.recorded > c.totals.outcomes[event.Completed] {
+		return nil
+	}
+	waits := func(i int) bool {
+		h := &t.detail[i].levels[waiting]
+		return h.Count() > 0 && h.WeightOfZero() == 0
+	}
+	last := t.index(c.lastArrival)
+	from, to := last+1, last+1
+	for from > 0 && waits(from-1) {
+		from--
+	}
+	for to < len(t.buckets) && waits(to) {
+		to++
+	}
+	from += int(int64(c.meanService())/t.width) + 1 // the batch fills
+	if to-from < mostBatches || from >= last {
+		return nil
+	}
+	f := fraction{num: make([]float64, to-from), den: make([]float64, to-from)}
+	width := clock.Duration(t.width).Seconds()
+	arrived, completed := 0.0, 0.0
+	for i := range f.num {
+		b := &t.buckets[from+i]
+		f.num[i], f.den[i] = float64(b.completions), width
+		completed += f.num[i]
+		arrived += float64(b.arrivals)
+	}
+	low, high, ok := f.interval()
+	offered := arrived / c.lastArrival.Sub(t.start(from)).Seconds()
+	if !ok || completed < mostBatches*batchSamples || high >= offered {
+		return nil
+	}
+	return &report.Backlog{RequestsPerS: (low + high) / 2, CI95: [2]float64{low, high}}
 }
 
 // windowFinder reads the sums of a collector to find the part of the run to measure.

@@ -39,6 +39,8 @@ type Capacity struct {
 	Runs       int              `json:"runs"` // hours that were simulated
 	Probes     []Probe          `json:"probes"`
 	Warnings   []report.Warning `json:"warnings"`
+	// Effort counts the requests that were simulated.
+	Effort report.Effort `json:"effort"`
 
 	// AtPasses pools the hours at Passes, and AtFails is an hour at Fails that misses the objective; nil where there
 	// is none.
@@ -136,7 +138,9 @@ func (c *Capacity) String() string {
 
 // SetCapacity adds the capacity to a curve over the same, and its price to the costs of all points.
 func (c *Curve) SetCapacity(found *Capacity) {
-	c.Capacity = found
+	if c.Capacity = found; found != nil {
+		c.Effort.Add(found.Effort)
+	}
 	for i := range c.Points {
 		if s := c.Points[i].Summary; s != nil {
 			c.Points[i].Summary = c.priced(s)

@@ -37,6 +37,8 @@ type Curve struct {
 	// Thresholds are the thresholds that the findings depend on.
 	Thresholds Thresholds       `json:"thresholds"`
 	Warnings   []report.Warning `json:"warnings"` // reasons to read what the points show with care
+	// Effort counts the requests that were simulated for the points, and those of searches that the caller has added.
+	Effort report.Effort `json:"effort"`
 
 	scan    scan
 	plateau float64 // beyond the peak throughput is higher by this fraction at most

@@ -44,6 +44,7 @@ func (v *scan) add(c *Curve, i int, s *report.Summary) {
 		v.gaps, v.shared = true, nil
 		return
 	}
+	c.Effort.Add(s.Effort)
 	if c.Saturation == nil && report.LastKey(c.Over) == "rate" {
 		c.Saturation = s.Saturation
 	}

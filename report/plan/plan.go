@@ -47,6 +47,9 @@ type Result struct {
 	CostBySLO  []CostPoint      `json:"cost_by_slo"`
 	CostByLoad []LoadLine       `json:"cost_by_load"`
 	Warnings   []report.Warning `json:"warnings"`
+	// Effort counts the requests that were simulated, of all candidates. A candidate near the limits is run again, four
+	// times as long: its first run is repeated.
+	Effort report.Effort `json:"effort"`
 }
 
 // Verification is the result of hours of a whole fleet behind a router. The hours are independent of each other, and

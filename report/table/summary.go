@@ -133,7 +133,9 @@ func windowText(s *report.Summary) string {
 		text += ", NOT STATIONARY"
 	case s.Window.State == report.Settled:
 		text += ", steady"
-	case s.Window.State == report.Finite:
+	case s.Window.State == report.Undetermined:
+		text += ", not determined whether steady"
+	case s.Window.State == report.Finite && (s.Window.NeedsS != nil || s.CI95 != nil):
 		text += ", not settled" + needsText(&s.Window)
 	case st == nil:
 		text += ", too short to tell whether steady"

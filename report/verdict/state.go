@@ -74,6 +74,8 @@ func (s *State) text() string {
 		return "OVERLOADED"
 	case report.Finite:
 		return "not settled"
+	case report.Undetermined:
+		return "not determined"
 	}
 	return "–"
 }

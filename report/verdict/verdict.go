@@ -37,6 +37,8 @@ type Result struct {
 	// Traffic says how much the arrivals of the baseline vary; nil for a closed loop and if it is unknown.
 	Traffic  *report.Traffic  `json:"traffic,omitempty"`
 	Warnings []report.Warning `json:"warnings"`
+	// Effort counts the requests that were simulated; those of searches are added by the caller.
+	Effort report.Effort `json:"effort"`
 	// Scenarios are the resolved scenarios of the first runs: the baseline's, then the variants'.
 	Scenarios []any `json:"-"`
 	// Pooled are the runs of the baseline together, and then those of each variant.
@@ -252,6 +254,7 @@ func CompareBy(o Options, names []string, seeds []uint64, runs [][]*report.Summa
 		if o.Judge != nil {
 			o.Judge(i, &pooled)
 		}
+		v.Effort.Add(pooled.Effort)
 		v.Pooled, v.States = append(v.Pooled, &pooled), append(v.States, newState(names[i], &pooled))
 		v.Typical = append(v.Typical, v.States[i].typical(&pooled, list))
 	}

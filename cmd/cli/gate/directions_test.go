@@ -62,8 +62,8 @@ var directions = []relation{
 		d := drawer{t}
 		s := saturated(d)
 		n := d.whole(1, 3)
-		a := summary(t, s.with("deployment.replicas", n))
-		b := summary(t, s.with("deployment.replicas", 2*n))
+		a := summary(t, s.with("deployment.replicas", n), find)
+		b := summary(t, s.with("deployment.replicas", 2*n), find)
 		if x, y := at(t, a, lowRate), at(t, b, lowRate); y < 1.8*x || y > 2.2*x {
 			t.Fatalf("%d replicas saturate at %v, and twice as many at %v", n, x, y)
 		}
@@ -72,8 +72,8 @@ var directions = []relation{
 		d := drawer{t}
 		s := saturated(d)
 		ms, us := d.between(2, 20), d.between(10, 200)
-		a := summary(t, s.with("step_time", law{"linear": law{"a_ms": 2 * ms, "b_us": 2 * us}}))
-		b := summary(t, s.with("step_time", law{"linear": law{"a_ms": ms, "b_us": us}}))
+		a := summary(t, s.with("step_time", law{"linear": law{"a_ms": 2 * ms, "b_us": 2 * us}}), find)
+		b := summary(t, s.with("step_time", law{"linear": law{"a_ms": ms, "b_us": us}}), find)
 		if x, y := at(t, a, lowRate), at(t, b, lowRate); math.Abs(y/x-2) > .1 {
 			t.Fatalf("saturation is %v, and %v at twice the speed", x, y)
 		}
@@ -81,8 +81,8 @@ var directions = []relation{
 	{"saturation does not depend on the load", func(t *rapid.T) {
 		d := drawer{t}
 		s := saturated(d)
-		a := summary(t, s.with("workload.arrivals.rate", 1))
-		b := summary(t, s.with("workload.arrivals.rate", 7))
+		a := summary(t, s.with("workload.arrivals.rate", 1), find)
+		b := summary(t, s.with("workload.arrivals.rate", 7), find)
 		if x, y := at(t, a, lowRate), at(t, b, lowRate); math.Abs(y/x-1) > .02 {
 			t.Fatalf("saturation is %v at one rate and %v at another", x, y)
 		}
@@ -131,7 +131,10 @@ var directions = []relation{
 // lowRate is the path of the saturation.
 const lowRate = "saturation.low_requests_per_s"
 
-// saturated is a light scenario with a search for saturation.
+// find makes a run search for it.
+const find = "--find-saturation"
+
+// saturated is a light scenario.
 func saturated(d drawer) doc {
 	return doc{"workload": law{"arrivals": law{"process": "poisson", "rate": 2}, "input": d.whole(10, 500),
 		"output": d.whole(5, 60)}, "engine": law{"max_num_seqs": d.whole(8, 64)},

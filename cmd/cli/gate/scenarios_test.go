@@ -146,7 +146,7 @@ func library(t fataler, s doc, sum map[string]any) (problems []string) {
 
 // judged are the parts of a result that the search for saturation adds.
 var judged = []string{"saturation", "window.stationary", "window.growth_requests_per_s", "accuracy", "traffic",
-	"window.state", "window.needs_s", "window.mean_over", "warnings"}
+	"window.state", "window.needs_s", "window.mean_over", "warnings", "effort"}
 
 // table reads a CSV file: a map per row, from the names of columns.
 func table(t fataler, text string) []map[string]string {

@@ -1,0 +1,22 @@
+package report
+
+// Effort counts the requests that were simulated for a result.
+type Effort struct {
+	// Requests is the number of requests of the runs that the result shows.
+	Requests int64 `json:"requests"`
+	// SearchRequests is the number of requests that were simulated only to find the saturation of the system, or a length
+	// or a load to run.
+	SearchRequests int64 `json:"search_requests"`
+	// RepeatedRequests is the number of requests of runs that a longer run has replaced.
+	RepeatedRequests int64 `json:"repeated_requests"`
+	// SearchNeedsRequests is the number of requests that a search for the saturation would take at least. It is 0 unless
+	// the verdict depends on such a search, and the run is too short to allow it.
+	SearchNeedsRequests int64 `json:"search_needs_requests,omitempty"`
+}
+
+// Add adds the requests of another result.
+func (e *Effort) Add(more Effort) {
+	e.Requests += more.Requests
+	e.SearchRequests += more.SearchRequests
+	e.RepeatedRequests += more.RepeatedRequests
+}
