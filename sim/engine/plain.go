@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"math"
 
 	"clifftop/internal/pq"
@@ -245,13 +246,17 @@ func (e *Engine) beginDecoding(i int32, s *sequence) {
 // pacePlain returns the time of the composed iteration, and by how much each of the next iterations like it takes longer
 // than the one before, in femtoseconds. n is the number of iterations that it is repeated, at most.
 func (e *Engine) pacePlain() (first, slope int64, n int) {
+	if e.cfg.Check || e.gpu.slowdown > 0 {
+		return e.gpu.pace(e) // a step timer may count its calls, so that each iteration asks once
+	}
 	it, b := &e.it, &e.gpu.batch // field by field: whole-struct stores stall the loads that follow
 	b.Decodes, b.Context, b.Chunks = it.decodes, it.context, it.chunks
 	b.ContextDeviation = model.ContextDeviation(it.decodes, it.context, it.squares)
 	b.SharedTokens, b.Drafts, b.Emit = 0, 0, it.decodes+len(it.current.firsts)
 	first, slope, n = e.cfg.Timer.Span(b)
-	if first <= 0 || first >= clock.MaxFemtos || slope < 0 || n < 1 || e.cfg.Check || e.gpu.slowdown > 0 {
-		return e.gpu.pace(e)
+	if first <= 0 || first >= clock.MaxFemtos || slope < 0 || n < 1 {
+		e.fault = fmt.Errorf("sim: the step timer gives %d iterations of %d+k·%d fs for %+v", n, first, slope, *b)
+		return first, slope, n
 	}
 	e.span.SwapFemtos, e.span.HostFemtos, e.span.HostSlope = 0, 0, 0
 	host := int64(e.cfg.CPUStep+clock.Duration(it.decodes+len(it.chunks))*e.cfg.CPUPerSequence) * clock.FemtosPerPico
