@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -26,10 +25,14 @@ type findings struct {
 
 // A group is the differences at one place.
 type group struct {
+	file    string // command and name of the artifact
 	cases   map[string]bool
 	example difference
 	inCase  string
 }
+
+// mostPrinted bounds the places that are printed of one kind of file.
+const mostPrinted = 40
 
 // runs counts the results of run, each scenario once.
 type runs struct {
@@ -79,7 +82,7 @@ func record(groups map[string]*group, name, place string, found []difference) {
 		key := strings.TrimSpace(place + " " + d.place)
 		g := groups[key]
 		if g == nil {
-			g = &group{map[string]bool{}, d, name}
+			g = &group{place, map[string]bool{}, d, name}
 			groups[key] = g
 		}
 		if name < g.inCase { // the same example each time
@@ -134,15 +137,23 @@ func (r *runs) add(data []byte) {
 // print lists the differences and reports whether all are expected and the corpus has enough of each kind.
 func (f *findings) print(w io.Writer) bool {
 	ok := true
-	for _, key := range slices.SortedFunc(maps.Keys(f.groups), cmp.Compare[string]) {
-		sign := "expected "
+	printed := map[string]int{}
+	for _, key := range slices.Sorted(maps.Keys(f.groups)) {
+		g, sign := f.groups[key], "expected"
 		if !f.expected.match(key) {
 			sign, ok = "DIFFERENT", false
 		}
-		f.groups[key].print(w, sign, key)
+		if printed[sign+" "+g.file]++; printed[sign+" "+g.file] <= mostPrinted {
+			g.print(w, sign, key)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(printed)) {
+		if more := printed[key] - mostPrinted; more > 0 {
+			fmt.Fprintf(w, "%s: %d places more\n", key, more)
+		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.effort)) {
-		f.effort[key].print(w, "effort   ", key)
+		f.effort[key].print(w, "effort", key)
 	}
 	fmt.Fprintf(w, "%d outputs and files, %d places differ\n", f.artifacts, len(f.groups))
 	r := f.runs
@@ -162,7 +173,7 @@ func (f *findings) print(w io.Writer) bool {
 }
 
 func (g *group) print(w io.Writer, sign, key string) {
-	fmt.Fprintf(w, "%s %s: %d cases, such as %s", sign, key, len(g.cases), g.inCase)
+	fmt.Fprintf(w, "%-9s %s: %d cases, such as %s", sign, key, len(g.cases), g.inCase)
 	if g.example.old+g.example.new != "" {
 		fmt.Fprintf(w, ": %s -> %s", brief(g.example.old), brief(g.example.new))
 	}
