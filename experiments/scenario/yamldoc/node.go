@@ -13,8 +13,6 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
-
-	"clifftop/internal/pattern"
 )
 
 // MaxBytes limits a scenario file; real ones have a few kilobytes.
@@ -199,9 +197,35 @@ func (r *reader) read(data []byte) (n *Node, err error) {
 	return n, nil
 }
 
-// plainNumber matches YAML 1.2's numbers, of which the parser reads 1e6, or an integer of more than 64 bits,
-// as a text.
-var plainNumber = pattern.New(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+// plainNumber reports whether a text is a number of YAML 1.2. The parser reads some of these as a text: 1e6, or an
+// integer of more than 64 bits.
+func plainNumber(text string) bool {
+	text = withoutSign(text)
+	rest := strings.TrimLeft(text, digits)
+	written := len(text) - len(rest)
+	if fraction, ok := strings.CutPrefix(rest, "."); ok {
+		rest = strings.TrimLeft(fraction, digits)
+		written += len(fraction) - len(rest)
+	}
+	if rest != "" && (rest[0] == 'e' || rest[0] == 'E') {
+		exponent := withoutSign(rest[1:])
+		rest = strings.TrimLeft(exponent, digits)
+		if len(rest) == len(exponent) {
+			return false
+		}
+	}
+	return written > 0 && rest == ""
+}
+
+const digits = "0123456789"
+
+// withoutSign is a text without one sign at its beginning.
+func withoutSign(text string) string {
+	if text != "" && (text[0] == '-' || text[0] == '+') {
+		return text[1:]
+	}
+	return text
+}
 
 // reader turns the parser's tree into nodes.
 type reader struct {
@@ -282,7 +306,7 @@ func (r *reader) node(a ast.Node, depth int) *Node {
 	default:
 		if !n.scalar(a) {
 			r.fault(a, "this cannot be read (want a value, a list or a map)")
-		} else if t := a.GetToken(); n.Kind == Number && t != nil && octal.Get().MatchString(t.Value) && !r.lenient {
+		} else if t := a.GetToken(); n.Kind == Number && t != nil && octal(t.Value) && !r.lenient {
 			r.fault(a, "%s is ambiguous: some readers of YAML take it for an octal number (want %s)", Short(t.Value),
 				withoutZeros(t.Value))
 		}
@@ -290,8 +314,11 @@ func (r *reader) node(a ast.Node, depth int) *Node {
 	return n
 }
 
-// octal are numbers that YAML 1.1 reads to base 8, or not at all, and YAML 1.2 to base 10.
-var octal = pattern.New(`^[-+]?0[0-9_]+$`)
+// octal reports whether YAML 1.1 reads a number to base 8, or not at all, and YAML 1.2 to base 10.
+func octal(text string) bool {
+	text = withoutSign(text)
+	return len(text) > 1 && text[0] == '0' && strings.Trim(text, digits+"_") == ""
+}
 
 // withoutZeros is a number without the zeros at its beginning.
 func withoutZeros(text string) string {
@@ -325,7 +352,7 @@ func (n *Node) scalar(a ast.Node) bool {
 		n.Kind, n.Number = Number, math.NaN()
 	case *ast.StringNode:
 		n.Kind, n.Text = Text, a.Value
-		if a.Token.Type == token.StringType && plainNumber.Get().MatchString(a.Value) {
+		if a.Token.Type == token.StringType && plainNumber(a.Value) {
 			n.Kind = Number
 			n.Number, _ = strconv.ParseFloat(a.Value, 64) // infinite where it is too large
 		}
