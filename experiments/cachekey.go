@@ -78,7 +78,11 @@ func CacheKey(u *scenario.Setup, about ...string) (string, error) {
 	}
 	parts = append(parts, bars)
 	for _, p := range u.Pools {
-		parts = append(parts, p.Setup.MachineJSON)
+		machine, err := json.Marshal(p.Setup.Deployment)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, machine)
 	}
 	return grid.Key(parts...), nil
 }

@@ -282,10 +282,7 @@ func (u engineResolver) stepTime() error {
 	if err != nil {
 		return err
 	}
-	if u.MachineJSON, err = u.Scenario.shared().machine(u.Deployment); err != nil {
-		return err
-	}
-	timer, err := u.Scenario.shared().timer(u.newTimer, u.MachineJSON, u.Scenario.StepTime, u.KernelOptions())
+	timer, err := u.Scenario.shared().timer(u.newTimer, u.KernelOptions(), u.Scenario.StepTime, u.Deployment)
 	if err == nil {
 		timer = u.spread(timer)
 		timer, err = u.drafting(timer)

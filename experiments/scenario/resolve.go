@@ -32,18 +32,17 @@ type Setup struct {
 	// Warnings are reasons to read results with care.
 	Warnings []report.Warning
 
-	from        *Scenario // what was resolved
-	resolved    engine.Config
-	policy      policy.Policy
-	Pools       []PoolSetup // one or more
-	Traffic     Traffic
-	misfit      *model.FitError // why there is no Memory
-	oneRank     bool            // of several that share the attention's data
-	served      bool            // requests come from outside
-	role        string          // of the pool that the replica belongs to
-	together    bool            // its data-parallel ranks are simulated as one engine
-	MachineJSON []byte          // the deployment in JSON
-	table       tableFile       // the file that step times come from, if they do
+	from     *Scenario // what was resolved
+	resolved engine.Config
+	policy   policy.Policy
+	Pools    []PoolSetup // one or more
+	Traffic  Traffic
+	misfit   *model.FitError // why there is no Memory
+	oneRank  bool            // of several that share the attention's data
+	served   bool            // requests come from outside
+	role     string          // of the pool that the replica belongs to
+	together bool            // its data-parallel ranks are simulated as one engine
+	table    tableFile       // the file that step times come from, if they do
 
 	Failures []sim.Failure // of a run
 

@@ -1,59 +1,24 @@
 package scenario
 
 import (
-	"encoding/json"
 	"reflect"
+	"slices"
 	"sync"
 
 	"clifftop/model"
 )
 
-// shared is what scenarios that were made of one another need again and again: tabulating the step times of a
-// deployment takes longer than many a run.
+// shared has the rules of scenarios that were made of one another, and their step timers: tables of step times fill
+// while a simulation runs, and serve the next one too.
 type shared struct {
-	rules    *Rules
-	mu       sync.Mutex
-	timers   map[timerKey]*onceTimer
-	machines []described
+	rules  *Rules
+	mu     sync.Mutex
+	timers []*onceTimer // the latest last
 }
-
-// described is a deployment with its JSON form.
-type described struct {
-	deployment *model.Deployment
-	text       []byte
-}
-
-// maxMachines is the number of deployments that are remembered: a scenario has few, but for a search over them.
-const maxMachines = 8
-
-// MachineJSON is the JSON form of a deployment, which is long: that of an equal one if there was one lately.
-func (s *shared) machine(d *model.Deployment) ([]byte, error) {
-	if s == nil {
-		return json.Marshal(d)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, m := range s.machines {
-		if reflect.DeepEqual(m.deployment, d) {
-			return m.text, nil
-		}
-	}
-	text, err := json.Marshal(d)
-	if err != nil {
-		return nil, err
-	}
-	if len(s.machines) == maxMachines {
-		s.machines = s.machines[1:]
-	}
-	s.machines = append(s.machines, described{d, text})
-	return text, nil
-}
-
-// timerKey is what a step timer depends on, in JSON.
-type timerKey struct{ parts, machine string }
 
 // onceTimer is a step timer that is made when it is first asked for.
 type onceTimer struct {
+	of    []any // what it depends on
 	once  sync.Once
 	timer model.StepTimer
 	err   error
@@ -62,26 +27,30 @@ type onceTimer struct {
 // maxTimers bounds the number that are kept; a timer takes up to a megabyte.
 const maxTimers = 256
 
-// timer gives the timer that make makes for a machine, in JSON, and of what is described by parts, from an earlier
-// scenario if there was one of the kind. Timers are immutable.
-func (s *shared) timer(make func() (model.StepTimer, error), machine []byte, parts ...any) (model.StepTimer, error) {
+// timer returns the timer that make makes. If an earlier scenario asked for a timer of equal values, it returns that
+// one. Timers may be used by several simulations at once.
+func (s *shared) timer(make func() (model.StepTimer, error), of ...any) (model.StepTimer, error) {
 	if s == nil {
 		return make()
 	}
-	key, err := json.Marshal(parts)
-	if err != nil {
-		return make()
-	}
-	s.mu.Lock()
-	if s.timers == nil || len(s.timers) >= maxTimers {
-		s.timers = map[timerKey]*onceTimer{}
-	}
-	t := s.timers[timerKey{string(key), string(machine)}]
-	if t == nil {
-		t = &onceTimer{}
-		s.timers[timerKey{string(key), string(machine)}] = t
-	}
-	s.mu.Unlock()
+	t := s.entry(of)
 	t.once.Do(func() { t.timer, t.err = make() })
 	return t.timer, t.err
+}
+
+// entry returns the entry of equal values, or a new one.
+func (s *shared) entry(of []any) *onceTimer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range slices.Backward(s.timers) {
+		if reflect.DeepEqual(t.of, of) {
+			return t
+		}
+	}
+	if len(s.timers) == maxTimers {
+		s.timers = s.timers[1:]
+	}
+	t := &onceTimer{of: of}
+	s.timers = append(s.timers, t)
+	return t
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -96,7 +97,11 @@ func New(o Options) (*Server, error) {
 	_, _ = rand.Read(random[:]) // it never fails
 	s.session = hex.EncodeToString(random[:])
 	sum := fnv.New64a()
-	fmt.Fprint(sum, s.names.models, o.Version, u.Scenario.Run.Seed, string(u.MachineJSON))
+	machine, err := json.Marshal(u.Deployment)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprint(sum, s.names.models, o.Version, u.Scenario.Run.Seed, string(machine))
 	s.fingerprint = fmt.Sprintf("fp_%010x", sum.Sum64()>>24)
 	return s, nil
 }
