@@ -53,6 +53,8 @@ type Case struct {
 	MeanOver string          `json:"mean_over"`
 	// Surges are those of a rate that wanders; nil if it does not.
 	Surges *Surges `json:"surges,omitempty"`
+
+	surgeWait *float64 // that of [Surges.wait], once it is known
 }
 
 // Case returns what is needed to judge the runs of a setup of the system.

@@ -195,7 +195,7 @@ func (r *Run) Work() float64 {
 		return n
 	}
 	if r.Extends {
-		n = float64(r.system.Requests(r.Setup))
+		n = float64(r.system.requests(&r.judged, r.Setup))
 	}
 	const alone = 4 // spans of a request that meets few others
 	spans := min(alone, r.system.Effort*max(1, r.system.Rates.LowRequestsPerS/t.Rate))
@@ -237,7 +237,7 @@ func (r *Run) overload(sum *report.Summary) float64 {
 // requests is the number of requests of a run whose length must be known before.
 func (r *Run) requests() int {
 	if r.system != nil {
-		return r.system.Requests(r.Setup)
+		return r.system.requests(&r.judged, r.Setup)
 	}
 	if r.judged.Users > 0 || r.judged.Finite {
 		return new(Saturation).Requests(r.Setup)
@@ -257,7 +257,13 @@ func (r *Run) most() float64 {
 // 10,000. If these are more than the budget of processor time allows, it is as many as three hours have, or the budget.
 // A run above saturation is short, because it never settles.
 func (s *Saturation) Requests(u *scenario.Setup) int {
-	c, most := s.load(u), s.most()
+	c := s.load(u)
+	return s.requests(&c, u)
+}
+
+// requests is [Saturation.Requests] for a case of the system.
+func (s *Saturation) requests(c *Case, u *scenario.Setup) int {
+	most := s.most()
 	switch {
 	case c.Finite:
 		return LeastRequests
@@ -269,7 +275,10 @@ func (s *Saturation) Requests(u *scenario.Setup) int {
 	if c.overloaded() || c.RelaxationS == nil {
 		return clampRequests(max(overloadRequests, overloadLengths*s.Service*c.Rate), most)
 	}
-	needed := c.Rate * max(relaxations**c.RelaxationS/(1-warmupShare), s.precise(u))
+	needed := c.Rate * relaxations * *c.RelaxationS / (1 - warmupShare)
+	if needed <= most {
+		needed = max(needed, c.Rate*s.precise(c, u))
+	}
 	if needed > most {
 		needed = c.Rate * 3600 * hours
 	}
@@ -282,22 +291,23 @@ func (s *Saturation) Requests(u *scenario.Setup) int {
 // At a rate r, a request takes E(r) = idle/(1 − r·slope), a system whose speed falls in proportion to the number it holds,
 // and its relative deviation is that of the rate times the elasticity r·slope/(1 − r·slope). Over T seconds the mean has
 // 2·correlation/T of its variance. The mean wait in surges makes the upper side of the interval wider.
-func (s *Saturation) precise(u *scenario.Setup) float64 {
+func (s *Saturation) precise(c *Case, u *scenario.Setup) float64 {
 	const margin = 1.3
-	g := s.surges(u)
 	d, ok := u.Traffic.Dispersion()
-	if g == nil || s.Rates == nil || !ok {
+	if c.Surges == nil || !ok {
 		return 0
 	}
-	rate, low := u.Traffic.Rate, s.Rates.LowRequestsPerS
-	share := rate / low * (1 - s.Idle/s.Service)
-	wait := g.wait(rate, low)
-	left := precision - wait/(2*s.IdleTTFT/(1-share)+wait)
-	if left <= 0 {
-		return math.Inf(1)
+	low := s.Rates.LowRequestsPerS
+	share := c.Rate / low * (1 - s.Idle/s.Service)
+	ttft := s.IdleTTFT / (1 - share)
+	wait := c.Surges.wait(c.Rate, low, 2*ttft*precision/(1-precision))
+	if math.IsInf(wait, 1) {
+		return wait
 	}
+	c.surgeWait = &wait
+	left := precision - wait/(2*ttft+wait)
 	elasticity := share / (1 - share)
-	half := normal * g.Sigma * elasticity / left
+	half := normal * c.Surges.Sigma * elasticity / left
 	return margin * 2 * d.Correlation * half * half
 }
 

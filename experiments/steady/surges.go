@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario"
 	"clifftop/report"
 	"clifftop/workload"
@@ -32,8 +33,8 @@ func (s *Saturation) surges(u *scenario.Setup) *Surges {
 //
 // Requests are a fluid: they arrive at the rate r of the step, and n of them in the system are completed at the rate
 // n/S(n), where S(n) rises in proportion from the time on an idle system to that at saturation. What is above the
-// number at saturation waits.
-func (g *Surges) wait(rate, saturation float64) float64 {
+// number at saturation waits. A wait of most or longer is infinite.
+func (g *Surges) wait(rate, saturation, most float64) float64 {
 	const (
 		steps  = 500_000
 		beyond = 5  // standard deviations; no step is so far out
@@ -47,7 +48,11 @@ func (g *Surges) wait(rate, saturation float64) float64 {
 	full := saturation * g.ServiceS
 	slope := (g.ServiceS - g.IdleS) / full
 	n, arrived, waited, dt := 0.0, 0.0, 0.0, g.StepS/parts
+	enough := most * rate * g.StepS * steps
 	for range steps {
+		if waited >= enough {
+			return math.Inf(1)
+		}
 		r := course()
 		arrived += r * g.StepS
 		settled := r * g.IdleS / (1 - r*slope)
@@ -75,15 +80,15 @@ func (c *Case) allow(sum *report.Summary) {
 	if c.Surges == nil || c.Rates == nil || c.overloaded() {
 		return
 	}
-	ms := 0.0
 	for _, path := range []string{"latency_ms.ttft.mean", "latency_ms.e2e.mean", "latency_ms.queue.mean"} {
 		ci, ok := sum.CI95[path]
 		if !ok {
 			continue
 		}
-		if ms == 0 {
-			ms = 1000 * c.Surges.wait(c.Rate, c.Rates.LowRequestsPerS)
+		if c.surgeWait == nil {
+			c.surgeWait = optional.Of(c.Surges.wait(c.Rate, c.Rates.LowRequestsPerS, math.Inf(1)))
 		}
+		ms := 1000 * *c.surgeWait
 		sum.CI95[path] = [2]float64{ci[0], ci[1] + ms}
 	}
 }

@@ -22,19 +22,19 @@ func TestWaitOfSurges(t *testing.T) {
 		return (r*length + e*length*next) * e * length / 2 / mu
 	}) / (m * length)
 	g := Surges{Sigma: sigma, StepS: length, IdleS: .01, ServiceS: .011}
-	if got := g.wait(m, mu); math.Abs(got/want-1) > .15 {
+	if got := g.wait(m, mu, math.Inf(1)); math.Abs(got/want-1) > .15 {
 		t.Errorf("a wait of %g s, want %g", got, want)
 	}
-	if got := g.wait(m, 60); got != 0 {
+	if got := g.wait(m, 60, math.Inf(1)); got != 0 {
 		t.Errorf("a wait of %g s though no step reaches saturation", got)
 	}
 	correlated := g
 	correlated.Rho = .85
-	if got := correlated.wait(m, mu); got < 3*want {
+	if got := correlated.wait(m, mu, math.Inf(1)); got < 3*want {
 		t.Errorf("a wait of %g s where surges come together, alone %g", got, want)
 	}
 	g.ServiceS = 12 // a system that holds many requests takes up short surges
-	if got := g.wait(m, mu); got > want/2 {
+	if got := g.wait(m, mu, math.Inf(1)); got > want/2 {
 		t.Errorf("a wait of %g s where the system holds many requests, else %g", got, want)
 	}
 }

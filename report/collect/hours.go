@@ -19,11 +19,12 @@ func (c summariser) hours(w *window) *report.Hours {
 	}
 	length := clock.Duration(int64(width) * c.line.width).Seconds()
 	means := c.latencyFractions(w)
+	kept := c.kept.split(n, func(x *sample) int { return (c.line.index(x.arrival) - w.from) / width })
 	var hours []*report.Summary
 	for i := range n {
 		s := &report.Summary{}
 		from := w.from + i*width
-		part := window{from: from, to: from + width, start: max(w.start, clock.Time(int64(from)*c.line.width)),
+		part := window{kept: &kept[i], from: from, to: from + width, start: max(w.start, clock.Time(int64(from)*c.line.width)),
 			until: clock.Time(int64(from+width) * c.line.width)}
 		part.end = part.until
 		sum, d := c.line.total(part.from, part.to)

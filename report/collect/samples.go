@@ -101,6 +101,17 @@ func (s *samples) each(visit func(*sample)) {
 	}
 }
 
+// split divides the samples into n parts, in their order; part says which one a sample is in, or −1 for none.
+func (s *samples) split(n int, part func(*sample) int) []samples {
+	list := make([]samples, n)
+	s.each(func(x *sample) {
+		if i := part(x); i >= 0 && i < n {
+			list[i].add(x)
+		}
+	})
+	return list
+}
+
 func (k *sketch) add(x *sample) {
 	k.latencies(x)
 	for m := streamTPS; m <= flightTPS; m++ {

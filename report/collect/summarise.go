@@ -126,7 +126,7 @@ func (c summariser) latencies(s *report.Summary, w *window, sum *bucket, d *deta
 		msPerFemto = 1e-12
 	)
 	failures := sum.arrivals - sum.samples
-	scratch := make([]float64, 0, c.kept.n)
+	scratch := make([]float64, 0, c.samplesOf(w).n)
 	measure := func(metric int, scale float64) (completed, all report.Distribution) {
 		if c.folded {
 			h := &d.sketch[metric]
@@ -161,7 +161,7 @@ func (c summariser) latencies(s *report.Summary, w *window, sum *bucket, d *deta
 
 // values appends a metric of the kept samples that arrived in the window.
 func (c summariser) values(v []float64, metric int, w *window) []float64 {
-	c.kept.each(func(x *sample) {
+	c.samplesOf(w).each(func(x *sample) {
 		if x.arrival >= w.start && x.arrival < w.until {
 			if y, ok := x.value(metric); ok {
 				v = append(v, y)
@@ -169,6 +169,14 @@ func (c summariser) values(v []float64, metric int, w *window) []float64 {
 		}
 	})
 	return v
+}
+
+// samplesOf are kept samples, among them all that arrived in the window.
+func (c summariser) samplesOf(w *window) *samples {
+	if w.kept != nil {
+		return w.kept
+	}
+	return &c.kept
 }
 
 // goodput judges the requests that arrived in the window, and the run by them.

@@ -18,7 +18,8 @@ type window struct {
 	until      clock.Time // of arrivals; the end of the last bucket
 	stationary *bool
 	growth     *float64
-	sketched   bool // the details hold all latencies, even where samples are kept
+	kept       *samples // those of the window, if they were taken apart
+	sketched   bool     // the details hold all latencies, even where samples are kept
 }
 
 func (w *window) seconds() float64 { return w.end.Sub(w.start).Seconds() }

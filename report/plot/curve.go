@@ -1,10 +1,12 @@
 package plot
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"gonum.org/v1/plot/vg"
 
@@ -50,19 +52,43 @@ func Curve(c *curve.Curve, name string) (*Figure, error) {
 	return nil, fmt.Errorf("plot: unknown picture %q (want one of %s)", name, strings.Join(Names(), ", "))
 }
 
-// WriteAll writes every picture of a sweep, as [Figure.WriteFiles] does. The caption stands below the titles.
+// WriteAll writes every picture of a sweep, as [Figure.WriteFiles] does. The caption stands below the titles. The pictures
+// are drawn at the same time, and kept in their order.
 func WriteAll(c *curve.Curve, caption string, keep func(name string, fill func(io.Writer) error) error) error {
+	var files []pictureFile
 	for _, name := range Names() {
 		f, err := Curve(c, name)
 		if err != nil {
 			return err
 		}
 		f.Caption = caption
-		if err := f.WriteFiles(name, keep); err != nil {
+		files = append(files, pictureFile{name: name + ".png", draw: f.WritePNG}, pictureFile{name: name + ".svg", draw: f.WriteSVG})
+	}
+	var all sync.WaitGroup
+	for i := range files {
+		all.Go(func() { files[i].err = files[i].draw(&files[i].data) })
+	}
+	all.Wait()
+	for i := range files {
+		if err := files[i].err; err != nil {
+			return err
+		}
+		if err := keep(files[i].name, func(w io.Writer) error {
+			_, err := w.Write(files[i].data.Bytes())
+			return err
+		}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// pictureFile is a picture in one format.
+type pictureFile struct {
+	name string
+	draw func(io.Writer) error
+	data bytes.Buffer
+	err  error
 }
 
 const pageWidth = vg.Length(560)
