@@ -8,7 +8,6 @@ import (
 
 	"clifftop/experiments/measured"
 	"clifftop/experiments/scenario"
-	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model/catalog"
 	"clifftop/sim/rule"
@@ -85,7 +84,7 @@ func Catalog(kind string) (*Listing, error) {
 	case "gpus":
 		l.Items = gpuEntries()
 	case "policies":
-		l.Items = policyEntries()
+		l.Items = ruleEntries(scenario.BuiltIn().Policies)
 	case "routers":
 		l.Items = ruleEntries(scenario.BuiltIn().Routers)
 	case "versions":
@@ -170,15 +169,6 @@ func positive(x float64) any {
 func round(x float64, decimals int) float64 {
 	scale := math.Pow(10, float64(decimals))
 	return math.Round(x*scale) / scale
-}
-
-// policyEntries are the policies for the catalog.
-func policyEntries() []Entry {
-	var entries []Entry
-	for _, p := range policy.All() {
-		entries = append(entries, Entry{Name: p.Name, Properties: []Property{{"does", p.Does}}, Source: p.Source})
-	}
-	return entries
 }
 
 // ruleEntries returns the rules of a list for the catalog.

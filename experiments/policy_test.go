@@ -8,12 +8,11 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
-	"clifftop/experiments/scenario/policy"
 )
 
 // TestPolicies runs every policy of the catalog, and the invariants with it.
 func TestPolicies(t *testing.T) {
-	for _, p := range policy.All() {
+	for _, p := range scenario.BuiltIn().Policies {
 		order := "fcfs"
 		if p.Name == "preemptive" {
 			order = "srpt"

@@ -13,7 +13,7 @@ import (
 
 	"clifftop/experiments/compare"
 	"clifftop/experiments/scenario"
-	"clifftop/experiments/scenario/policy"
+	"clifftop/sim/rule"
 	"clifftop/sim/sched"
 )
 
@@ -22,11 +22,10 @@ var scenarioText []byte
 
 func main() {
 	log.SetFlags(0)
-	s, err := scenario.Parse("scenario.yaml", scenarioText)
+	s, err := rules().Parse("scenario.yaml", scenarioText)
 	if err != nil {
 		log.Fatal(err)
 	}
-	use(s)
 	variants, err := compare.Vary(s, "engine.policy=vllm,polite")
 	if err != nil {
 		log.Fatal(err)
@@ -40,10 +39,9 @@ func main() {
 	}
 }
 
-// use makes the policy known to a scenario.
-func use(s *scenario.Scenario) {
-	s.Use(policy.Policy{
-		Name: "polite",
-		New:  func(*policy.Engine) sched.Scheduler { return &Polite{Share: 512} },
-	})
+// rules are those of Clifftop, and before them the policy of this program.
+func rules() *scenario.Rules {
+	r := scenario.BuiltIn()
+	r.Policies = append(rule.List[sched.Options]{politeRule}, r.Policies...)
+	return r
 }

@@ -6,10 +6,25 @@ import (
 	"clifftop/sim/sched"
 )
 
+var politeRule = sched.Rule{
+	Name:    "polite",
+	Does:    "while requests decode, prompts get at most a share of the iteration",
+	Section: "polite",
+	New:     func() sched.Options { return &Polite{Share: 512} },
+}
+
 // Polite is a batching policy: while requests decode, prompts get at most Share tokens of an iteration, so that
 // decoding never stops for long. Prompts are admitted in order of arrival, when the KV cache has room for the
 // whole prompt.
-type Polite struct{ Share int32 }
+type Polite struct {
+	Share int32 `json:"share" range:"[1,1e6]" doc:"most prompt tokens of an iteration beside decodes"`
+}
+
+// Make returns the scheduler of a replica.
+func (p *Polite) Make(*sched.Keys) sched.Scheduler { made := *p; return &made }
+
+// Defaults are vLLM's.
+func (*Polite) Defaults() sched.Defaults { return sched.Defaults{} }
 
 // Schedule composes one iteration.
 func (p *Polite) Schedule(v sched.View) {

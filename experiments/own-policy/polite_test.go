@@ -15,17 +15,24 @@ func TestPolite(t *testing.T) {
 	}})
 }
 
-// TestScenario resolves the scenario under the policy's name, which is known once it is in use.
+// TestScenario resolves the scenario under the policy's name, which only the rules of this program have.
 func TestScenario(t *testing.T) {
 	s, err := scenario.Parse("scenario.yaml", scenarioText)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Resolve(); err == nil {
-		t.Error("a policy that nobody has told of is known")
+		t.Error("the policy is known without its rule")
 	}
-	use(s)
-	if _, err := s.Resolve(); err != nil {
-		t.Error(err)
+	share := scenario.Setting{Key: "engine.polite.share", Value: "64"}
+	if s, err = rules().Parse("scenario.yaml", scenarioText, share); err != nil {
+		t.Fatal(err)
+	}
+	u, err := s.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, ok := u.Fleet(false).Replicas[0].Scheduler.(*Polite); !ok || p.Share != 64 {
+		t.Errorf("the scheduler is %+v", p)
 	}
 }

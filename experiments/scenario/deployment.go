@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/model/catalog"
@@ -67,7 +66,7 @@ func (u engineResolver) deployment() error {
 	if err != nil {
 		return s.deploymentFaults(err)
 	}
-	if u.policy.Defaults.FP8KV && d.KVCacheDtype == "auto" && u.Deployment.Dtype == model.FP8 {
+	if u.policy.software.fp8KV && d.KVCacheDtype == "auto" && u.Deployment.Dtype == model.FP8 {
 		options.KVDtype = model.FP8
 		if u.Deployment, err = model.NewDeployment(llm, gpu, options); err != nil {
 			return s.deploymentFaults(err)
@@ -89,11 +88,11 @@ func (u engineResolver) deployment() error {
 }
 
 // exchange is how data-parallel ranks exchange tokens with experts.
-func (d *Deployment) exchange(p *policy.Policy, gpu *model.GPU) model.Exchange {
+func (d *Deployment) exchange(p *policy, gpu *model.GPU) model.Exchange {
 	if way, err := model.ParseExchange(d.All2AllBackend); err == nil {
 		return way
 	}
-	if p.Defaults.RackExchange && d.DataParallelSize > 1 && d.ExpertParallelSize > 1 &&
+	if p.software.rackExchange && d.DataParallelSize > 1 && d.ExpertParallelSize > 1 &&
 		gpu.DomainSize() > gpu.NodeSize() && gpu.Kernels.Exchange[model.ExchangeNVLink].Latency > 0 {
 		return model.ExchangeNVLink
 	}

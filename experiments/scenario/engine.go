@@ -11,6 +11,7 @@ import (
 	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
+	"clifftop/sim/kv"
 	"clifftop/sim/sched"
 )
 
@@ -62,7 +63,7 @@ func (u engineResolver) engineDefaults() error {
 		return s.Fault("engine.version", "%v", err)
 	}
 	u.unused(s.Engine.Policy != "vllm" && s.Engine.Kernels != "auto", "engine.kernels", "it belongs to policy vllm")
-	if k := u.Scenario.Engine.host(&u.policy).AllReduce; k != 0 {
+	if k := u.Scenario.Engine.host(&u.policy).allReduce; k != 0 {
 		p.AllReduce = k
 	}
 	u.Profile = p
@@ -116,9 +117,9 @@ func (u engineResolver) memory() error {
 	}
 	u.unused(e.PrefixCacheRetentionInterval != nil && !knobs.Grouped, "engine.prefix_cache_retention_interval",
 		"no KV cache groups with windows have block tables here")
-	if rule := u.policy.PoolMemory; rule != nil {
+	if rule := u.policy.software.pool; rule != nil {
 		keys := u.engineKeys()
-		knobs.Pool = func(d *model.Deployment, b *model.KVBudget) float64 { return rule(keys, d, b) }
+		knobs.Pool = func(d *model.Deployment, b *model.KVBudget) float64 { return rule(u.policy.options, keys, d, b) }
 	}
 	budget, err := u.Deployment.KVBlocks(knobs)
 	var misfit *model.FitError
@@ -145,7 +146,7 @@ func (u engineResolver) memory() error {
 func (u engineResolver) hybrid() *engine.Hybrid {
 	s, e := u.Scenario, &u.Scenario.Engine
 	groups := u.Deployment.CacheGroups(e.BlockSize)
-	if n := len(groups.Groups); n == 0 || n == 1 && groups.Groups[0].KeepsAll() || u.policy.New == nil {
+	if n := len(groups.Groups); n == 0 || n == 1 && groups.Groups[0].KeepsAll() || u.policy.options == nil {
 		return nil
 	}
 	grouped, ok := u.anyScheduler().(sched.Grouped)
@@ -247,8 +248,8 @@ func (u engineResolver) sequenceLength() error {
 func (u engineResolver) overheads() error {
 	o := &u.Scenario.Overheads
 	frontend, perToken, stream := u.Profile.Frontend, u.Profile.FrontendPerToken, 48*clock.Microsecond
-	if d := u.Scenario.Engine.host(&u.policy); d.Frontend > 0 {
-		frontend, perToken = d.Frontend, d.FrontendPerToken
+	if d := u.Scenario.Engine.host(&u.policy); d.frontend > 0 {
+		frontend, perToken = d.frontend, d.frontendPerToken
 	}
 	if own := u.ownFrontend(); own > 0 {
 		frontend = own
@@ -315,18 +316,16 @@ func (u engineResolver) engine() error {
 	c.BlockSize = limitInt32(e.BlockSize)
 	c.PrefixCaching = e.EnablePrefixCaching
 	c.AppendUnkeyed = u.Profile.AppendUnkeyed
-	if c.Radix = u.policy.Defaults.Radix && c.PrefixCaching; c.Radix && u.policy.Eviction != nil {
-		c.RadixEviction = u.policy.Eviction(e.Options.Of(&u.policy))
+	if c.Radix = u.policy.Radix && c.PrefixCaching; c.Radix {
+		c.RadixEviction = yamldoc.ValueNamed(kv.LeafOrders(), u.policy.RadixEviction)
 	}
-	if u.policy.Idle != nil {
-		u.policy.Idle(e.Options.Of(&u.policy), c.PrefixCaching, func(key, why string) {
-			u.unused(true, "engine."+u.policy.Section.Key+"."+key, why)
+	if o, ok := u.policy.options.(sched.IdleOptions); ok {
+		o.Idle(c.PrefixCaching, func(key, why string) {
+			u.unused(true, "engine."+u.policy.rule.Section+"."+key, why)
 		})
 	}
-	if u.policy.RecvInterval != nil {
-		c.RecvInterval = u.policy.RecvInterval(e.Options.Of(&u.policy))
-	}
-	c.AsyncScheduling, c.UnpredictedEnds = e.AsyncScheduling == On, u.policy.Defaults.UnpredictedEnds
+	c.RecvInterval = u.policy.RecvInterval
+	c.AsyncScheduling, c.UnpredictedEnds = e.AsyncScheduling == On, u.policy.UnpredictedEnds
 	var err error
 	if c.Order, err = u.order(); err != nil {
 		return s.Fault("engine.order", "%v", err)
@@ -336,7 +335,7 @@ func (u engineResolver) engine() error {
 			"max_num_batched_tokens %d is less than max_num_seqs %d (want as many or more)", c.MaxNumBatchedTokens,
 			c.MaxNumSeqs)
 	}
-	if !e.EnableChunkedPrefill && u.policy.Defaults.LongOutputs {
+	if !e.EnableChunkedPrefill && u.policy.LongOutputs {
 		c.MaxPromptLen = limitInt32(c.MaxNumBatchedTokens)
 	} else if !e.EnableChunkedPrefill && e.MaxModelLen != nil && c.MaxNumBatchedTokens < *e.MaxModelLen {
 		return s.Fault("engine.enable_chunked_prefill",
@@ -345,7 +344,7 @@ func (u engineResolver) engine() error {
 	}
 	sized := u.Memory != nil || s.StepTime.Kind == "linear"
 	swapless := e.Preemption == "swap" && e.EnablePrefixCaching
-	if !sized || u.policy.New == nil || c.Timer == nil || c.MaxModelLen == 0 || swapless {
+	if !sized || u.policy.options == nil || c.Timer == nil || c.MaxModelLen == 0 || swapless {
 		return nil // reported before
 	}
 	if e.KVAllocation == "contiguous" && e.EnablePrefixCaching {

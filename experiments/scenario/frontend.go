@@ -34,7 +34,7 @@ func (u engineResolver) frontend() error {
 func (u engineResolver) hostTime() (step, perSequence clock.Duration) {
 	s := u.Scenario
 	hidden := s.Engine.AsyncScheduling == On && s.Deployment.PipelineParallelSize > 1
-	if s.StepTime.Kind != "kernels" || !u.Scenario.Engine.host(&u.policy).VLLMHost || hidden {
+	if s.StepTime.Kind != "kernels" || !u.Scenario.Engine.host(&u.policy).vllmHost || hidden {
 		return 0, 0
 	}
 	return u.Profile.CPU, u.Profile.CPUPerSequence

@@ -144,12 +144,7 @@ func (s *Scenario) With(sets ...Setting) (*Scenario, error) {
 			d.Faults = append(d.Faults, f)
 		}
 	}
-	t, err := decodeScenario(d, root, slices.Concat(s.origin.sets, sets), s.origin.shared)
-	if err != nil {
-		return nil, err
-	}
-	t.own = s.own
-	return t, nil
+	return decodeScenario(d, root, slices.Concat(s.origin.sets, sets), s.origin.shared)
 }
 
 // At is where a key, or else the nearest map around it, was written. A key that its pool has is called by that one's.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/sched"
 )
@@ -42,16 +41,25 @@ func (e *Engine) admission() sched.Admission {
 	return sched.FullPrompt
 }
 
+// policy is a batching policy with its options and what it says of the engine around it.
+type policy struct {
+	sched.Defaults
+	name     string
+	rule     sched.Rule
+	options  sched.Options
+	software *software
+}
+
 // engineKeys is what the policy reads of the engine.
-func (u *Setup) engineKeys() *policy.Engine {
+func (u *Setup) engineKeys() *sched.Keys {
 	e := &u.Scenario.Engine
-	return &policy.Engine{
-		MaxNumBatchedTokens: *e.MaxNumBatchedTokens, BlockSize: e.BlockSize,
-		LongPrefillTokenThreshold: e.LongPrefillTokenThreshold, PreemptionThreshold: e.PreemptionThreshold,
+	return &sched.Keys{
+		MaxNumBatchedTokens: limitInt32(*e.MaxNumBatchedTokens), BlockSize: limitInt32(e.BlockSize),
+		LongPrefillTokenThreshold: limitInt32(e.LongPrefillTokenThreshold), PreemptionThreshold: e.PreemptionThreshold,
 		MaxLoRAs:             optional.Value(e.MaxLoRAs),
 		PadAdmissions:        e.Speculative != nil && u.Profile.PadAdmissions,
 		EnableChunkedPrefill: e.EnableChunkedPrefill, Swap: e.Preemption == "swap", Watermark: e.Watermark,
-		Victim: e.victim(), Admission: e.admission(), Options: e.Options.Of(&u.policy),
+		Victim: e.victim(), Admission: e.admission(),
 	}
 }
 
@@ -59,41 +67,32 @@ func (u *Setup) engineKeys() *policy.Engine {
 func (u *Setup) scheduler(seed uint64, replica int) sched.Scheduler {
 	e := u.engineKeys()
 	e.Seed, e.Replica = seed, replica
-	return u.policy.New(e)
+	return u.policy.options.Make(e)
 }
 
 // anyScheduler makes a scheduler for checks.
 func (u *Setup) anyScheduler() sched.Scheduler { return u.scheduler(0, 0) }
 
-// Use lets the scenario name a policy that is not built in. One that has the name of another takes its place.
-func (s *Scenario) Use(p policy.Policy) { s.own = append(s.own, p) }
-
 // policy is the one that the scenario names.
-func (s *Scenario) policy() (policy.Policy, error) {
-	var names []string
-	for i := len(s.own) - 1; i >= 0; i-- {
-		if s.own[i].Name == s.Engine.Policy {
-			return s.own[i], nil
-		}
-		names = append(names, s.own[i].Name)
+func (s *Scenario) policy() (p policy, err error) {
+	policies := s.rules().Policies
+	if r, ok := policies.Find(s.Engine.Policy); ok {
+		options := s.Engine.Options.Of(&r)
+		d := options.Defaults()
+		return policy{d, r.Name, r, options, softwareNamed(d.Software)}, nil
 	}
-	for _, p := range policy.All() {
-		if p.Name == s.Engine.Policy {
-			return p, nil
-		}
-		names = append(names, p.Name)
-	}
+	names := policies.Names()
 	f := s.Fault("engine.policy", "%q is not known (want %s)", yamldoc.Short(s.Engine.Policy), yamldoc.OneOf(names))
 	f.Hint = cmp.Or(yamldoc.DidYouMean(s.Engine.Policy, names), "clifftop catalog policies lists all of them")
-	return policy.Policy{}, f
+	return p, f
 }
 
-// host are the defaults of the engine whose kernels, host and front end run: that of the policy, or that of kernels.
-func (e *Engine) host(p *policy.Policy) *policy.Defaults {
+// host is the engine whose kernels, host and front end run: that of the policy, or that of kernels.
+func (e *Engine) host(p *policy) *software {
 	if e.ownKernels() {
-		return &p.Defaults
+		return p.software
 	}
-	return policy.DefaultsOf(e.Kernels)
+	return softwareNamed(e.Kernels)
 }
 
 // ownKernels reports whether the kernels are those of the policy's engine.
@@ -108,7 +107,7 @@ func (u engineResolver) policyDefaults() error {
 		return err
 	}
 	u.policy = p
-	s, e, d := u.Scenario, &u.Scenario.Engine, p.Defaults
+	s, e, d := u.Scenario, &u.Scenario.Engine, &p.Defaults
 	if d.Synchronous && e.AsyncScheduling == Auto {
 		e.AsyncScheduling = Off
 	}
@@ -121,10 +120,10 @@ func (u engineResolver) policyDefaults() error {
 	}
 	if (d.Reserves || e.admission() == sched.FullLength) && s.Workload.MaxTokens == nil {
 		u.Warn("declared_lengths", "workload.max_tokens is not set, so that clients declare the exact output length: "+
-			"policy %s reserves KV with perfect knowledge", p.Name)
+			"policy %s reserves KV with perfect knowledge", p.name)
 	}
-	for _, key := range e.Options.Unused(&p) {
-		u.Warn("unused", "engine.%s has no effect on policy %s", key, p.Name)
+	for _, key := range e.Options.Unused(&p.rule) {
+		u.Warn("unused", "engine.%s has no effect on policy %s", key, p.name)
 	}
 	if !s.Given("engine.watermark") && e.Watermark == usual.Watermark {
 		e.Watermark = d.Watermark
@@ -137,7 +136,7 @@ func (u engineResolver) policyDefaults() error {
 	}
 	chunking := "engine.enable_chunked_prefill"
 	if d.WholePrompts && s.Given(chunking) && e.EnableChunkedPrefill {
-		return s.Fault(chunking, "true is not allowed (want false: policy %s does not divide prompts)", p.Name)
+		return s.Fault(chunking, "true is not allowed (want false: policy %s does not divide prompts)", p.name)
 	}
 	if d.WholePrompts || d.WholeByDefault && !s.Given(chunking) {
 		e.EnableChunkedPrefill = false
@@ -146,7 +145,7 @@ func (u engineResolver) policyDefaults() error {
 		return s.Fault(s.FirstGiven("engine.preemption", "engine.admission"),
 			"never is not possible with admission %s (want full-length)", e.Admission)
 	}
-	if !e.EnableChunkedPrefill && p.Name != "vllm" && p.Name != "preemptive" {
+	if !e.EnableChunkedPrefill && p.name != "vllm" && p.name != "preemptive" {
 		u.whole = true
 	}
 	return nil
@@ -156,23 +155,23 @@ func (u engineResolver) policyDefaults() error {
 // 256 and 8,192.
 func (u engineResolver) sizes() error {
 	e := &u.Scenario.Engine
-	own := policy.Sizes{
-		MaxNumSeqs:          256,
-		MaxNumBatchedTokens: max(cmp.Or(u.policy.Defaults.TokenBudget, 8192), optional.Value(e.MaxNumSeqs)),
+	own := batchSizes{
+		maxNumSeqs:          256,
+		maxNumBatchedTokens: max(cmp.Or(u.policy.TokenBudget, 8192), optional.Value(e.MaxNumSeqs)),
 	}
-	rule, seats, tokens := u.policy.Sizes, e.MaxNumSeqs == nil, e.MaxNumBatchedTokens == nil
+	rule, seats, tokens := u.policy.software.sizes, e.MaxNumSeqs == nil, e.MaxNumBatchedTokens == nil
 	if rule != nil && u.Scenario.StepTime.Kind != "linear" {
 		gpu := &u.Deployment.GPU
-		own = rule(policy.Card{
-			Bytes: cmp.Or(gpu.ReportedBytes, gpu.MemoryBytes), A100: strings.HasPrefix(gpu.Name, "a100"),
-			A100Small: u.Profile.A100Small,
+		own = rule(gpuSize{
+			bytes: cmp.Or(gpu.ReportedBytes, gpu.MemoryBytes), a100: strings.HasPrefix(gpu.Name, "a100"),
+			a100Small: u.Profile.A100Small,
 		})
-		u.ruledSeats = seats && u.policy.Seats != nil
+		u.ruledSeats = seats && u.policy.software.seats != nil
 	} else {
 		seats, tokens = false, false
 	}
-	optional.Default(&e.MaxNumBatchedTokens, own.MaxNumBatchedTokens)
-	optional.Default(&e.MaxNumSeqs, min(own.MaxNumSeqs, *e.MaxNumBatchedTokens))
+	optional.Default(&e.MaxNumBatchedTokens, own.maxNumBatchedTokens)
+	optional.Default(&e.MaxNumSeqs, min(own.maxNumSeqs, *e.MaxNumBatchedTokens))
 	if seats && !u.ruledSeats {
 		u.ruled = append(u.ruled, fmt.Sprint("max_num_seqs ", *e.MaxNumSeqs))
 	}
@@ -188,7 +187,7 @@ func (u engineResolver) seats() error {
 	if !u.ruledSeats || u.Config.NumGPUBlocks == 0 || e.MaxModelLen == nil {
 		return nil
 	}
-	n := u.policy.Seats((u.Config.NumGPUBlocks-1)*e.BlockSize, *e.MaxModelLen)
+	n := u.policy.software.seats((u.Config.NumGPUBlocks-1)*e.BlockSize, *e.MaxModelLen)
 	e.MaxNumSeqs = optional.Of(min(n, *e.MaxNumBatchedTokens))
 	u.ruled = append(u.ruled, fmt.Sprint("max_num_seqs ", *e.MaxNumSeqs))
 	return nil
@@ -202,7 +201,7 @@ func (u *Setup) EngineDefaults() string {
 		return ""
 	}
 	of := first.Scenario.Engine.Policy
-	if first.policy.Defaults.VLLMHost {
+	if first.policy.software.vllmHost {
 		of = first.Profile.Name
 	}
 	return fmt.Sprintf("%s (%s on %s)", strings.Join(first.ruled, ", "), of, first.Deployment.GPU.Name)
@@ -212,7 +211,7 @@ func (u *Setup) EngineDefaults() string {
 // its length, that is the model's, or less.
 func (u engineResolver) wholePrompts() error {
 	s, e := u.Scenario, &u.Scenario.Engine
-	if !u.whole || u.policy.Defaults.LongOutputs && s.Given("engine.max_num_batched_tokens") {
+	if !u.whole || u.policy.LongOutputs && s.Given("engine.max_num_batched_tokens") {
 		return nil
 	}
 	if e.MaxModelLen == nil {

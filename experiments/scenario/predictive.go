@@ -39,7 +39,7 @@ func (u *Setup) Predictive() *report.Predictive {
 	if s.StepTime.Kind != "kernels" || len(u.Pools) > 1 {
 		return nil
 	}
-	moe, load, engine := u.Deployment.LLM.Experts > 0, "open", u.policy.Name
+	moe, load, engine := u.Deployment.LLM.Experts > 0, "open", u.policy.name
 	if u.Traffic.Closed {
 		load = "closed"
 	}

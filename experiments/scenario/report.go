@@ -76,7 +76,7 @@ func (u *Setup) Accuracy() *report.Accuracy {
 	if moe {
 		kind = "mixtures of experts"
 	}
-	engine := u.policy.Name
+	engine := u.policy.name
 	same := u.Traffic.Closed
 	for _, from := range []struct{ here, closed bool }{{true, same}, {true, !same}, {false, same}, {false, !same}} {
 		closed := from.closed

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/model/catalog"
@@ -34,7 +33,7 @@ type Setup struct {
 
 	from     *Scenario // what was resolved
 	resolved engine.Config
-	policy   policy.Policy
+	policy   policy
 	Pools    []PoolSetup // one or more
 	Traffic  Traffic
 	misfit   *model.FitError // why there is no Memory

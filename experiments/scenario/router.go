@@ -9,6 +9,7 @@ import (
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
 	"clifftop/sim/route"
+	"clifftop/sim/sched"
 	"clifftop/workload"
 )
 
@@ -151,12 +152,10 @@ func (u fleetResolver) publishTogether(first, second *Router) error {
 func (u fleetResolver) bySession() {
 	for i := range u.Pools {
 		p := u.Pools[i].Setup
-		if p.policy.BySession == nil || u.hasSessions() {
-			continue
+		if o, ok := p.policy.options.(sched.IdleOptions); ok && !u.hasSessions() {
+			key := o.BySession()
+			u.unused(key != "", "engine."+p.policy.rule.Section+"."+key, "no request has a session")
 		}
-		section := p.policy.Section.Key
-		key := p.policy.BySession(p.Scenario.Engine.Options.Of(&p.policy))
-		u.unused(key != "", "engine."+section+"."+key, "no request has a session")
 	}
 }
 

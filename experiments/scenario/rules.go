@@ -10,6 +10,7 @@ import (
 
 // Rules are the rules that scenarios can name. [BuiltIn] has those of Clifftop; a program may put its own before them.
 type Rules struct {
+	Policies    rule.List[sched.Options]
 	Orders      rule.List[sched.OrderOptions]
 	Routers     rule.List[route.Options]
 	Autoscalers rule.List[autoscale.Options]
@@ -17,7 +18,9 @@ type Rules struct {
 
 // BuiltIn returns the rules of Clifftop.
 func BuiltIn() *Rules {
-	return &Rules{Orders: sched.Orders(), Routers: route.Rules(), Autoscalers: autoscale.Rules()}
+	return &Rules{
+		Policies: sched.Policies(), Orders: sched.Orders(), Routers: route.Rules(), Autoscalers: autoscale.Rules(),
+	}
 }
 
 // decoder returns a decoder of scenarios that name the rules.

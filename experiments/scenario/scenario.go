@@ -3,7 +3,6 @@ package scenario
 import (
 	"fmt"
 
-	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report/collect"
 	"clifftop/workload"
@@ -55,9 +54,8 @@ type Scenario struct {
 	// Plan sets what clifftop plan chooses from; null is all defaults.
 	Plan *Planning `json:"plan,omitempty"`
 
-	origin *origin         // where the keys stand; nil for a scenario made in Go
-	own    []policy.Policy // that are not built in
-	shares map[string]int  // parts of replicas of which one is simulated, by role
+	origin *origin        // where the keys stand; nil for a scenario made in Go
+	shares map[string]int // parts of replicas of which one is simulated, by role
 }
 
 // Deployment says how one replica of the model lies on its GPUs, and how many replicas there are.
@@ -177,7 +175,7 @@ type Engine struct {
 	// longest possible sequence; auto is as in the engine of the policy.
 	KVAllocation string `json:"kv_allocation" one:"auto paged contiguous"`
 	// Options are the sections of policies with options of their own.
-	Options policy.Options `json:"-"`
+	Options PolicyOptions `json:"-"`
 	// MaxNumQueuedReqs rejects a request if this many are in the engine, waiting or running; null is no limit.
 	MaxNumQueuedReqs *int `json:"max_num_queued_reqs" range:"[1,1000000000]"`
 	// MaxNumQueuedTokens rejects a request if this many prompt tokens are still to be computed; null is no limit.

@@ -18,7 +18,6 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
@@ -31,7 +30,7 @@ var update = flag.Bool("update", false, "rewrite the files that tests compare wi
 // those of the code. Run with -update after a change.
 func TestSchemaIsCurrent(t *testing.T) {
 	m := schemaMaker{docs: fieldDocs(t)}
-	s := m.of(reflect.TypeFor[Scenario](), "", reflect.ValueOf(*Default()))
+	s := m.of(reflect.TypeFor[Scenario](), "", reflect.ValueOf(Default()).Elem())
 	s.Schema = "https://json-schema.org/draft/2020-12/schema"
 	s.Title = "Clifftop scenario"
 	s.Defs = map[string]*jsonschema.Schema{
@@ -464,9 +463,8 @@ func (m schemaMaker) object(t reflect.Type, def reflect.Value) *jsonschema.Schem
 		return m.choice(t, u)
 	}
 	s := closed()
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if x, ok := reflect.New(f.Type).Interface().(*policy.Options); ok {
+	for _, f := range yamldoc.Fields(t) {
+		if x, ok := reflect.New(f.Type).Interface().(*PolicyOptions); ok {
 			m.sections(s, x)
 			continue
 		}
@@ -476,12 +474,17 @@ func (m schemaMaker) object(t reflect.Type, def reflect.Value) *jsonschema.Schem
 		}
 		var d reflect.Value
 		if def.IsValid() {
-			d = def.Field(i)
+			d = def.FieldByIndex(f.Index)
 		}
 		p := m.of(f.Type, f.Tag, d)
 		p.Description = m.doc(f, t.String())
-		if d.IsValid() && f.Type.Kind() != reflect.Struct && f.Type.Kind() != reflect.Pointer {
-			p.Default, _ = json.Marshal(d.Interface())
+		switch {
+		case d.IsValid() && yamldoc.Unset(d, f.Tag):
+			p = nullable(p)
+			p.Description, p.AnyOf[0].Description = p.AnyOf[0].Description, ""
+		case d.IsValid() && f.Type.Kind() != reflect.Struct && f.Type.Kind() != reflect.Pointer:
+			plain, _ := yamldoc.Plain(d, f.Tag)
+			p.Default, _ = json.Marshal(plain)
 		}
 		if f.Type.Kind() == reflect.Struct && m.special(f.Type) == nil {
 			p = nullable(p)
@@ -510,13 +513,19 @@ func (m schemaMaker) doc(f reflect.StructField, of string) string {
 }
 
 // sections adds the options of policies to the schema of the engine.
-func (m schemaMaker) sections(s *jsonschema.Schema, o *policy.Options) {
-	for _, section := range policy.Sections() {
-		options := reflect.ValueOf(o.Part(section.Key)).Elem()
+func (m schemaMaker) sections(s *jsonschema.Schema, o *PolicyOptions) {
+	for _, section := range o.Keys() {
+		options := reflect.ValueOf(o.Part(section)).Elem()
 		p := nullable(m.object(options.Type(), options))
-		p.Description = section.Doc
-		s.Properties[section.Key] = p
-		s.PropertyOrder = append(s.PropertyOrder, section.Key)
+		var policies []string
+		for _, r := range BuiltIn().Policies {
+			if r.Section == section {
+				policies = append(policies, r.Name)
+			}
+		}
+		p.Description = "Options of policy " + yamldoc.OneOf(policies) + "."
+		s.Properties[section] = p
+		s.PropertyOrder = append(s.PropertyOrder, section)
 	}
 }
 

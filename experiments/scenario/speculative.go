@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/policy"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/model/catalog"
@@ -98,9 +97,8 @@ func (u engineResolver) speculative() error {
 // meanDrafts reports whether drafts are in the step time only, because the engine gives each sequence one token in an
 // iteration.
 func (u engineResolver) meanDrafts() bool {
-	given := func(p policy.Policy) bool { return p.Name == u.policy.Name }
-	one := u.policy.Name != "vllm" && !slices.ContainsFunc(u.Scenario.own, given)
-	return one || u.apart()
+	_, builtIn := BuiltIn().Policies.Find(u.policy.name)
+	return builtIn && u.policy.name != "vllm" || u.apart()
 }
 
 // draftModel returns the deployment of the draft model of method draft.

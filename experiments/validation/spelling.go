@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"clifftop/experiments/scenario/policy"
+	"clifftop/experiments/scenario"
 	"clifftop/internal/pattern"
 	"clifftop/model"
 	"clifftop/model/catalog"
@@ -109,11 +109,9 @@ var (
 func (r normaliser) readEngine() {
 	cell := strings.ToLower(r.Engine)
 	r.Stack = stackWord.Get().FindString(cell)
-	for _, p := range policy.All() {
-		if p.Name == cell {
-			r.Engine = cell
-			return
-		}
+	if _, ok := scenario.BuiltIn().Policies.Find(cell); ok {
+		r.Engine = cell
+		return
 	}
 	for _, text := range []string{r.Engine, r.Configuration, r.Image, r.GPU, r.Experiment} {
 		word := engineWord.Get().FindString(strings.ToLower(text))

@@ -7,9 +7,10 @@
 //	range:"[0,1)"    the allowed numbers; of a duration in seconds
 //	one:"a b"        the allowed names; a number or a truth value is the place of the name, from 0
 //	required:"yes"   the key must be given
-//	zero:"null"      0 is written as null
 //	doc:"text"       what the option sets
 //
+// A number 0 that is not allowed is written as null: another rule decides. The fields of an embedded struct, and of one
+// with the tag json:",inline", stand among the others.
 // A type of names that several structs use has a method Names in place of the tag one.
 package rule
 
@@ -47,4 +48,13 @@ func (l List[Options]) Names() []string {
 		names = append(names, r.Name)
 	}
 	return names
+}
+
+// Sections returns the sections of the rules.
+func (l List[Options]) Sections() []string {
+	var sections []string
+	for _, r := range l {
+		sections = append(sections, r.Section)
+	}
+	return sections
 }

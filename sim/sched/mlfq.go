@@ -9,6 +9,17 @@ import (
 	"clifftop/sim/clock"
 )
 
+var mlfqRule = Rule{
+	Name: "mlfq",
+	Does: "skip-join multi-level feedback queue: requests go down a level with each quantum of tokens; lower levels " +
+		"are paused, swapped or recomputed",
+	Source:  "Wu et al., FastServe, 2023",
+	Section: "mlfq",
+	New: func() Options {
+		return &MLFQ{Quantum: 256, Ratio: 2, Levels: 6, Starvation: 10 * clock.Second}
+	},
+}
+
 // MLFQ is the skip-join multi-level feedback queue of FastServe (Wu et al., 2023). It approximates shortest job first
 // without knowing the length of outputs. Each request has a level, and each iteration serves the highest levels. A
 // request that has used up the quantum of its level moves down to the next. A long prompt would use up the quanta of
@@ -30,13 +41,14 @@ import (
 // while any request waits or is paused, each iteration visits every running sequence, and the queue up to the first
 // request of the first level.
 type MLFQ struct {
-	// Quantum is that of the first level, in tokens, and Ratio that of a level to the one above it. Levels is their
-	// number; with one level no request is overtaken.
-	Quantum, Ratio, Levels int
-	// Starvation is how long a request is not served before it moves up to the first level; 0 is without end.
-	Starvation clock.Duration
+	Quantum int `json:"quantum" range:"[1,16777216]" doc:"tokens after which a request leaves the first level"`
+	Ratio   int `json:"ratio" range:"[1,1000]" doc:"quantum of a level over that of the one above"`
+	Levels  int `json:"levels" range:"[1,64]" doc:"number of levels; the last has no quantum"`
+
+	Starvation clock.Duration `json:"starvation" doc:"time without service before it returns to the first; 0 is never"`
+
 	// Batch is the most sequences that an iteration serves; 0 is as many as there are seats.
-	Batch int
+	Batch int `json:"batch" range:"[1,1048576]" doc:"most sequences of an iteration; null is max_num_seqs"`
 
 	jobs   []job // of running sequences, in running order, and of some that have left since
 	out    []job // of preempted requests, which are the first in the queue, in its order
@@ -61,6 +73,12 @@ type job struct {
 }
 
 var _ Scheduler = (*MLFQ)(nil)
+
+// Make implements [Options].
+func (p *MLFQ) Make(*Keys) Scheduler { made := *p; return &made }
+
+// Defaults implements [Options].
+func (*MLFQ) Defaults() Defaults { return Defaults{Synchronous: true, NoPrefixCaching: true} }
 
 // Validate implements [Scheduler].
 func (p *MLFQ) Validate(l Limits) error {

@@ -2,6 +2,13 @@ package sched
 
 import "errors"
 
+var orcaRule = Rule{
+	Name:   "orca",
+	Does:   "whole prompts beside decodes, iteration by iteration; room for the longest output taken on admission",
+	Source: "Yu et al., Orca, OSDI 2022",
+	New:    func() Options { return new(Orca) },
+}
+
 // Orca schedules iteration by iteration (Yu et al., OSDI 2022): after each iteration finished sequences leave and
 // waiting requests enter, first come, first served, without waiting for the rest of a batch. Prompts are computed
 // whole, in the same iterations in which others decode. On admission a request reserves room for its longest output, so
@@ -13,6 +20,14 @@ import "errors"
 type Orca struct{}
 
 var _ Scheduler = (*Orca)(nil)
+
+// Make implements [Options].
+func (*Orca) Make(*Keys) Scheduler { return new(Orca) }
+
+// Defaults implements [Options].
+func (*Orca) Defaults() Defaults {
+	return Defaults{Synchronous: true, Reserves: true, NoPrefixCaching: true, WholePrompts: true, Contiguous: true}
+}
 
 // Validate implements [Scheduler].
 func (p *Orca) Validate(l Limits) error {

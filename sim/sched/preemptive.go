@@ -6,6 +6,13 @@ import (
 	"slices"
 )
 
+var preemptiveRule = Rule{
+	Name:   "preemptive",
+	Does:   "vLLM's, where a waiting request takes the place of running ones that are less urgent by the order",
+	Source: "preemptive priority and SRPT, with recomputation",
+	New:    func() Options { return new(Preemptive) },
+}
+
 // Preemptive is vLLM's scheduler on an ordered queue, whose head replaces less urgent running sequences when it finds
 // no seat or too few blocks: priority preemption, or, with [SRPT], shortest remaining processing time. vLLM itself
 // preempts only to let running sequences grow.
@@ -27,6 +34,13 @@ type Preemptive struct {
 }
 
 var _ Scheduler = (*Preemptive)(nil)
+
+// Make implements [Options].
+func (p *Preemptive) Make(k *Keys) Scheduler {
+	made := &Preemptive{VLLM: *p.VLLM.Make(k).(*VLLM), Threshold: int64(k.PreemptionThreshold)}
+	made.Victim = LeastUrgent
+	return made
+}
 
 // Validate implements [Scheduler].
 func (p *Preemptive) Validate(l Limits) error {

@@ -2,6 +2,13 @@ package sched
 
 import "errors"
 
+var sarathiRule = Rule{
+	Name:   "sarathi",
+	Does:   "a small token budget: decodes first, then chunks of prompts; KV of whole prompts taken on admission",
+	Source: "Agrawal et al., Sarathi-Serve, OSDI 2024",
+	New:    func() Options { return new(Sarathi) },
+}
+
 // Sarathi is the scheduler of Sarathi-Serve (Agrawal et al., OSDI 2024): a small, fixed token budget (chunk_size, here
 // max_num_batched_tokens; 512 is typical). Decoding requests get their tokens first, then prompts that were begun, then
 // new ones. So every iteration takes about the same time, and no decoding request waits for a prompt.
@@ -15,6 +22,14 @@ type Sarathi struct {
 }
 
 var _ Scheduler = (*Sarathi)(nil)
+
+// Make implements [Options].
+func (*Sarathi) Make(k *Keys) Scheduler { return &Sarathi{Watermark: k.Watermark} }
+
+// Defaults implements [Options].
+func (*Sarathi) Defaults() Defaults {
+	return Defaults{Synchronous: true, NoPrefixCaching: true, TokenBudget: 512, Watermark: 0.01}
+}
 
 // Validate implements [Scheduler].
 func (p *Sarathi) Validate(l Limits) error {

@@ -7,6 +7,18 @@ import (
 	"slices"
 )
 
+var sglangRule = Rule{
+	Name: "sglang",
+	Does: "prompts first, in chunks and iterations of their own; admission by an estimate of outputs; retracts " +
+		"when it was wrong; radix cache",
+	Source:  "SGLang (managers/schedule_policy, mem_cache/radix_cache)",
+	Section: "sglang",
+	New: func() Options {
+		return &SGLang{MaxPrefillTokens: 16_384, Conservativeness: 1,
+			SGLangEngine: SGLangEngine{Eviction: "lru", RecvInterval: 1}}
+	},
+}
+
 // SGLang is the scheduler of SGLang. Prefills come first: as long as waiting requests fit, iterations compute prompts
 // only, and decoding sequences are held. Whether a request fits is an estimate that reserves, for the outputs of the
 // running ones, a fraction of what they may still produce. When the estimate was too low and decoding runs out of KV,
@@ -19,14 +31,25 @@ type SGLang struct {
 	// ChunkedPrefillSize is the most prompt tokens of an iteration, and prompts are cut to it, or to the engine's
 	// token budget if that is less; 0 is no chunking. MaxPrefillTokens bounds the prompt tokens of an iteration too,
 	// but cuts none: without chunking the first prompt of an iteration may be longer.
-	ChunkedPrefillSize, MaxPrefillTokens int32
-	// MixedChunk adds the decoding sequences to prefill iterations (enable_mixed_chunk).
-	MixedChunk bool
-	// Conservativeness scales the fraction of their remaining outputs that is reserved for running requests
-	// (schedule_conservativeness); 0 stands for 1.
-	Conservativeness float64
-	// QueueOrder is the order in which waiting requests are tried (schedule_policy).
-	QueueOrder QueueOrder
+	ChunkedPrefillSize int32 `json:"chunked_prefill_size" range:"[1,16777216]" doc:"most prompt tokens of an iteration"`
+	MaxPrefillTokens   int32 `json:"max_prefill_tokens" range:"[1,16777216]" doc:"bounds them too, but cuts no prompt"`
+
+	MixedChunk bool       `json:"enable_mixed_chunk" doc:"adds decodes to the iterations of prefills"`
+	QueueOrder QueueOrder `json:"schedule_policy" doc:"order in which waiting requests are tried"`
+
+	// Conservativeness scales the fraction of their remaining outputs that is reserved for running requests; 0 stands
+	// for 1.
+	Conservativeness float64 `json:"schedule_conservativeness" range:"(0,1000]" doc:"scales what outputs reserve"`
+
+	// Retract sets PreemptByPriority and PreemptionThreshold.
+	Retract *int `json:"priority_scheduling_preemption_threshold" range:"[0,65535]" doc:"difference that retracts"`
+
+	SGLangEngine
+
+	// IgnoreEOS means that outputs have exactly the declared length, as in benchmarks. Without a prefix cache SGLang
+	// then looks ahead instead of estimating.
+	IgnoreEOS bool `json:"ignore_eos" doc:"requests carry ignore_eos: SGLang looks ahead if nothing is cached"`
+
 	// Seed and Replica determine the draws of [RandomOrder].
 	Seed    uint64
 	Replica int
@@ -34,10 +57,6 @@ type SGLang struct {
 	// its own by more than PreemptionThreshold. The queue should be ordered [ByPriority].
 	PreemptByPriority   bool
 	PreemptionThreshold int32
-
-	// IgnoreEOS means that outputs have exactly the declared length, as in benchmarks (ignore_eos). Without a prefix
-	// cache SGLang then looks ahead instead of estimating.
-	IgnoreEOS bool
 
 	page      int32 // page_size: the engine's block size
 	lookAhead bool
@@ -52,7 +71,61 @@ type SGLang struct {
 	matched map[int64]int32
 }
 
+// SGLangEngine are options of the engine around the scheduler.
+type SGLangEngine struct {
+	MemFractionStatic float64 `json:"mem_fraction_static" range:"(0,1]" doc:"part of free memory for weights and pool"`
+
+	// Eviction: lfu and slru go by hits as SGLang has counted them since March 2026; before, both were lru. priority
+	// evicts last what requests of urgent priority have cached.
+	Eviction string `json:"radix_eviction_policy" one:"lru fifo mru filo lfu slru priority" doc:"order of eviction"`
+	// RecvInterval applies while the scheduler only decodes. After an iteration with prompts, and when idle, it
+	// receives requests at once.
+	RecvInterval int `json:"scheduler_recv_interval" range:"[1,1000]" doc:"decoding iterations between receipts"`
+}
+
 var _ EndObserver = (*SGLang)(nil)
+
+// Make implements [Options].
+func (p *SGLang) Make(k *Keys) Scheduler {
+	made := *p
+	made.Seed, made.Replica = k.Seed, k.Replica
+	if !k.EnableChunkedPrefill {
+		made.ChunkedPrefillSize = 0
+	} else {
+		made.ChunkedPrefillSize = p.Chunk(k)
+	}
+	if p.Retract != nil {
+		made.PreemptByPriority, made.PreemptionThreshold = true, int32(*p.Retract)
+	}
+	return &made
+}
+
+// Chunk returns the most prompt tokens of an iteration.
+func (p *SGLang) Chunk(k *Keys) int32 { return cmp.Or(p.ChunkedPrefillSize, k.MaxNumBatchedTokens) }
+
+// Defaults implements [Options].
+func (p *SGLang) Defaults() Defaults {
+	return Defaults{Software: "sglang", UnpredictedEnds: true, BlockSize: 1, Radix: true, RadixEviction: p.Eviction,
+		RecvInterval: p.RecvInterval}
+}
+
+// Idle implements [IdleOptions].
+func (p *SGLang) Idle(caching bool, report func(key, why string)) {
+	if p.IgnoreEOS && caching {
+		report("ignore_eos", "SGLang looks ahead only without a prefix cache (want enable_prefix_caching: false)")
+	}
+	if p.Eviction != "lru" && !caching {
+		report("radix_eviction_policy", "there is no prefix cache")
+	}
+}
+
+// BySession implements [IdleOptions].
+func (p *SGLang) BySession() string {
+	if p.QueueOrder == RoutingKey {
+		return "schedule_policy"
+	}
+	return ""
+}
 
 // retractionTokens is the number of tokens for each sequence that goes on that SGLang makes available when it retracts
 // one (SGLANG_RETRACT_DECODE_STEPS).

@@ -30,15 +30,13 @@ const (
 	RoutingKey
 )
 
-// QueueOrders lists the orders.
-func QueueOrders() []QueueOrder {
-	return []QueueOrder{FirstCome, LongestPrefix, DFSWeight, LongestOutput, RandomOrder, RoutingKey}
+// Names returns SGLang's names for the orders.
+func (QueueOrder) Names() []string {
+	return []string{"fcfs", "lpm", "dfs-weight", "lof", "random", "routing-key"}
 }
 
 // String returns SGLang's name for the order.
-func (o QueueOrder) String() string {
-	return [...]string{"fcfs", "lpm", "dfs-weight", "lof", "random", "routing-key"}[o]
-}
+func (o QueueOrder) String() string { return o.Names()[o] }
 
 // SGLang's constants: the longest queue that is searched for prefixes, and the tokens that the cache or an
 // earlier request must hold to matter.

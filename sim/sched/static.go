@@ -2,6 +2,13 @@ package sched
 
 import "errors"
 
+var staticRule = Rule{
+	Name:   "static",
+	Does:   "batches padded to the longest prompt that run until the longest output has ended",
+	Source: "FasterTransformer",
+	New:    func() Options { return new(Static) },
+}
+
 // Static forms a batch and runs it to its end, as FasterTransformer did: requests are admitted only when nothing runs,
 // at most max_num_seqs of them, and later ones wait until the longest output of the batch has ended. It does not wait
 // for a batch to fill.
@@ -15,6 +22,15 @@ type Static struct {
 }
 
 var _ Scheduler = (*Static)(nil)
+
+// Make implements [Options].
+func (*Static) Make(*Keys) Scheduler { return new(Static) }
+
+// Defaults implements [Options].
+func (*Static) Defaults() Defaults {
+	return Defaults{Synchronous: true, Reserves: true, NoPrefixCaching: true, WholePrompts: true, TokenBudget: 65_536,
+		Contiguous: true}
+}
 
 // Validate implements [Scheduler].
 func (p *Static) Validate(l Limits) error {

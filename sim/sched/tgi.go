@@ -5,6 +5,15 @@ import (
 	"fmt"
 )
 
+var tgiRule = Rule{
+	Name: "tgi",
+	Does: "room for prompt and output taken on admission; prompts in chunks beside decodes, or whole when enough of " +
+		"them wait",
+	Source:  "text-generation-inference, backends/v3",
+	Section: "tgi",
+	New:     func() Options { return &TGI{WaitingServedRatio: 0.3, MaxWaitingTokens: 20} },
+}
+
 // TGI is the scheduler of Hugging Face's text-generation-inference. A request takes the blocks of its prompt and of its
 // longest output when it enters the batch, so that no sequence is ever preempted. The queue is first in, first out; an
 // entry whose client has left is dropped.
@@ -18,10 +27,10 @@ import (
 type TGI struct {
 	// WaitingServedRatio is the number of waiting requests that are worth a pause, per decoding request, rounded down.
 	// TGI has 0.3, and 1.2 before version 2.
-	WaitingServedRatio float64
+	WaitingServedRatio float64 `json:"waiting_served_ratio" range:"[0,1e6]" doc:"waiting per decoding to start prefill"`
 	// MaxWaitingTokens is the value of the counter at which a prefill needs no minimum. The counter is 1 after a
 	// prefill and grows by 1 with each decode iteration. TGI has 20.
-	MaxWaitingTokens int
+	MaxWaitingTokens int `json:"max_waiting_tokens" range:"[1,1e9]" doc:"iterations after which one request suffices"`
 	// Chunking splits prompts. The two knobs above then have no effect.
 	Chunking bool
 
@@ -30,6 +39,18 @@ type TGI struct {
 }
 
 var _ Scheduler = (*TGI)(nil)
+
+// Make implements [Options].
+func (p *TGI) Make(k *Keys) Scheduler {
+	made := *p
+	made.Chunking = k.EnableChunkedPrefill
+	return &made
+}
+
+// Defaults implements [Options].
+func (*TGI) Defaults() Defaults {
+	return Defaults{Synchronous: true, Reserves: true, TokenBudget: 4096}
+}
 
 // Validate implements [Scheduler].
 func (p *TGI) Validate(l Limits) error {

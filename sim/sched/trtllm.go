@@ -6,6 +6,26 @@ import (
 	"fmt"
 )
 
+var (
+	trtllmGuaranteedNoEvictRule = trtllmRule("trtllm-guaranteed-no-evict", GuaranteedNoEvict,
+		"starts a request when the longest outputs of all fit; never pauses a request")
+	trtllmMaxUtilizationRule = trtllmRule("trtllm-max-utilization", MaxUtilization,
+		"starts a request when its prompt fits; the last started is paused when the pool runs out")
+	trtllmStaticRule = trtllmRule("trtllm-static", StaticBatch, "starts requests only when the batch is empty")
+)
+
+func trtllmRule(name string, capacity Capacity, does string) Rule {
+	return Rule{
+		Name:    name,
+		Does:    does,
+		Source:  "TensorRT-LLM (batch_manager/capacityScheduler, microBatchScheduler)",
+		Section: "trtllm",
+		New: func() Options {
+			return &TRTLLM{Capacity: capacity, FreeGPUMemory: 0.9, Waits: ContextWaits{Timeout: 50, Batching: 10}}
+		},
+	}
+}
+
 // TRTLLM is the scheduler of TensorRT-LLM. In each iteration the capacity policy decides first which requests may hold
 // KV. Then all generating requests run, and contexts with the rest of the token budget. A context takes the blocks of
 // its whole prompt when its first chunk runs.
@@ -19,10 +39,15 @@ type TRTLLM struct {
 	// a longer one waits.
 	ChunkedContext bool
 	// Chunking shares the budget among contexts, in multiples of ChunkUnit tokens except for the last chunk.
-	Chunking  Chunking
-	ChunkUnit int32
+	Chunking Chunking `json:"context_chunking_policy" doc:"how prompts share the token budget"`
+
+	ChunkUnit int32 `json:"context_chunk_size" range:"[1,16777216]" doc:"unit of chunks, in tokens; null is block_size"`
+
+	// FreeGPUMemory is not the scheduler's: the pool takes this part of the memory.
+	FreeGPUMemory float64 `json:"free_gpu_memory_fraction" range:"(0,1]" doc:"part of the memory left after loading"`
+
 	// Waits says how data-parallel ranks wait for contexts of each other.
-	Waits ContextWaits
+	Waits ContextWaits `json:",inline"`
 
 	held    bool           // the ranks wait
 	ordered bool           // the queue has an order
@@ -32,13 +57,32 @@ type TRTLLM struct {
 
 var _ ContextHolder = (*TRTLLM)(nil)
 
+// Make implements [Options].
+func (p *TRTLLM) Make(k *Keys) Scheduler {
+	made := *p
+	made.ChunkedContext = k.EnableChunkedPrefill
+	made.ChunkUnit = cmp.Or(p.ChunkUnit, k.BlockSize)
+	if !p.Waits.Balance {
+		made.Waits = ContextWaits{}
+	}
+	return &made
+}
+
+// Defaults implements [Options].
+func (p *TRTLLM) Defaults() Defaults {
+	reserves := p.Capacity != MaxUtilization
+	return Defaults{Software: "trtllm", Synchronous: true, WholeByDefault: true, BlockSize: 32, Reserves: reserves,
+		LongOutputs: reserves}
+}
+
 // ContextWaits says how data-parallel ranks in lock step wait until all of them have contexts, so that a context does
 // not stall ranks that only generate (attention_dp_config). The zero value is not to wait.
 type ContextWaits struct {
+	// Balance lets scenarios turn the wait on. The scheduler reads the numbers only.
+	Balance bool `json:"attention_dp_enable_balance" doc:"data-parallel ranks wait until all have prompts"`
 	// Timeout is the number of iterations after which contexts run although some ranks have none; 0 is not to wait.
-	Timeout int
-	// Batching is the number of iterations for which contexts of all ranks wait for more.
-	Batching int
+	Timeout  int `json:"attention_dp_timeout_iters" range:"[1,1e6]" doc:"iterations after which they wait no longer"`
+	Batching int `json:"attention_dp_batching_wait_iters" range:"[0,1e6]" doc:"iterations that prompts wait for more"`
 }
 
 // ContextHolder is a [Scheduler] of data-parallel ranks that wait for contexts of each other.
@@ -88,8 +132,11 @@ const (
 	EqualProgress
 )
 
+// Names returns TensorRT-LLM's names for the policies.
+func (Chunking) Names() []string { return []string{"FIRST_COME_FIRST_SERVED", "EQUAL_PROGRESS"} }
+
 // String returns TensorRT-LLM's name for the policy.
-func (c Chunking) String() string { return [...]string{"FIRST_COME_FIRST_SERVED", "EQUAL_PROGRESS"}[c] }
+func (c Chunking) String() string { return c.Names()[c] }
 
 // Validate implements [Scheduler].
 func (p *TRTLLM) Validate(l Limits) error {

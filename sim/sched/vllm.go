@@ -7,6 +7,14 @@ import (
 	"slices"
 )
 
+var vllmRule = Rule{
+	Name: "vllm",
+	Does: "one token budget for decodes and prefill chunks; running requests first; the last admitted is preempted " +
+		"and recomputed",
+	Source: "vLLM V1 (v1/core/sched)",
+	New:    func() Options { return new(VLLM) },
+}
+
 // VLLM is the scheduler of vLLM's V1 engine: no phases, one token budget. Running requests come first, in order of
 // admission, then waiting ones; every request is given the tokens that bring its computed tokens up to its known ones.
 // Preempted requests are recomputed.
@@ -43,6 +51,23 @@ type VLLM struct {
 }
 
 var _ Scheduler = (*VLLM)(nil)
+
+// Make implements [Options].
+func (p *VLLM) Make(k *Keys) Scheduler {
+	return &VLLM{
+		Victim:                    k.Victim,
+		DisableChunkedPrefill:     !k.EnableChunkedPrefill,
+		LongPrefillTokenThreshold: k.LongPrefillTokenThreshold,
+		Admission:                 k.Admission,
+		Watermark:                 k.Watermark,
+		Swap:                      k.Swap,
+		MaxLoRAs:                  k.MaxLoRAs,
+		PadAdmissions:             k.PadAdmissions,
+	}
+}
+
+// Defaults implements [Options].
+func (*VLLM) Defaults() Defaults { return Defaults{Software: "vllm"} }
 
 // Validate implements [Scheduler].
 func (p *VLLM) Validate(l Limits) error {

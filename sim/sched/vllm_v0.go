@@ -5,6 +5,14 @@ import (
 	"fmt"
 )
 
+var vllmV0Rule = Rule{
+	Name: "vllm-v0",
+	Does: "whole prompts first, in iterations of their own, then decodes; the last admitted is recomputed, or " +
+		"swapped",
+	Source: "vLLM V0, the default until 2025",
+	New:    func() Options { return new(VLLMV0) },
+}
+
 // VLLMV0 is the scheduler of vLLM's V0 engine, the default until 2025. An iteration either computes whole prompts or
 // decodes, never both, and prompts come first: as long as the head of the queue fits, it is admitted, and all decoding
 // requests wait. That gives the shortest time to first token and the longest gaps.
@@ -22,6 +30,14 @@ type VLLMV0 struct {
 }
 
 var _ Scheduler = (*VLLMV0)(nil)
+
+// Make implements [Options].
+func (*VLLMV0) Make(k *Keys) Scheduler { return &VLLMV0{Watermark: k.Watermark, Swap: k.Swap} }
+
+// Defaults implements [Options].
+func (*VLLMV0) Defaults() Defaults {
+	return Defaults{Synchronous: true, NoPrefixCaching: true, WholePrompts: true, Watermark: 0.01}
+}
 
 // Validate implements [Scheduler].
 func (p *VLLMV0) Validate(l Limits) error {

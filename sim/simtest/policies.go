@@ -104,7 +104,7 @@ func sglang(k *Knobs) sched.Scheduler {
 		MaxPrefillTokens:   int32(k.Int("max-prefill", 16384, 1, 60)),
 		MixedChunk:         k.Flag("mixed"),
 		Conservativeness:   k.Float("conservativeness", 1, .1, .3, 2),
-		QueueOrder:         sched.QueueOrder(k.Choice("schedule", names(sched.QueueOrders())...)),
+		QueueOrder:         sched.QueueOrder(k.Choice("schedule", sched.QueueOrder(0).Names()...)),
 		Seed:               uint64(k.Int("seed", 1, 2, 1000)),
 		IgnoreEOS:          k.Flag("ignore-eos"),
 	}

@@ -177,7 +177,7 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 		d.Wrong(n, key, "a map")
 		return
 	}
-	names := Keys(v.Type())
+	names := d.keys(v)
 	allowed := names
 	var missing func()
 	var more reflect.Value

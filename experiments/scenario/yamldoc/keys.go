@@ -1,6 +1,7 @@
 package yamldoc
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 // Inline is the type of a field whose keys stand among those of the struct around it. They are not known to that
 // struct: each policy adds its own section to the keys of the engine, for example.
 type Inline interface {
+	// Bind is called before the others by a decoder.
+	Bind(d *Decoder)
 	// Keys are the keys, in the order in which they are written.
 	Keys() []string
 	// Part returns a pointer to the value under one of them, which has its default unless it was decoded before.
@@ -37,13 +40,13 @@ func Join(key, name string) string {
 	return key + "." + name
 }
 
-// fieldsOf are the fields of a struct, with those of embedded structs in the place of these.
-func fieldsOf(t reflect.Type) (fields []reflect.StructField) {
+// Fields are the fields of a struct, with those of embedded and inline structs in their place.
+func Fields(t reflect.Type) (fields []reflect.StructField) {
 	for i := range t.NumField() {
-		if f := t.Field(i); !f.Anonymous {
+		if f := t.Field(i); !f.Anonymous && f.Tag.Get("json") != ",inline" {
 			fields = append(fields, f)
 		} else {
-			for _, inner := range fieldsOf(f.Type) {
+			for _, inner := range Fields(f.Type) {
 				inner.Index = append(slices.Clone(f.Index), inner.Index...)
 				fields = append(fields, inner)
 			}
@@ -64,11 +67,13 @@ func NamesOf(t reflect.Type, tag reflect.StructTag) []string {
 }
 
 // Keys are the keys of a struct, those of embedded structs included.
-func Keys(t reflect.Type) []string {
+func Keys(t reflect.Type) []string { return keysOf(reflect.New(t).Elem()) }
+
+func keysOf(v reflect.Value) []string {
 	var names []string
-	for _, f := range fieldsOf(t) {
-		if x, ok := reflect.New(f.Type).Interface().(Inline); ok {
-			names = append(names, x.Keys()...)
+	for _, f := range Fields(v.Type()) {
+		if reflect.PointerTo(f.Type).Implements(reflect.TypeFor[Inline]()) {
+			names = append(names, v.FieldByIndex(f.Index).Addr().Interface().(Inline).Keys()...)
 		} else if name := Key(f); name != "" {
 			names = append(names, name)
 		}
@@ -79,7 +84,7 @@ func Keys(t reflect.Type) []string {
 // KeysWith are the keys of a struct that the pointer points to, as those of a variant: the ones with the tag
 // required:"yes", and the others.
 func KeysWith(pointer any) (keys VariantKeys) {
-	for _, f := range fieldsOf(reflect.TypeOf(pointer).Elem()) {
+	for _, f := range Fields(reflect.TypeOf(pointer).Elem()) {
 		switch name := Key(f); {
 		case name == "":
 		case f.Tag.Get("required") != "":
@@ -107,12 +112,32 @@ func jsonName(f reflect.StructField) string {
 
 // ofResults reports whether a struct has a field of this name that stands in results only.
 func ofResults(t reflect.Type, name string) bool {
-	for _, f := range fieldsOf(t) {
+	for _, f := range Fields(t) {
 		if f.Tag.Get("resolved") != "" && jsonName(f) == name {
 			return true
 		}
 	}
 	return false
+}
+
+// keys are the keys of a struct that is decoded.
+func (d *Decoder) keys(v reflect.Value) []string {
+	for _, f := range Fields(v.Type()) {
+		if reflect.PointerTo(f.Type).Implements(reflect.TypeFor[Inline]()) {
+			v.FieldByIndex(f.Index).Addr().Interface().(Inline).Bind(d)
+		}
+	}
+	return keysOf(v)
+}
+
+// CopyKeys copies the fields under keys from one struct to another of the same type. Both are pointers.
+func CopyKeys(to, from any) {
+	a, b := reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()
+	for _, f := range Fields(a.Type()) {
+		if Key(f) != "" {
+			a.FieldByIndex(f.Index).Set(b.FieldByIndex(f.Index))
+		}
+	}
 }
 
 // FieldOf is a pointer to the field of the struct that the pointer points to, under a key, and the field's tag.
@@ -126,7 +151,7 @@ func KeysOf(pointer any) []string { return Keys(reflect.TypeOf(pointer).Elem()) 
 
 // fieldByName is the field of a struct under a key, and its tag.
 func fieldByName(v reflect.Value, name string) (reflect.Value, reflect.StructTag) {
-	for _, f := range fieldsOf(v.Type()) {
+	for _, f := range Fields(v.Type()) {
 		if Key(f) == name {
 			return v.FieldByIndex(f.Index), f.Tag
 		}
@@ -138,4 +163,22 @@ func fieldByName(v reflect.Value, name string) (reflect.Value, reflect.StructTag
 		}
 	}
 	return reflect.Value{}, ""
+}
+
+// NamesOfAll returns the names of values.
+func NamesOfAll[T fmt.Stringer](values []T) (names []string) {
+	for _, v := range values {
+		names = append(names, v.String())
+	}
+	return names
+}
+
+// ValueNamed returns the value of a name; the first one if there is none.
+func ValueNamed[T fmt.Stringer](values []T, name string) T {
+	for _, v := range values {
+		if v.String() == name {
+			return v
+		}
+	}
+	return values[0]
 }

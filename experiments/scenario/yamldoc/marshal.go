@@ -155,11 +155,11 @@ func MarshalObject(parts ...any) ([]byte, error) {
 func MarshalKeys(pointer any, keys []string) (json.RawMessage, error) {
 	var parts []any
 	v := reflect.ValueOf(pointer).Elem()
-	for _, f := range fieldsOf(v.Type()) {
+	for _, f := range Fields(v.Type()) {
 		field := v.FieldByIndex(f.Index)
 		omitted := field.IsZero() && strings.HasSuffix(f.Tag.Get("json"), ",omitempty")
 		if name := Key(f); slices.Contains(keys, name) && !omitted {
-			value, err := marshalled(field, f.Tag)
+			value, err := Plain(field, f.Tag)
 			if err != nil {
 				return nil, err
 			}
@@ -169,33 +169,37 @@ func MarshalKeys(pointer any, keys []string) (json.RawMessage, error) {
 	return MarshalObject(parts...)
 }
 
-// marshalled is a value of an option as encoding/json writes it.
-func marshalled(v reflect.Value, tag reflect.StructTag) (any, error) {
-	names := NamesOf(v.Type(), tag)
-	switch x := v.Interface().(type) {
-	case clock.Duration:
-		return Duration(x), nil
-	}
-	switch {
-	case tag.Get("zero") == "null" && v.IsZero():
-		return nil, nil
-	case v.Kind() == reflect.Struct:
-		p := v.Addr().Interface()
-		return MarshalKeys(p, KeysOf(p))
-	case len(names) == 0 || v.Kind() == reflect.String:
-		return v.Interface(), nil
-	case v.Kind() == reflect.Bool:
-		return names[map[bool]int{true: 1}[v.Bool()]], nil
-	case v.Kind() == reflect.Slice:
-		t, numbers := v.Addr().Interface().(Table), map[string]float64{}
-		for _, name := range names {
-			if x, ok := t.Get(name); ok {
-				numbers[name] = x
+// Unset reports whether a number is 0 although 0 is not allowed, which stands for null.
+func Unset(v reflect.Value, tag reflect.StructTag) bool {
+	return (v.CanInt() || v.CanFloat()) && v.IsZero() && !ParseRange(tag.Get("range")).holds(0)
+}
+
+// Plain is the value of a field with a tag as [encoding/json] is to write it. The field is addressable.
+func Plain(v reflect.Value, tag reflect.StructTag) (any, error) {
+	switch x := v.Addr().Interface().(type) {
+	case *clock.Duration:
+		return Duration(*x), nil
+	case Table:
+		numbers := map[string]float64{}
+		for _, name := range x.Names() {
+			if number, ok := x.Get(name); ok {
+				numbers[name] = number
 			}
 		}
 		return numbers, nil
 	}
-	return names[v.Uint()], nil
+	names := NamesOf(v.Type(), tag)
+	switch {
+	case Unset(v, tag):
+		return nil, nil
+	case v.Kind() == reflect.Struct:
+		return MarshalKeys(v.Addr().Interface(), Keys(v.Type()))
+	case len(names) > 0 && v.Kind() == reflect.Bool:
+		return names[map[bool]int{true: 1}[v.Bool()]], nil
+	case len(names) > 0 && v.CanUint():
+		return names[v.Uint()], nil
+	}
+	return v.Interface(), nil
 }
 
 // MarshalFields writes a struct as a JSON object in which the keys of [Inline] fields stand in the place of the field.
@@ -211,7 +215,12 @@ func MarshalFields(pointer any) ([]byte, error) {
 			continue
 		}
 		for _, key := range x.Keys() {
-			parts = append(parts, map[string]any{key: x.Part(key)})
+			part := x.Part(key)
+			own, err := MarshalKeys(part, KeysOf(part))
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, map[string]any{key: own})
 		}
 	}
 	return MarshalObject(parts...)

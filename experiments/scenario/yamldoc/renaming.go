@@ -29,7 +29,7 @@ func (d *Decoder) renameKeys(n *Node, key string, parts ...reflect.Value) *Node 
 		if !part.IsValid() {
 			continue
 		}
-		for _, f := range fieldsOf(part.Type()) {
+		for _, f := range Fields(part.Type()) {
 			old, now := f.Tag.Get("was"), Key(f)
 			if old == "" || n.Get(old) == nil || n.Get(now) != nil {
 				continue
