@@ -118,14 +118,6 @@ func sglang(k *Knobs) sched.Scheduler {
 	return p
 }
 
-// names lists what values call themselves.
-func names[T fmt.Stringer](list []T) (all []string) {
-	for _, v := range list {
-		all = append(all, v.String())
-	}
-	return all
-}
-
 // Knobs are the knobs of a policy by name.
 type Knobs struct {
 	args  *arguments // of a scenario file
