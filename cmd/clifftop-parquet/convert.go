@@ -126,9 +126,9 @@ func structOf(head []string, kinds []kind) (reflect.Type, error) {
 	fields := make([]reflect.StructField, len(head))
 	for i, name := range head {
 		name = strings.TrimSpace(name)
-		if name == "" || seen[name] || strings.ContainsAny(name, ",\"`") {
-			return nil, fmt.Errorf("column %d: name %q is not allowed (want a unique name without comma or quote)", i+1,
-				name)
+		if name == "" || name == "-" || seen[name] || strings.ContainsAny(name, ",\"`") {
+			return nil, fmt.Errorf(`column %d: name %q is not allowed (want a unique name other than "-", without comma `+
+				"or quote)", i+1, name)
 		}
 		seen[name] = true
 		fields[i] = reflect.StructField{

@@ -131,6 +131,7 @@ func TestMistakes(t *testing.T) {
 		{"", "standard input is empty"},
 		{"a,a\n1,2\n", "is not allowed (want a unique name"},
 		{"a,\n1,2\n", `column 2: name ""`},
+		{"-\n1\n", `column 1: name "-" is not allowed`},
 		{"a,b\n1\n", "wrong number of fields"},
 		{late, "standard input:4098:1: n: \"1.5\" is not a whole number"},
 	} {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario"
 	"clifftop/report"
 	"clifftop/workload"
@@ -86,7 +85,8 @@ func (c *Case) allow(sum *report.Summary) {
 			continue
 		}
 		if c.surgeWait == nil {
-			c.surgeWait = optional.Of(c.Surges.wait(c.Rate, c.Rates.LowRequestsPerS, math.Inf(1)))
+			wait := c.Surges.wait(c.Rate, c.Rates.LowRequestsPerS, math.Inf(1)) // may be infinite
+			c.surgeWait = &wait
 		}
 		ms := 1000 * *c.surgeWait
 		sum.CI95[path] = [2]float64{ci[0], ci[1] + ms}
