@@ -20,10 +20,10 @@ func (c *Collector) Check() error {
 		}
 	}
 	inside := t.attempts - t.recorded
-	if c.partial && inside != c.levels[inSystem] {
+	if c.partial && inside != c.inSystem() {
 		return nil // records may be ahead of the levels
 	}
-	equal("attempts in the system, by counting and by level", inside, c.levels[inSystem])
+	equal("attempts in the system, by counting and by level", inside, c.inSystem())
 	little := c.Little()
 	equal("integral of the number in the system and sum of residence, in picoseconds", little.System[0],
 		little.System[1])
@@ -111,7 +111,7 @@ func (c *Collector) Little() Little {
 	}
 	t := &c.totals
 	// Those still inside have been there since they arrived.
-	inside := uint64(c.levels[inSystem])
+	inside := uint64(c.inSystem())
 	system := t.system.Add(clock.Mul64(inside, uint64(c.runEnd()))).Sub(t.arrivals.Sub(t.endedArrivals))
 	return Little{
 		System:   [2]clock.Uint128{integral[inSystem], system},

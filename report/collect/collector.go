@@ -202,10 +202,7 @@ func (c *Collector) Arrived(at clock.Time, r *workload.Request) {
 	if !c.totals.arrived(r) {
 		return
 	}
-	if !c.level.within(&c.line, at, at+1) {
-		c.level.move(&c.line, at)
-	}
-	c.line.buckets[c.level.i].arrivals++
+	c.line.at(at).arrivals++
 	if c.stages != nil {
 		c.stages.at(at).arrivals++
 	}
@@ -221,25 +218,10 @@ func (c *Collector) Arrived(at clock.Time, r *workload.Request) {
 // Levels implements [event.LevelObserver].
 func (c *Collector) Levels(at clock.Time, l *event.Levels) {
 	c.now = max(c.now, at)
-	if int64(l.System) != c.levels[inSystem] {
-		c.change(&c.line, inSystem, at, int64(l.System))
-	}
-	if int64(l.Waiting) != c.levels[waiting] {
-		c.change(&c.line, waiting, at, int64(l.Waiting))
-	}
-	if int64(l.Running) != c.levels[running] {
-		c.change(&c.line, running, at, int64(l.Running))
-	}
-	if int64(l.Decoding) != c.levels[decoding] {
-		c.change(&c.line, decoding, at, int64(l.Decoding))
-	}
+	c.occupancy.change(&c.line, at, l, c.opts.MaxNumSeqs)
 	if l.Held != c.held {
 		c.fillHeld(at)
 		c.held = l.Held
-	}
-	if g := gapClass(l, c.opts.MaxNumSeqs); g != c.gap {
-		c.fillGap(&c.line, at)
-		c.gap = g
 	}
 }
 

@@ -6,14 +6,44 @@ import (
 	"clifftop/sim/sched"
 )
 
-// occupancy measures how many requests are in each state over time, and what holds waiting requests back. It writes
-// into the buckets of a timeline.
+// occupancy measures how many requests are in each state over time, and what holds waiting requests back. It counts in an
+// open bucket. A timeline gets the sums when time leaves the bucket, and when they are asked for.
 type occupancy struct {
-	level  cursor // the bucket of the last change
-	levels [levels]int64
-	since  [levels]clock.Time
-	gap    int // the gap class now, see gapClass
-	gapped clock.Time
+	open     cursor
+	levels   [levels]level
+	gap      int // the gap class now, see gapClass
+	gapSince clock.Time
+}
+
+// level is a number of requests that changes over time.
+type level struct {
+	value     int
+	since     clock.Time
+	low, high int      // of the open bucket
+	picos     []uint64 // for how long it had each value in the open bucket
+}
+
+// set gives it a value that holds from the instant at on.
+func (l *level) set(at clock.Time, value int) {
+	if value != l.value {
+		l.hold(at)
+		l.value, l.low, l.high = value, min(l.low, value), max(l.high, value)
+	}
+}
+
+// hold accounts for the value until the instant to.
+func (l *level) hold(to clock.Time) {
+	if l.value >= len(l.picos) {
+		l.picos = append(l.picos, make([]uint64, l.value+1-len(l.picos))...)
+	}
+	l.picos[l.value] += uint64(to - l.since)
+	l.since = to
+}
+
+// gapOf is the class of waiting while others run, by what blocks the first waiting request.
+var gapOf = [...]int{
+	sched.NotBlocked: gapBoundary, sched.LacksKV: gapKV, sched.LacksBudget: gapBudget,
+	sched.LacksSeats: gapSeats, sched.HeldByPolicy: gapPolicy,
 }
 
 // gapClass is twice the class of waiting, plus 1 where more requests might run by number.
@@ -23,10 +53,7 @@ func gapClass(l *event.Levels, seats int) int {
 	}
 	class := gapIdle
 	if l.Running > 0 {
-		class = [...]int{
-			sched.NotBlocked: gapBoundary, sched.LacksKV: gapKV, sched.LacksBudget: gapBudget,
-			sched.LacksSeats: gapSeats, sched.HeldByPolicy: gapPolicy,
-		}[l.Blocked]
+		class = gapOf[l.Blocked]
 	}
 	if seats == 0 || l.Running < seats {
 		return 2*class + 1
@@ -34,35 +61,58 @@ func gapClass(l *event.Levels, seats int) int {
 	return 2 * class
 }
 
-// change sets a level.
-func (o *occupancy) change(t *timeline, level int, at clock.Time, value int64) {
-	o.fillLevel(t, level, at)
-	o.levels[level] = value
+// inSystem is the number of requests in the system.
+func (o *occupancy) inSystem() int64 { return int64(o.levels[inSystem].value) }
+
+// change sets the levels that hold from the instant at on.
+func (o *occupancy) change(t *timeline, at clock.Time, l *event.Levels, seats int) {
+	if at > o.open.end || o.open.width != t.width {
+		o.enter(t, at)
+	}
+	o.levels[inSystem].set(at, l.System)
+	o.levels[waiting].set(at, l.Waiting)
+	o.levels[running].set(at, l.Running)
+	o.levels[decoding].set(at, l.Decoding)
+	if g := gapClass(l, seats); g != o.gap {
+		o.holdGap(t, at)
+		o.gap = g
+	}
 }
 
-// fillLevel accounts for the value that a level had until the instant to.
-func (o *occupancy) fillLevel(t *timeline, level int, to clock.Time) {
-	from := o.since[level]
-	if from >= to {
-		return
+// enter opens the bucket that ends at an instant or after it, and closes those before.
+func (o *occupancy) enter(t *timeline, at clock.Time) {
+	t.find(max(at, 1) - 1)       // makes room once, so that the width stays
+	o.open.move(t, o.open.start) // two buckets may have become one
+	for at > o.open.end {
+		o.close(t, o.open.end)
+		o.open.move(t, o.open.end)
 	}
-	o.since[level] = to
-	value := o.levels[level]
-	if o.level.within(t, from, to) {
-		o.holds(t, o.level.i, level, value, uint64(to-from))
-		return
+}
+
+// settle accounts for all levels until the instant to.
+func (o *occupancy) settle(t *timeline, to clock.Time) {
+	o.enter(t, to)
+	o.close(t, to)
+}
+
+// close gives the timeline the sums of the open bucket until the instant to, which is not after its end.
+func (o *occupancy) close(t *timeline, to clock.Time) {
+	for i := range o.levels {
+		l := &o.levels[i]
+		l.hold(max(to, l.since))
+		for value := l.low; value <= l.high; value++ {
+			if picos := l.picos[value]; picos > 0 {
+				t.holds(o.open.i, i, int64(value), picos)
+				l.picos[value] = 0
+			}
+		}
+		l.low, l.high = l.value, l.value
 	}
-	t.find(to - 1) // makes room once, so that the width stays
-	for from < to {
-		o.level.move(t, from)
-		end := min(o.level.end, to)
-		o.holds(t, o.level.i, level, value, uint64(end-from))
-		from = end
-	}
+	o.holdGap(t, to)
 }
 
 // holds counts a level that had a value for a time, in one bucket.
-func (o *occupancy) holds(t *timeline, i, level int, value int64, picos uint64) {
+func (t *timeline) holds(i, level int, value int64, picos uint64) {
 	if t.detail == nil { // of a replica
 		t.buckets[i].holds(level, value, picos)
 	} else {
@@ -70,25 +120,13 @@ func (o *occupancy) holds(t *timeline, i, level int, value int64, picos uint64) 
 	}
 }
 
-// fillGap accounts for the class of waiting until the instant to.
-func (o *occupancy) fillGap(t *timeline, to clock.Time) {
-	from := o.gapped
-	if from >= to {
+// holdGap accounts for the class of waiting until the instant to.
+func (o *occupancy) holdGap(t *timeline, to clock.Time) {
+	if to <= o.gapSince {
 		return
 	}
-	o.gapped = to
-	if o.gap == gapNone {
-		return
+	if o.gap != gapNone {
+		t.buckets[o.open.i].gaps[o.gap] += int64(to - o.gapSince)
 	}
-	if o.level.within(t, from, to) {
-		t.buckets[o.level.i].gaps[o.gap] += int64(to - from)
-		return
-	}
-	t.find(to - 1)
-	for from < to {
-		o.level.move(t, from)
-		end := min(o.level.end, to)
-		t.buckets[o.level.i].gaps[o.gap] += int64(end - from)
-		from = end
-	}
+	o.gapSince = to
 }

@@ -151,7 +151,7 @@ func (c summariser) replicaResults(w *window) ([]report.Replica, *report.Imbalan
 				Failed: p.outcomes[event.Failed],
 			},
 		}
-		r.Requests.InSystemAtEnd = p.Collector.levels[inSystem]
+		r.Requests.InSystemAtEnd = p.inSystem()
 		r.Requests.HandedOn = p.sent - r.Requests.InSystemAtEnd
 		for _, n := range p.outcomes {
 			r.Requests.HandedOn -= n

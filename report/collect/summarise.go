@@ -26,10 +26,7 @@ func (c *Collector) settle() {
 }
 
 func (c *Collector) settleAt(end clock.Time) {
-	for l := range c.levels {
-		c.fillLevel(&c.line, l, end)
-	}
-	c.fillGap(&c.line, end)
+	c.occupancy.settle(&c.line, end)
 	c.fillLinks(&c.line, end)
 	c.fillHeld(end)
 }
