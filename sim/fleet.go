@@ -101,8 +101,8 @@ func (f *fleet) sync(r *Replica) {
 		now.Blocked = r.Blocked()
 	}
 	if len(f.replicas) == 1 && r.own == nil {
-		f.levels.Waiting, f.levels.Running, f.levels.Decoding, f.levels.Blocked = now.Waiting, now.Running,
-			now.Decoding, now.Blocked
+		l := &f.levels
+		l.Waiting, l.Running, l.Decoding, l.Blocked = now.Waiting, now.Running, now.Decoding, now.Blocked
 		return
 	}
 	f.next.set(r.Index(), r.Next())

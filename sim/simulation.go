@@ -42,6 +42,7 @@ type Simulation struct {
 	limited   bool       // some queue may refuse requests
 	linked    bool       // KV may move between engines or to tiers
 	locked    bool       // some engines iterate in lock step
+	alone     bool       // one replica, always ready, whose KV does not move and whose cache nobody watches
 	frontEnd  frontEnd
 	clients   clients
 	transfers engine.Transfers
@@ -84,6 +85,8 @@ func newSimulation(f Fleet, src workload.Source, obs *event.Fanout) *Simulation 
 	if f.Lifecycle != nil {
 		e.initLifecycle(&f)
 	}
+	e.alone = len(e.replicas) == 1 && !e.linked && e.lifecycle == nil && !e.caches.followed() && e.scrape == clock.Never &&
+		e.replicas[0].own == nil
 	return e
 }
 
@@ -124,11 +127,19 @@ func (e *Simulation) RunUntil(ctx context.Context, pause func() bool) (done bool
 	e.look()
 	bound := min(e.Horizon, clock.Time(clock.MaxRun)+1)
 	for left := 0; ; left-- {
-		if left == 0 {
+		if left <= 0 {
 			if left = ctxEvery; ctx.Err() != nil {
 				e.stop(e.now)
 				return true, ctx.Err()
 			}
+		}
+		if e.alone {
+			n, err := e.boundaries(bound, left)
+			if err != nil {
+				e.stop(e.now)
+				return true, err
+			}
+			left -= n
 		}
 		at, kind, r := e.upcoming()
 		if kind == eventPlanned || at >= bound {
@@ -146,6 +157,38 @@ func (e *Simulation) RunUntil(ctx context.Context, pause func() bool) (done bool
 		if kind == eventArrival && pause != nil && pause() {
 			return false, nil
 		}
+	}
+}
+
+// boundaries handles the boundaries of the only replica that come before every other event and before an instant, at
+// most so many. It returns how many it has handled.
+func (e *Simulation) boundaries(bound clock.Time, most int) (n int, err error) {
+	r := e.replicas[0]
+	for at := r.Next(); n < most && at < bound && at < e.nextSent && at < e.frontEnd.next(); at = r.Next() {
+		if c := &e.clients.departures; c.Len() > 0 && clock.Time(c.Top().Key) <= at {
+			break
+		}
+		if at < e.now {
+			return n, r.Broken("time goes back to %v", at)
+		}
+		e.now, e.unplanned = at, at
+		n++
+		err = r.Boundary()
+		e.changed = nil
+		e.sync(r)
+		e.reportLevels(at)
+		if err != nil {
+			break
+		}
+	}
+	return n, err
+}
+
+// reportLevels reports the levels to the observers if they have changed.
+func (e *Simulation) reportLevels(at clock.Time) {
+	if !e.levels.Equal(&e.reported) {
+		e.reported = e.levels
+		e.obs.Levels(at, &e.reported)
 	}
 }
 
@@ -248,10 +291,7 @@ func (e *Simulation) handle(at clock.Time, kind int, r *Replica) (err error) {
 	if e.changed != nil {
 		e.syncTouched()
 	}
-	if !e.levels.Equal(&e.reported) {
-		e.reported = e.levels
-		e.obs.Levels(at, &e.reported)
-	}
+	e.reportLevels(at)
 	if e.caches.observed {
 		e.reportCaches(at)
 	}

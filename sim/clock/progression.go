@@ -18,8 +18,11 @@ const MaxFemtos = 1 << 62
 
 // Femtos is the sum of the lengths of the first k iterations.
 func (p *Progression) Femtos(k int) int64 {
+	if k == 1 {
+		return p.First
+	}
 	n := int64(k)
-	return n*p.First + n*(n-1)/2*p.Slope
+	return n*p.First + int64(uint64(n*(n-1))>>1)*p.Slope
 }
 
 // End is the end of the k-th iteration counted from 1, so that End(0) is Start.
@@ -27,17 +30,23 @@ func (p *Progression) End(k int) Time {
 	return p.Start + Time((p.Remainder+p.Femtos(k))/FemtosPerPico)
 }
 
+// EndAt is End(k), and the remainder in femtoseconds past it.
+func (p *Progression) EndAt(k int) (end Time, remainder int64) {
+	femtos := p.Remainder + p.Femtos(k)
+	picos := femtos / FemtosPerPico
+	return p.Start + Time(picos), femtos - picos*FemtosPerPico
+}
+
 // EndRemainder is the remainder in femtoseconds past End(k).
 func (p *Progression) EndRemainder(k int) int64 {
-	return (p.Remainder + p.Femtos(k)) % FemtosPerPico
+	_, remainder := p.EndAt(k)
+	return remainder
 }
 
 // Tail is the progression without its first k iterations.
 func (p *Progression) Tail(k int) Progression {
-	return Progression{
-		Start: p.End(k), Remainder: p.EndRemainder(k),
-		First: p.First + int64(k)*p.Slope, Slope: p.Slope, N: p.N - k,
-	}
+	start, remainder := p.EndAt(k)
+	return Progression{Start: start, Remainder: remainder, First: p.First + int64(k)*p.Slope, Slope: p.Slope, N: p.N - k}
 }
 
 // Head is the progression of the first k iterations.

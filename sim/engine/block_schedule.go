@@ -61,10 +61,9 @@ func (t *blockSchedule) within(step int64, free, limit int) int {
 	return n
 }
 
-// femtos returns the integral of the referenced blocks over the iterations of p, in block-femtoseconds. used is the
-// number of blocks in iteration 0, and step the cohort step that iteration 1 makes.
-func (t *blockSchedule) femtos(used int, p *clock.Progression, step int64) clock.Uint128 {
-	var sum clock.Uint128
+// femtos returns the integral of the referenced blocks over the iterations of p, in block-femtoseconds, and their number
+// in the last one. used is their number in iteration 0, and step the cohort step that iteration 1 makes.
+func (t *blockSchedule) femtos(used int, p *clock.Progression, step int64) (sum clock.Uint128, last int) {
 	size, n := len(t.need), p.N
 	length, level, at := p.First, used, t.residueAt(step)
 	if rounds := n / size; rounds >= 3 {
@@ -100,7 +99,7 @@ func (t *blockSchedule) femtos(used int, p *clock.Progression, step int64) clock
 			at = 0
 		}
 	}
-	return sum
+	return sum, level - t.at(step+int64(p.N-1))
 }
 
 // The members of the cohort in the block schedules, by the steps at which they take a new block.

@@ -19,10 +19,10 @@ func (e *Engine) commitGeneral() {
 	}
 	each := e.gpu.shareOut(&p, it, &e.span)
 	e.setOutput()
-	e.reporter.report(e, p, e.space.Used()+e.released, wait)
+	taken := e.reporter.report(e, p, e.space.Used()+e.released, wait)
 	e.released = 0
 	if p.N > 1 {
-		e.advance(&p)
+		e.advance(&p, taken)
 		e.inbox.repeated(p.N - 1)
 	}
 	e.gpu.charge(each, it, c)
@@ -58,13 +58,14 @@ func (e *Engine) commitGeneral() {
 	e.pipe.depart(f)
 }
 
-// advance makes the steps of the cohort for all iterations of p but the first, which the composition has made.
-func (e *Engine) advance(p *clock.Progression) {
+// advance makes the steps of the cohort for all iterations of p but the first, which the composition has made. They take
+// a number of blocks.
+func (e *Engine) advance(p *clock.Progression, blocks int) {
 	c, more := &e.cohort, p.N-1
 	if e.space.radix != nil {
 		e.space.takeSteps(c.steps, more)
 	} else {
-		e.space.takeForCohort(c.takes.over(c.steps, more))
+		e.space.takeForCohort(blocks)
 	}
 	if c.booked.members > 0 {
 		e.space.booked -= c.booked.over(c.steps, more)
@@ -144,8 +145,9 @@ type reporter struct {
 }
 
 // report reports the iterations of p, in parts that do not cross the edges of an observer. used is the number of
-// blocks in use in iteration 0; released blocks are free from iteration 1 on.
-func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.Duration) {
+// blocks in use in iteration 0; released blocks are free from iteration 1 on. It returns the number of blocks that the
+// cohort takes from the pool from iteration 1 on.
+func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.Duration) (taken int) {
 	it, c, s := &r.it, &r.cohort, &o.span
 	step, context, opening := c.steps, it.context, true
 	s.Replica = r.index
@@ -174,16 +176,19 @@ func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.D
 		if n == 1 {
 			s.BlockFemtos = clock.Mul64(uint64(used), uint64(p.First))
 		} else {
-			s.BlockFemtos = c.takes.femtos(used, &s.Progression, step)
-			used += c.takes.over(step, n-1)
+			before := used
+			s.BlockFemtos, used = c.takes.femtos(used, &s.Progression, step)
+			taken += used - before
 		}
 		s.UsedBlocks = used
 		it.reportEmpty(s, step)
 		r.obs.Span(s)
 		if n == p.N {
-			return
+			return taken
 		}
-		used += c.takes.over(step+int64(n)-1, 1) - r.released
+		next := c.takes.at(step + int64(n) - 1)
+		taken += next
+		used += next - r.released
 		if it.empty > 0 {
 			it.empty -= c.fills.over(step+int64(n)-1, 1) + it.leaving
 			it.leaving = 0

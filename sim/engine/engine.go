@@ -80,7 +80,7 @@ func New(cfg Config, in Setup) *Engine {
 	r.cohort.init(&r.seqs, cfg.BlockSize, r.space.caching || r.mostCharged > 0)
 	r.running.seqs, r.running.first, r.running.last = &r.seqs, none, none
 	r.it.init(r)
-	r.inFlight = iterationRing{ring: make([]iteration, max(cfg.Stages, 2)+1), cfg: &r.cfg, seqs: &r.seqs}
+	r.inFlight = newIterationRing(max(cfg.Stages, 2), &r.cfg, &r.seqs)
 	if cfg.Stages > 1 {
 		r.pipe = newPipeline(r)
 		r.inFlight.pipe = r.pipe

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math/bits"
 	"slices"
 
 	"clifftop/sim/clock"
@@ -41,7 +42,7 @@ func (f *iteration) clear() {
 
 // iterationRing is the queue of iterations in flight, oldest first.
 type iterationRing struct {
-	ring []iteration // one more than can be in flight, so that a new one can be built
+	ring []*iteration // a power of two, more than can be in flight, so that a new one can be built
 	head int
 	n    int
 	cfg  *Config
@@ -49,22 +50,23 @@ type iterationRing struct {
 	pipe *pipeline // nil without pipeline parallelism
 }
 
-func (q *iterationRing) at(i int) *iteration {
-	i += q.head
-	if i >= len(q.ring) {
-		i -= len(q.ring)
+// newIterationRing returns an empty queue of up to n iterations.
+func newIterationRing(n int, cfg *Config, seqs *slab) iterationRing {
+	q := iterationRing{ring: make([]*iteration, 1<<bits.Len(uint(n))), cfg: cfg, seqs: seqs}
+	for i := range q.ring {
+		q.ring[i] = new(iteration)
 	}
-	return &q.ring[i]
+	return q
 }
+
+func (q *iterationRing) at(i int) *iteration { return q.ring[(q.head+i)&(len(q.ring)-1)] }
 
 // next returns the empty iteration behind the last one.
 func (q *iterationRing) next() *iteration { return q.at(q.n) }
 
 func (q *iterationRing) pop() {
 	q.at(0).clear()
-	if q.head++; q.head == len(q.ring) {
-		q.head = 0
-	}
+	q.head++
 	q.n--
 }
 

@@ -19,9 +19,10 @@ import (
 
 // plainCycle says whether the plain cycle may be used, and by which rule.
 type plainCycle struct {
-	on   bool // the configuration has no optional part; a composition may need one all the same
-	rule sched.PlainRule
-	last bool // the composition in the batch builder is plain
+	on     bool // the configuration has no optional part; a composition may need one all the same
+	rule   sched.PlainRule
+	budget int32 // tokens of an iteration
+	last   bool  // the composition in the batch builder is plain
 }
 
 // newPlainCycle returns the plain cycle of a configuration. It is off if the configuration has an optional part, or if
@@ -35,6 +36,7 @@ func newPlainCycle(cfg *Config, singly bool) (p plainCycle) {
 	p.on = p.on && cfg.Order == nil && cfg.Stages <= 1 && cfg.Speculative.Tokens == 0 && cfg.Connector == nil &&
 		!cfg.Contiguous && !cfg.Radix && cfg.Hybrid == nil && cfg.mostCharged() == 0 &&
 		cfg.MaxTokens == 0 && !cfg.UnpredictedEnds && cfg.StreamInterval <= 1 && cfg.RecvInterval <= 1
+	p.budget = int32(min(cfg.MaxNumBatchedTokens, math.MaxInt32))
 	p.last = p.on // the empty batch builder of a new engine is a plain one
 	return p
 }
@@ -55,7 +57,7 @@ func (e *Engine) whyGeneral() Reason {
 		return WasPreempted
 	}
 	e.groups = e.groups[:0]
-	budget, need := int32(min(e.cfg.MaxNumBatchedTokens, math.MaxInt32))-int32(c.size), 0
+	budget, need := e.plain.budget-int32(c.size), 0
 	if c.size > 0 {
 		need = c.takes.at(c.steps)
 	}
@@ -134,7 +136,7 @@ func (it *batchBuilder) beginPlain(e *Engine) {
 	it.current.clear()
 	it.current.number = number
 	it.serials, it.last = e.running.serials, number-1
-	it.budget = int32(min(e.cfg.MaxNumBatchedTokens, math.MaxInt32))
+	it.budget = e.plain.budget
 	it.asked, it.stepped, it.looked = false, false, false
 	it.decodes, it.joined, it.prefill, it.gaps = 0, 0, 0, 0
 	it.context, it.squares = 0, 0
@@ -238,7 +240,10 @@ func (e *Engine) beginDecoding(i int32, s *sequence) {
 	c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: i})
 	e.line.Joins(i, s.joinBatch)
 	size := int64(e.cfg.BlockSize)
-	s.residue = int32(((s.joined-int64(s.target))%size + size) % size)
+	s.residue = int32((s.joined - int64(s.target)) % size)
+	if s.residue < 0 {
+		s.residue += e.cfg.BlockSize
+	}
 	c.takes.add(s.residue, 1)
 	e.it.joined++
 }

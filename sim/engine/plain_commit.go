@@ -17,37 +17,38 @@ func (e *Engine) commit() {
 
 // commitPlain is commit for a composition of the plain cycle.
 func (e *Engine) commitPlain() {
-	p, c, it := e.ahead, &e.cohort, &e.it
-	e.ahead.N = 0
+	p, c, it, g := &e.ahead, &e.cohort, &e.it, &e.gpu
+	n, f := p.N, it.current
 	wait := clock.Duration(0)
-	if e.gpu.batches > 0 {
-		wait = p.Start.Sub(e.gpu.free)
+	if g.batches > 0 {
+		wait = p.Start.Sub(g.free)
 	}
-	each := e.gpu.shareOut(&p, it, &e.span)
+	each := g.shareOut(p, it, &e.span)
 	e.setPlainOutput()
-	e.reporter.report(e, p, e.space.Used()+e.released, wait)
+	taken := e.reporter.report(e, *p, e.space.Used()+e.released, wait)
 	e.released = 0
-	if more := p.N - 1; more > 0 {
-		e.space.takeCount(c.takes.over(c.steps, more))
-		c.advance(more)
+	g.lastComposed = g.composing
+	if n > 1 {
+		e.space.pool.TakeCount(taken)
+		c.advance(n - 1)
+		before := p.End(n - 1)
 		if e.inFlight.n > 0 {
 			older := e.inFlight.at(0)
-			older.end, older.number, older.stepped = p.End(more), e.gpu.batches+int64(more), true
+			older.end, older.number, older.stepped = before, g.batches+int64(n-1), true
+		}
+		if g.lastComposed = before; e.depth > 1 { // the last of a span is composed depth iterations before it ends
+			g.lastComposed = p.End(n - e.depth)
 		}
 	}
-	f := it.current
 	e.chargePlain(each, f)
-	f.end, f.number = p.End(p.N), e.gpu.batches+int64(p.N)
-	e.running.remaining -= int64(it.decodes)*int64(p.N) + int64(len(f.firsts))
-	e.gpu.batches += int64(p.N)
+	g.batches += int64(n)
+	f.end, g.remainder = p.EndAt(n)
+	g.free, f.number = f.end, g.batches
+	e.running.remaining -= int64(it.decodes)*int64(n) + int64(len(f.firsts))
 	if it.decodes > 0 {
-		e.gpu.decodeSteps += int64(p.N)
+		g.decodeSteps += int64(n)
 	}
-	e.gpu.lastComposed = e.gpu.composing
-	if p.N > 1 { // the last of a span is composed when the iteration depth before it ends
-		e.gpu.lastComposed = p.End(p.N - e.depth)
-	}
-	e.gpu.free, e.gpu.remainder = f.end, p.EndRemainder(p.N)
+	p.N = 0
 	e.inFlight.n++
 	e.retirePlain(f)
 }
@@ -58,6 +59,9 @@ func (e *Engine) chargePlain(each int64, f *iteration) {
 	it, c := &e.it, &e.cohort
 	if it.stepped {
 		c.share += each
+	}
+	if len(it.chunkSeqs) == 0 {
+		return
 	}
 	for k, i := range it.chunkSeqs {
 		e.seqs.at(i).rec.GPU.Prefill += each * int64(it.chunks[k].New)
@@ -89,6 +93,7 @@ func (e *Engine) retirePlain(f *iteration) {
 		c.takes.add(s.residue, -1)
 		f.finishes = append(f.finishes, end.Value)
 	}
+	c.settled = c.steps
 	for _, i := range f.firsts {
 		if e.seqs.at(i).phase == finishing { // its output has one token
 			f.finishes = append(f.finishes, i)
@@ -99,5 +104,4 @@ func (e *Engine) retirePlain(f *iteration) {
 		s.lastBatch, s.lastEnd = f.number, f.end
 		e.setLast(i, f.end)
 	}
-	c.settled = c.steps
 }

@@ -182,8 +182,9 @@ func (a *kvAllocator) reportEmpty(s *event.Span, step int64) {
 	}
 	s.EmptyFemtos = clock.Mul64(uint64(a.empty), uint64(s.Femtos(s.N)))
 	if s.N > 1 && c.fills.members > 0 {
-		s.EmptyFemtos = s.EmptyFemtos.Sub(c.fills.femtos(0, &s.Progression, step))
-		a.empty -= c.fills.over(step, s.N-1)
+		filled, n := c.fills.femtos(0, &s.Progression, step)
+		s.EmptyFemtos = s.EmptyFemtos.Sub(filled)
+		a.empty -= n
 	}
 	s.EmptyBlocks = a.empty
 }

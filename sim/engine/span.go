@@ -78,10 +78,14 @@ func (t *timeline) cutOwn(at clock.Time) {
 // spanEnd returns the next boundary of the planned span: its end or, before that, the end of the iteration in flight
 // ahead of it, if that has results.
 func (t *timeline) spanEnd() clock.Time {
+	p := &t.ahead
+	if p.N == 1 {
+		return p.End(2 - t.depth)
+	}
 	if t.interrupted() {
 		return t.inFlight.at(0).end
 	}
-	return t.ahead.End(t.ahead.N + 1 - t.depth)
+	return p.End(p.N + 1 - t.depth)
 }
 
 // interrupted reports whether the iteration in flight ahead of the span has results. They are processed at the
