@@ -28,6 +28,7 @@ type Table interface {
 	Example() string // describes the map: "names to numbers such as {a: 1}"
 	// Clear removes all numbers.
 	Clear()
+	// Put sets the number of a name. Get returns it, if there is one.
 	Put(name string, x float64)
 	Get(name string) (x float64, ok bool)
 }

@@ -1,0 +1,5 @@
+package main
+
+import "planted/sim"
+
+func main() { sim.New().Go(false) }

@@ -1,0 +1,5 @@
+package other
+
+import "planted/names"
+
+var used names.Used

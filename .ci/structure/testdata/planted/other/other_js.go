@@ -1,0 +1,5 @@
+package other
+
+import n "planted/names"
+
+var elsewhere = n.Elsewhere()

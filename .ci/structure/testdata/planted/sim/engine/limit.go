@@ -1,0 +1,3 @@
+package engine
+
+const limit = 3

@@ -1,0 +1,3 @@
+package drafts
+
+type Drafts struct{ next *Drafts }
