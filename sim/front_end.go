@@ -25,7 +25,8 @@ func (f *frontEnd) add(r *workload.Request, to int32) int32 {
 	if n := len(f.vacant); n > 0 {
 		i := f.vacant[n-1]
 		f.vacant = f.vacant[:n-1]
-		f.requests[i] = pendingRequest{*r, to}
+		p := &f.requests[i]
+		p.Request, p.to = *r, to
 		return i
 	}
 	f.requests = append(f.requests, pendingRequest{*r, to})

@@ -226,10 +226,11 @@ func (l *Line) number(o *Output, opening bool) int64 {
 // 0, the senders must be listed.
 func (l *Line) Send(o *Output, p *clock.Progression, n int, d *event.Delivery, opening bool) int {
 	d.First, d.Later, d.Cycle, d.Others = 0, 0, 0, d.Others[:0] // whole-struct stores stall the loads that follow
+	if o.Decodes+len(o.Firsts) == 0 {
+		return n
+	}
 	number, end := l.number(o, opening), p.End(1)
 	switch {
-	case o.Decodes+len(o.Firsts) == 0:
-		return n
 	case l.Free():
 		if d.First, d.Later = o.Decodes, o.Decodes; opening {
 			d.First = o.Gaps
@@ -239,7 +240,7 @@ func (l *Line) Send(o *Output, p *clock.Progression, n int, d *event.Delivery, o
 		return n
 	case l.Interval > 1 || l.Singly:
 	case l.sendsLevel(o, end, opening):
-		return l.sendLevel(o, p, n, d, opening)
+		return l.sendLevel(o, p, n, d, number, end, opening)
 	case l.turns(o, end, opening):
 		return l.turn(p, n, d, number)
 	}
@@ -289,9 +290,10 @@ func (l *Line) leave(end clock.Time, place int32) clock.Time {
 	return end.Add(clock.Duration(place) * l.Each)
 }
 
-// sendLevel sends n iterations, at most, in batch order.
-func (l *Line) sendLevel(o *Output, p *clock.Progression, n int, d *event.Delivery, opening bool) int {
-	end, all, number := p.End(1), o.Decodes+len(o.Firsts), l.number(o, opening)
+// sendLevel sends n iterations, at most, in batch order. The first one has a number and ends at the instant end.
+func (l *Line) sendLevel(o *Output, p *clock.Progression, n int, d *event.Delivery, number int64, end clock.Time,
+	opening bool) int {
+	all := o.Decodes + len(o.Firsts)
 	d.First, d.Later = o.Decodes, o.Decodes
 	if opening && (len(l.gone)+len(o.Vain) > 0 || number != l.last+1) {
 		l.countShifts(o, end, d)

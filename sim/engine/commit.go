@@ -169,8 +169,11 @@ func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.D
 			}
 			n = max(n, 1)
 		}
-		n = r.deliver(&p, n, s, opening)
-		opening = false
+		sent := r.line.Send(&r.out, &p, n, &s.Delivery, opening)
+		if sent == 0 || r.observed {
+			sent = r.deliverListed(&p, n, sent, s, opening)
+		}
+		n, opening, r.out.Listed = sent, false, false
 		s.Start, s.Remainder, s.First, s.Slope, s.N = p.Start, p.Remainder, p.First, p.Slope, n
 		s.Context = context
 		if n == 1 {

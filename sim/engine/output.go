@@ -8,13 +8,11 @@ import (
 
 // What the composed iteration gives to clients, as package delivery needs it.
 
-// deliver sends the output of up to n iterations like the composed one, which begin with p, and returns of how many. It
-// says in the span when clients get it. opening is true for the iteration that was composed.
-func (e *Engine) deliver(p *clock.Progression, n int, s *event.Span, opening bool) int {
+// deliverListed lists the sequences with output of the composed iteration, or of one that repeats it, and reports their
+// chunks. The iteration is sent unless sent says that this is done, and of how many equal ones, which begin with p.
+func (e *Engine) deliverListed(p *clock.Progression, n, sent int, s *event.Span, opening bool) int {
 	o := &e.out
-	o.Listed = opening && e.it.walked
-	sent := e.line.Send(o, p, n, &s.Delivery, opening)
-	if sent == 0 || e.observed && !o.Listed {
+	if !o.Listed {
 		e.it.listSenders()
 		o.Listed = true
 	}
@@ -31,7 +29,7 @@ func (e *Engine) deliver(p *clock.Progression, n int, s *event.Span, opening boo
 func (e *Engine) setPlainOutput() {
 	it, o := &e.it, &e.out
 	o.Number, o.Decodes, o.Gaps, o.Members = it.current.number, it.decodes, it.gaps, e.cohort.size
-	o.InOrder, o.Settles = true, true
+	o.InOrder, o.Settles, o.Listed = true, true, false
 	o.Firsts, o.Late, o.Vain = o.Firsts[:0], o.Late[:0], o.Vain[:0]
 	for _, i := range it.current.firsts {
 		s := e.seqs.at(i)
@@ -43,7 +41,7 @@ func (e *Engine) setPlainOutput() {
 func (e *Engine) setOutput() {
 	it, o := &e.it, &e.out
 	o.Number, o.Decodes, o.Gaps, o.Members = it.current.number, it.decodes, it.gaps, e.cohort.size
-	o.Firsts, o.Late = o.Firsts[:0], o.Late[:0]
+	o.Firsts, o.Late, o.Listed = o.Firsts[:0], o.Late[:0], it.walked
 	for _, i := range it.current.firsts {
 		s := e.seqs.at(i)
 		o.Firsts = append(o.Firsts, delivery.First{Seq: i, Issued: s.issued, Output: s.output,

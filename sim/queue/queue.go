@@ -141,8 +141,14 @@ func (q *Queue) Push(r *workload.Request, key int64) bool {
 		q.length++
 		return q.fair.join(Waiting{Request: *r, Seq: None, Key: key})
 	}
-	q.PushTail(Waiting{Request: *r, Seq: None, Key: key})
-	return q.byUrgency && q.Head().Request.ID == r.ID || q.length == 1
+	if q.byUrgency {
+		q.PushTail(Waiting{Request: *r, Seq: None, Key: key})
+		return q.Head().Request.ID == r.ID || q.length == 1
+	}
+	q.length++
+	w := q.fresh.grow()
+	w.Request, w.Seq, w.Key, w.Returned = *r, None, key, 0
+	return q.length == 1
 }
 
 // PushTail adds a request behind all others or, by urgency, at the place of its key.
@@ -152,7 +158,7 @@ func (q *Queue) PushTail(w Waiting) {
 		q.pushOrdered(w)
 		return
 	}
-	q.fresh.push(w)
+	*q.fresh.grow() = w
 }
 
 func (q *Queue) pushOrdered(w Waiting) {
@@ -310,14 +316,13 @@ func (f *fifo) at(i int) *Waiting {
 	return &f.chunks[i/fifoChunk][i%fifoChunk]
 }
 
-func (f *fifo) push(w Waiting) {
-	n := len(f.chunks)
-	if n == 0 || len(f.chunks[n-1]) == fifoChunk {
-		f.chunks = append(f.chunks, make([]Waiting, 0, fifoChunk))
-		n++
+// grow adds an entry, to be filled in, and returns it.
+func (f *fifo) grow() *Waiting {
+	if n := len(f.chunks) * fifoChunk; f.first+f.length == n {
+		f.chunks = append(f.chunks, make([]Waiting, fifoChunk))
 	}
-	f.chunks[n-1] = append(f.chunks[n-1], w)
 	f.length++
+	return f.at(f.length - 1)
 }
 
 // Remove removes the i-th entry. The entries before it move back by one place: most removals are near the front.
@@ -334,7 +339,6 @@ func (f *fifo) pop() {
 	f.length--
 	switch {
 	case f.length == 0:
-		f.chunks[0] = f.chunks[0][:0]
 		f.chunks = f.chunks[:1]
 		f.first = 0
 	case f.first == fifoChunk:
