@@ -127,6 +127,18 @@ func (d *decoders) setLast(i int32, end clock.Time) {
 	d.line.SetLast(i, end)
 }
 
+// withinEdge returns how many iterations of p end by an edge, and at least 1.
+func withinEdge(p *clock.Progression, edge clock.Time) int {
+	if p.End(p.N) <= edge {
+		return p.N
+	}
+	n := p.FirstEndAtOrAfter(edge)
+	if p.End(n) > edge {
+		n--
+	}
+	return max(n, 1)
+}
+
 // endsUnpredicted reports whether s, sequence i, ends in iteration f on an EOS that the engine cannot predict. issued
 // is its number of issued tokens. It adds such a sequence to the lasts of f.
 func (f *iteration) endsUnpredicted(s *sequence, i, issued int32) bool {
@@ -162,12 +174,8 @@ func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.D
 		if r.released > 0 || it.leaving > 0 {
 			n = 1
 		}
-		if edge := r.obs.Edge(p.Start); n > 1 && p.End(n) > edge {
-			n = p.FirstEndAtOrAfter(edge)
-			if p.End(n) > edge {
-				n--
-			}
-			n = max(n, 1)
+		if n > 1 {
+			n = withinEdge(&p, r.obs.Edge(p.Start))
 		}
 		sent := r.line.Send(&r.out, &p, n, &s.Delivery, opening)
 		if sent == 0 || r.observed {

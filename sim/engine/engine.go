@@ -145,7 +145,7 @@ func (e *Engine) Boundary() error {
 		return e.lock.boundary()
 	}
 	e.now = e.next
-	if e.interrupted() {
+	if e.ahead.N > 1 && e.interrupted() {
 		e.processAhead()
 		return nil
 	}
@@ -172,7 +172,9 @@ func (e *Engine) again() bool {
 
 // plan sets the next boundary, and returns the fault of the engine, if it has one.
 func (e *Engine) plan() error {
-	e.queue.Restore()
+	if !e.plain.last {
+		e.queue.Restore()
+	}
 	switch {
 	case e.ahead.N > 0:
 		e.next = e.spanEnd()

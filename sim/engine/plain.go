@@ -22,6 +22,7 @@ type plainCycle struct {
 	on     bool // the configuration has no optional part; a composition may need one all the same
 	rule   sched.PlainRule
 	budget int32 // tokens of an iteration
+	step   int   // blocks that the next step of the cohort takes, as whyGeneral found
 	last   bool  // the composition in the batch builder is plain
 }
 
@@ -57,10 +58,12 @@ func (e *Engine) whyGeneral() Reason {
 		return WasPreempted
 	}
 	e.groups = e.groups[:0]
-	budget, need := e.plain.budget-int32(c.size), 0
+	need := 0
 	if c.size > 0 {
 		need = c.takes.at(c.steps)
 	}
+	e.plain.step = need
+	budget := e.plain.budget - int32(c.size)
 	for k, i := range e.running.prefills {
 		s := e.seqs.at(i)
 		if s.issued > 0 || s.reached > 0 {
@@ -73,7 +76,7 @@ func (e *Engine) whyGeneral() Reason {
 		budget -= n
 		need += max(0, e.cfg.blocksFor(s.computed+n)-s.blockCount)
 	}
-	if need > e.space.free() {
+	if need > e.space.pool.Free() {
 		return LacksBlocks
 	}
 	return IsPlain
@@ -91,7 +94,6 @@ func (p *plainCycle) chunk(missing, budget int32) int32 {
 func (e *Engine) composePlain() bool {
 	it := &e.it
 	it.beginPlain(e)
-	e.stepCohort()
 	for k := 0; k < len(e.running.prefills) && it.budget > 0; {
 		i := e.running.prefills[k]
 		s := e.seqs.at(i)
@@ -124,36 +126,32 @@ func (e *Engine) composePlain() bool {
 	return true
 }
 
-// beginPlain begins an empty composition.
+// beginPlain begins a composition, in which each decoding sequence gets a token. One counter of steps stands for all of
+// them.
 func (it *batchBuilder) beginPlain(e *Engine) {
 	number := e.gpu.batches + 1
 	if !e.plain.last {
 		it.begin(number)
 		e.plain.last = true
-		return
 	}
-	it.current = e.inFlight.next()
-	it.current.clear()
-	it.current.number = number
+	f := e.inFlight.next()
+	f.number = number
+	it.current = f
 	it.serials, it.last = e.running.serials, number-1
-	it.budget = e.plain.budget
-	it.asked, it.stepped, it.looked = false, false, false
-	it.decodes, it.joined, it.prefill, it.gaps = 0, 0, 0, 0
-	it.context, it.squares = 0, 0
+	it.asked, it.looked = false, false
+	it.joined, it.prefill = 0, 0
 	it.chunks, it.chunkSeqs = it.chunks[:0], it.chunkSeqs[:0]
-}
-
-// stepCohort gives each decoding sequence a token. One counter of steps stands for all of them.
-func (e *Engine) stepCohort() {
-	it, c := &e.it, &e.cohort
-	if c.size == 0 {
-		return
+	c := &e.cohort
+	n := c.size
+	it.stepped, f.stepped = n > 0, n > 0
+	if n > 0 {
+		e.space.pool.TakeCount(e.plain.step)
+		c.steps++
+		c.squares += uint64(2*c.context + int64(n))
+		c.context += int64(n)
 	}
-	e.space.takeCount(c.takes.at(c.steps))
-	c.step()
-	it.stepped, it.current.stepped = true, true
-	it.decodes, it.gaps, it.context, it.squares = c.size, c.size, c.context, c.squares
-	it.budget -= int32(c.size)
+	it.decodes, it.gaps, it.context, it.squares = n, n, c.context, c.squares
+	it.budget = e.plain.budget - int32(n)
 }
 
 // prefill gives s, sequence i, the next n tokens of its prompt. It reports whether the prompt is complete. Then s
@@ -168,7 +166,7 @@ func (e *Engine) prefill(i int32, s *sequence, n int32) bool {
 	e.uncomputed -= int64(n)
 	s.computed += n
 	if blocks := e.cfg.blocksFor(s.computed); blocks > s.blockCount {
-		e.space.takeCount(blocks - s.blockCount)
+		e.space.pool.TakeCount(blocks - s.blockCount)
 		s.blockCount = blocks
 	}
 	s.chunkBefore, s.chunkBatch = s.chunkBatch, it.current.number
@@ -206,7 +204,7 @@ func (e *Engine) admitFromQueue() sched.Cause {
 			return sched.LacksBudget
 		case rule.WholePrompts && n < e.plain.chunk(prompt, math.MaxInt32):
 			return sched.LacksBudget
-		case e.cfg.blocksFor(need)+reserve > e.space.free():
+		case e.cfg.blocksFor(need)+reserve > e.space.pool.Free():
 			return sched.LacksKV
 		}
 		e.admitNext(w, n)

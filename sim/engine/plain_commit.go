@@ -25,7 +25,7 @@ func (e *Engine) commitPlain() {
 	}
 	each := g.shareOut(p, it, &e.span)
 	e.setPlainOutput()
-	taken := e.reporter.report(e, *p, e.space.Used()+e.released, wait)
+	taken := e.reporter.report(e, *p, e.space.pool.Usable()-e.space.pool.Free()+e.released, wait)
 	e.released = 0
 	g.lastComposed = g.composing
 	if n > 1 {
