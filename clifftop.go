@@ -56,8 +56,8 @@ func Parse(name string, data []byte, settings ...Setting) (*Scenario, error) {
 	return scenario.Parse(name, data, settings...)
 }
 
-// Run simulates one operating point and says whether the run shows a steady state. The error is about bad input, about a run that cannot go on (for example a
-// deadlock of the scheduler), or it is the context's.
+// Run simulates one operating point and says whether the run shows a steady state. The error is about bad input, about
+// a run that cannot go on (for example a deadlock of the scheduler), or it is the context's.
 func Run(ctx context.Context, s *Scenario, o RunOptions) (*RunResult, error) {
 	return experiments.Settled(ctx, s, o)
 }

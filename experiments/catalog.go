@@ -100,12 +100,12 @@ func Catalog(kind string) (*Listing, error) {
 		l.Items = presetEntries(presets)
 	case "formats":
 		for _, f := range trace.Formats() {
-			l.Items = append(l.Items, Entry{Name: f.Name, Properties: []Property{{"kind", "trace"}, {"layout", f.Layout}},
-				Source: f.Source})
+			l.Items = append(l.Items, Entry{Name: f.Name, Properties: []Property{{"kind", "trace"},
+				{"layout", f.Layout}}, Source: f.Source})
 		}
 		for _, f := range measured.Formats() {
-			l.Items = append(l.Items, Entry{Name: f.Name, Properties: []Property{{"kind", "result"}, {"layout", f.Layout}},
-				Source: f.Source})
+			l.Items = append(l.Items, Entry{Name: f.Name, Properties: []Property{{"kind", "result"},
+				{"layout", f.Layout}}, Source: f.Source})
 		}
 	default:
 		f := &yamldoc.Fault{Where: "catalog",

@@ -235,7 +235,8 @@ func warnAfter(u *scenario.Setup, end clock.Time, interrupted bool, patient work
 	collector *collect.Collector) {
 	if t, ok := patient.(*trace.Source); ok && t.Overlapping() > 0 {
 		collector.AddWarning("overlapping_turns", fmt.Sprintf(
-			"%d requests were sent before an earlier turn of their session was complete: a replay keeps the recorded times",
+			"%d requests were sent before an earlier turn of their session was complete: a replay keeps the recorded "+
+				"times",
 			t.Overlapping()))
 	}
 	if n := u.FailuresFrom(end); n > 0 && !interrupted && u.Report.End == 0 {
@@ -341,8 +342,8 @@ func conversations(u *scenario.Setup, src workload.Source, c *collect.Collector)
 	}
 	if n.Overlaps > 0 {
 		c.AddWarning("overlapping_turns", fmt.Sprintf(
-			"%d requests were sent before an earlier turn of their session was complete: sessions.turn_gap does not wait "+
-				"(use think_time)", n.Overlaps))
+			"%d requests were sent before an earlier turn of their session was complete: sessions.turn_gap does not "+
+				"wait (use think_time)", n.Overlaps))
 	}
 	return &n
 }

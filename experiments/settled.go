@@ -19,8 +19,8 @@ type SettledRun struct {
 	judge *steady.Run
 }
 
-// NewSettled resolves a scenario. If the options have a search, or the length of the run must be known before it starts,
-// it searches for the saturation of the system.
+// NewSettled resolves a scenario. If the options have a search, or the length of the run must be known before it
+// starts, it searches for the saturation of the system.
 func NewSettled(ctx context.Context, s *scenario.Scenario, o steady.Options) (*SettledRun, error) {
 	judge, err := steady.Resolve(ctx, s, o)
 	if err != nil {

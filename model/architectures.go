@@ -294,7 +294,8 @@ func (c *config) unknown(m *LLM) {
 	}
 	var dropped []string
 	for key := range c.keys {
-		for _, part := range []string{"compress", "index_", "linear_", "mamba", "ssm", "sliding_window", "chunk", "lora_rank",
+		for _, part := range []string{"compress", "index_", "linear_", "mamba", "ssm", "sliding_window",
+			"chunk", "lora_rank",
 			"hc_mult", "layer_pattern", "block_pattern"} {
 			if strings.Contains(key, part) && c.has(key) {
 				dropped = append(dropped, key)

@@ -241,7 +241,8 @@ func (k *Kernels) prepareMixed() {
 		k.mixed = append(k.mixed, mixedClass{tileRows: 1, decode: p.decodeCurve(recurrent)})
 		last := &k.mixed[len(k.mixed)-1]
 		for i := range recurrent {
-			last.decodeLaunch += roundFemtos(p.decodeLaunch(&recurrent[i]).seconds * recurrent[i].layers * femtosPerSecond)
+			last.decodeLaunch += roundFemtos(p.decodeLaunch(&recurrent[i]).seconds * recurrent[i].layers *
+				femtosPerSecond)
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // Compressed attention (DeepSeek-V4) stores one entry for every Ratio tokens and attends to entries and to a short
-// window of tokens. Layers with an indexer choose the best TopK entries; the others read all of them. Keys and values are
-// the same vector, which all heads share, in 8 bits with a positional part in 16 bits, whatever the format of the KV cache
-// is (vLLM, models/deepseek_v4).
+// window of tokens. Layers with an indexer choose the best TopK entries; the others read all of them. Keys and values
+// are the same vector, which all heads share, in 8 bits with a positional part in 16 bits, whatever the format of the
+// KV cache is (vLLM, models/deepseek_v4).
 
 // Compression has the dimensions of compressed attention. The zero value means other attention.
 type Compression struct {
@@ -159,8 +159,8 @@ func (d *Deployment) compressedCache() CacheGroups {
 	return gs
 }
 
-// leastPadding returns the size, at least the first count, to whose multiples the counts can be rounded up with the least
-// padding; the larger one of several.
+// leastPadding returns the size, at least the first count, to whose multiples the counts can be rounded up with the
+// least padding; the larger one of several.
 func leastPadding(counts []int) (best int) {
 	least := math.MaxInt
 	for size := max(1, counts[0]); size <= slices.Max(counts); size++ {
@@ -238,8 +238,8 @@ func (o compressedOps) entries(x *layerClass, context float64) float64 {
 // selects reports whether a class reads a selection of its entries.
 func (o compressedOps) selects(x *layerClass) bool { return x.Indexer.TopK > 0 && !o.o.PlainLayers }
 
-// pair returns the arithmetic of a query and an entry at the peak, and the time to read the entry at full bandwidth. The
-// kernel pads the heads.
+// pair returns the arithmetic of a query and an entry at the peak, and the time to read the entry at full bandwidth.
+// The kernel pads the heads.
 func (o compressedOps) pair(x *layerClass) (compute, memory float64) {
 	heads := compressedTile * max(1, math.Ceil(x.q/compressedTile))
 	return 2 * heads * 2 * x.hd / o.d.GPU.BF16FLOPs, float64(x.entryBytes()) / o.bw

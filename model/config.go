@@ -277,8 +277,8 @@ func (q *quantConfig) quantization() formats {
 	case "":
 		q.fail("missing key quant_method")
 	default:
-		q.fail("quant_method %q is not supported (want fp8, mxfp4, awq, gptq, auto-round, compressed-tensors, modelopt "+
-			"or quark)", method)
+		q.fail("quant_method %q is not supported (want fp8, mxfp4, awq, gptq, auto-round, compressed-tensors, "+
+			"modelopt or quark)", method)
 	}
 	return formats{}
 }
@@ -372,7 +372,8 @@ func (q *quantConfig) compressedTensors() formats {
 			switch {
 			case target == "Linear":
 				q.fail("config_groups: %s is not the only group and has all linear layers (want targets by name)", name)
-			case strings.Contains(target, "attn"), strings.Contains(target, "mixer"), strings.Contains(target, "shared"):
+			case strings.Contains(target, "attn"), strings.Contains(target, "mixer"),
+				strings.Contains(target, "shared"):
 				f.others = p
 			default:
 				f.experts = p

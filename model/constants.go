@@ -134,8 +134,8 @@ type CompressedConstants struct {
 
 	PrefillLaunch, PrefillToken float64 // per layer; per new token and 64 heads
 	Prefill, PrefillIndex       float64 // of the 16-bit peak; of the 8-bit peak
-	// EntryRow is the time of the selection for a token on one multiprocessor, per entry; LongRow that of a token with more
-	// than 8,192 tokens of context. The latencies are those of a single token.
+	// EntryRow is the time of the selection for a token on one multiprocessor, per entry; LongRow that of a token with
+	// more than 8,192 tokens of context. The latencies are those of a single token.
 	EntryRow, LongRow, RowLatency, LongRowLatency float64
 }
 
@@ -190,7 +190,8 @@ type LaunchConstants struct {
 	Eager float64 // seconds per kernel
 	// Kernels of a layer's parts. With tensor parallelism two all-reduces are added.
 	Attention, LatentAttention, SparseAttention, Recurrent, MLP, Experts float64
-	Exchange                                                             float64 // of tokens between data-parallel ranks
+	// Exchange is the exchange of tokens between data-parallel ranks.
+	Exchange float64
 	// Seconds of the parts of a layer that piecewise graphs leave out.
 	PiecewiseAttention, PiecewiseRecurrent float64
 }

@@ -180,7 +180,8 @@ func (m *LLM) checkHeads(tp int) error {
 			heads, kv = x.State.ValueHeads, x.State.KeyHeads
 		}
 		if heads%tp != 0 || !m.UsesMLA() && kv%tp != 0 && tp%kv != 0 {
-			return fmt.Errorf("tensor_parallel_size %d does not divide the %d heads (%d key heads) of the %v layers of %s",
+			return fmt.Errorf("tensor_parallel_size %d does not divide the %d heads (%d key heads) of the %v layers "+
+				"of %s",
 				tp, heads, kv, x.Kind, m.Name)
 		}
 	}
@@ -319,7 +320,8 @@ func (d *Deployment) moeLayerBytes() float64 {
 
 // expertLayerBytes returns the bytes of a layer's routed experts on one rank.
 func (d *Deployment) expertLayerBytes() float64 {
-	return float64(d.LLM.Experts+d.RedundantExperts) * d.LLM.expertParams() / float64(d.moeRanks()) * d.MoEDtype.WeightBytes()
+	return float64(d.LLM.Experts+d.RedundantExperts) * d.LLM.expertParams() / float64(d.moeRanks()) *
+		d.MoEDtype.WeightBytes()
 }
 
 // Notes returns remarks for readers of results: constants that were not measured on the GPU, and formats that it

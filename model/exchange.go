@@ -65,12 +65,13 @@ func (d *Deployment) checkExchange() error {
 	case d.Exchange == ExchangeGather:
 		return nil
 	case d.ExpertParallel == 1:
-		return fmt.Errorf("all2all_backend %v sends tokens to the ranks of experts (want expert_parallel_size above 1, "+
-			"or %v)", d.Exchange, ExchangeGather)
+		return fmt.Errorf("all2all_backend %v sends tokens to the ranks of experts (want expert_parallel_size above "+
+			"1, or %v)", d.Exchange, ExchangeGather)
 	}
 	for _, way := range d.Exchange.kernels() {
 		if d.GPU.Kernels.Exchange[way].Latency == 0 {
-			return fmt.Errorf("all2all_backend %v is not measured on %s (want %v)", d.Exchange, d.GPU.Name, ExchangeGather)
+			return fmt.Errorf("all2all_backend %v is not measured on %s (want %v)", d.Exchange, d.GPU.Name,
+				ExchangeGather)
 		}
 	}
 	return nil

@@ -109,8 +109,8 @@ func (k *Kernels) Explain(b *Batch) Explanation {
 		p.groupTerms(float64(all), e.add)
 		exchanger{p}.exchangeTerms(float64(all), float64(busiest), e.add)
 		if both := float64(k.shared(b, int64(tokens)) - k.apart(all, busiest)); p.d.DualBatch {
-			e.Terms = append(e.Terms, Term{Name: termOverlap, Seconds: both / femtosPerSecond, BoundBy: CommunicationBound,
-				Row: "option"})
+			e.Terms = append(e.Terms, Term{Name: termOverlap, Seconds: both / femtosPerSecond,
+				BoundBy: CommunicationBound, Row: "option"})
 			e.Seconds += both / femtosPerSecond
 		}
 	}

@@ -185,12 +185,12 @@ func (r *iterationRow) check() error {
 		return fmt.Errorf("impossible iteration: sum_context is %.0f for %.0f decode_seqs (want 1 token or more per "+
 			"sequence)", r.context, r.decodes)
 	case r.prefill > 0 && (r.requests == 0 || r.requests > r.prefill) || r.requests > maxChunks:
-		return fmt.Errorf("impossible iteration: prefill_requests is %.0f for %.0f prefill_tokens (want 1 token or more "+
-			"per request)", r.requests, r.prefill)
+		return fmt.Errorf("impossible iteration: prefill_requests is %.0f for %.0f prefill_tokens (want 1 token or "+
+			"more per request)", r.requests, r.prefill)
 	}
 	if most := r.mostDeviation(); r.deviation > most+1 { // 1: published values are rounded
-		return fmt.Errorf("impossible iteration: context_sd is %g for %.0f decode_seqs of %.0f tokens together (want at "+
-			"most %.0f)", r.deviation, r.decodes, r.context, most)
+		return fmt.Errorf("impossible iteration: context_sd is %g for %.0f decode_seqs of %.0f tokens together (want "+
+			"at most %.0f)", r.deviation, r.decodes, r.context, most)
 	}
 	return nil
 }
@@ -205,8 +205,8 @@ func (r *iterationRow) mostDeviation() float64 {
 
 // iteration returns the iteration of a checked row.
 func (r *iterationRow) iteration() Iteration {
-	it := Iteration{Seconds: r.seconds, Queued: int(r.queued), Batch: Batch{Decodes: int(r.decodes), Context: int64(r.context),
-		ContextDeviation: int64(math.Round(r.deviation)), Emit: int(r.decodes)}}
+	it := Iteration{Seconds: r.seconds, Queued: int(r.queued), Batch: Batch{Decodes: int(r.decodes),
+		Context: int64(r.context), ContextDeviation: int64(math.Round(r.deviation)), Emit: int(r.decodes)}}
 	if r.prefill > 0 {
 		it.Batch.Chunks = divide(int64(r.prefill), int64(r.cached), int64(r.requests))
 		it.Batch.Emit += len(it.Batch.Chunks)

@@ -32,7 +32,7 @@ type Kernels struct {
 
 	decode        curve // by mean context: decode attention of one sequence in all layers
 	decodeLaunch  int64
-	decodeLatency *curve      // by mean context: parts of decode attention that take as long for any number of sequences
+	decodeLatency *curve      // by mean context: parts of decode attention that take as long for any batch
 	arithmetic    windowRates // of decode attention
 	draft         int64       // of decode attention per draft, without its context
 	draftRow      int64       // minimum per token of a decoding sequence

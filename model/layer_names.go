@@ -104,15 +104,16 @@ func (c *config) llama4Rule() func(i int) string {
 	}
 }
 
-// compressedRule returns the name of each layer of DeepSeek-V4 from the ratios of its compression, which may list those of
-// multi-token prediction modules too.
+// compressedRule returns the name of each layer of DeepSeek-V4 from the ratios of its compression, which may list those
+// of multi-token prediction modules too.
 func (c *config) compressedRule(m *LLM) func(i int) string {
 	var ratios []int
 	c.read("compress_ratios", "a list of numbers", &ratios)
 	if len(ratios) < m.Layers {
 		c.fail("compress_ratios has %d entries for %d layers", len(ratios), m.Layers)
 	}
-	names := map[int]string{0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
+	names := map[int]string{0: "sliding_attention", 4: "compressed_sparse_attention",
+		128: "heavily_compressed_attention"}
 	return func(i int) string {
 		if i >= len(ratios) {
 			return names[0]
@@ -132,7 +133,8 @@ func (c *config) compressed(name string) Mixer {
 	switch name {
 	case "compressed_sparse_attention":
 		x.Compression.Ratio = 4
-		x.Indexer = Indexer{Heads: c.number("index_n_heads"), Dim: c.number("index_head_dim"), TopK: c.number("index_topk")}
+		x.Indexer = Indexer{Heads: c.number("index_n_heads"), Dim: c.number("index_head_dim"),
+			TopK: c.number("index_topk")}
 	case "heavily_compressed_attention":
 		x.Compression.Ratio = 128
 	}

@@ -75,7 +75,8 @@ func (o *ops) tokenTerms(m float64, v termFunc) {
 	}
 	v(termElementwise, "common", small)
 	if llm.Streams > 1 && !o.o.PlainLayers {
-		v(termStreams, o.c.Streams.Row, compressedOps{o}.streams(m).times(2*float64(llm.Layers)-float64(llm.MixerOnlyLayers)))
+		v(termStreams, o.c.Streams.Row, compressedOps{o}.streams(m).times(
+			2*float64(llm.Layers)-float64(llm.MixerOnlyLayers)))
 	}
 	if d.TensorParallel > 1 {
 		v(termAllReduce, o.comm.c.Row, reduce.times(reduces))

@@ -38,8 +38,8 @@ type LLM struct {
 
 	MLA MLA // multi-head latent attention; zero means none
 
-	// Streams is the number of residual streams, which hyper-connections mix before and after each mixer and MLP; 0 or 1
-	// means a plain residual.
+	// Streams is the number of residual streams, which hyper-connections mix before and after each mixer and MLP; 0 or
+	// 1 means a plain residual.
 	Streams int
 
 	Unfused UnfusedKernels // additional kernels of expert layers

@@ -203,8 +203,8 @@ func (r *Recurrence) validate(f *faults.List, k MixerKind) {
 func (m *LLM) validateAttention(f *faults.List, x *Mixer) {
 	faults.Within(f, "attention: window", x.Window, 0, maxDimension)
 	f.Check(!x.Chunked || x.Window > 0, "attention: chunked layers without a window (want its tokens)")
-	f.Check(x.SharedKV >= 0 && x.SharedKV < max(x.Layers, 1), "attention: shared_kv is %d (want 0 to %d: less than the "+
-		"layers)", x.SharedKV, x.Layers-1)
+	f.Check(x.SharedKV >= 0 && x.SharedKV < max(x.Layers, 1), "attention: shared_kv is %d (want 0 to %d: less than "+
+		"the layers)", x.SharedKV, x.Layers-1)
 	heads, kv := x.Heads, x.KVHeads
 	setDefault(&heads, m.Heads)
 	setDefault(&kv, m.KVHeads)
@@ -212,8 +212,10 @@ func (m *LLM) validateAttention(f *faults.List, x *Mixer) {
 		"attention: heads %d is not a multiple of kv_heads %d", heads, kv)
 	faults.Within(f, "attention: head_dim", x.HeadDim, 0, maxDimension)
 	faults.Within(f, "attention: value_dim", x.ValueDim, 0, maxDimension)
-	if m.UsesMLA() && (x.Window > 0 || x.KVHeads > 0 || x.HeadDim > 0 || x.ValueDim > 0 || x.Heads > 0 || x.OutputGate) {
-		f.Addf("attention: windows, gates and dimensions of their own are not modelled with multi-head latent attention")
+	if m.UsesMLA() && (x.Window > 0 || x.KVHeads > 0 || x.HeadDim > 0 || x.ValueDim > 0 || x.Heads > 0 ||
+		x.OutputGate) {
+		f.Addf("attention: windows, gates and dimensions of their own are not modelled with multi-head latent " +
+			"attention")
 	}
 	if x.Compression != (Compression{}) {
 		x.Compression.validate(f, m, x)

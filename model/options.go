@@ -58,8 +58,8 @@ type KernelOptions struct {
 	FuseLayerKernels bool
 	// UnfusedRecurrence is the time of small kernels that an engine runs in every recurrent layer.
 	UnfusedRecurrence UnfusedKernels
-	// UnfusedSparse adds the small kernels of sparse attention and the slower kernel for KV in 16 bits that vLLM runs in
-	// each decode layer.
+	// UnfusedSparse adds the small kernels of sparse attention and the slower kernel for KV in 16 bits that vLLM runs
+	// in each decode layer.
 	UnfusedSparse bool
 	// TritonRecurrence runs the prefill of recurrent layers as a sequence of Triton kernels instead of a fused one.
 	TritonRecurrence bool

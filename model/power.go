@@ -38,8 +38,8 @@ func (p *PowerConstants) validate() error {
 		return nil
 	}
 	var f faults.List
-	f.Check(p.Idle >= 0 && p.Idle < p.Cap, "%s: idle power is %v W (want 0 or more, below the design power of %v W)", p.Row,
-		p.Idle, p.Cap)
+	f.Check(p.Idle >= 0 && p.Idle < p.Cap, "%s: idle power is %v W (want 0 or more, below the design power of %v W)",
+		p.Row, p.Idle, p.Cap)
 	f.Check(p.Base >= p.Idle && p.Base <= p.Cap, "%s: base power is %v W (want %v to %v, idle to design power)", p.Row,
 		p.Base, p.Idle, p.Cap)
 	f.AtLeast(p.Row+": compute power", p.Compute, 0)
@@ -67,11 +67,11 @@ func (g GPU) Limited(watts float64) (GPU, error) {
 	p := &g.Power
 	switch {
 	case !p.Known():
-		return g, fmt.Errorf("%g W: the design power of %s is not known (want no limit, or a GPU record with tdp_w)", watts,
-			g.Name)
+		return g, fmt.Errorf("%g W: the design power of %s is not known (want no limit, or a GPU record with tdp_w)",
+			watts, g.Name)
 	case !(watts > p.Idle && watts <= p.Cap):
-		return g, fmt.Errorf("%g W is outside the power of %s (want more than the %.4g W that it draws idle, and at most "+
-			"the design power of %.4g W)", watts, g.Name, p.Idle, p.Cap)
+		return g, fmt.Errorf("%g W is outside the power of %s (want more than the %.4g W that it draws idle, and at "+
+			"most the design power of %.4g W)", watts, g.Name, p.Idle, p.Cap)
 	}
 	cube := (watts - p.Idle) / (p.Cap - p.Idle)
 	clock := math.Cbrt(cube)

@@ -5,8 +5,8 @@
 //
 //   - [clifftop/report/collect] measures a run and makes a Summary.
 //   - [clifftop/report/curve] analyses a sweep of loads.
-//   - [clifftop/report/verdict], [clifftop/report/plan] and [clifftop/report/inspect] hold the results of compare, plan and
-//     inspect.
+//   - [clifftop/report/verdict], [clifftop/report/plan] and [clifftop/report/inspect] hold the results of compare, plan
+//     and inspect.
 //   - [clifftop/report/table] writes text tables; [clifftop/report/plot] draws, [clifftop/report/page] makes pages and
 //     [clifftop/report/export] writes Prometheus metrics and traces.
 //   - [clifftop/report/stats] has the statistics that all of them use.

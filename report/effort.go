@@ -4,13 +4,13 @@ package report
 type Effort struct {
 	// Requests is the number of requests of the runs that the result shows.
 	Requests int64 `json:"requests"`
-	// SearchRequests is the number of requests that were simulated only to find the saturation of the system, or a length
-	// or a load to run.
+	// SearchRequests is the number of requests that were simulated only to find the saturation of the system, or a
+	// length or a load to run.
 	SearchRequests int64 `json:"search_requests"`
 	// RepeatedRequests is the number of requests of runs that a longer run has replaced.
 	RepeatedRequests int64 `json:"repeated_requests"`
-	// SearchNeedsRequests is the number of requests that a search for the saturation would take at least. It is 0 unless
-	// the verdict depends on such a search, and the run is too short to allow it.
+	// SearchNeedsRequests is the number of requests that a search for the saturation would take at least. It is 0
+	// unless the verdict depends on such a search, and the run is too short to allow it.
 	SearchNeedsRequests int64 `json:"search_needs_requests,omitempty"`
 }
 

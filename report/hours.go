@@ -147,7 +147,8 @@ func (h *Hours) String() string {
 // hourMetrics compare the hours of a run.
 func hourMetrics() []Metric {
 	list := []Metric{
-		{Path: "hours.of", Title: "hours of the run, or runs of an hour or longer, that are compared", Pool: Recomputed},
+		{Path: "hours.of", Title: "hours of the run, or runs of an hour or longer, that are compared",
+			Pool: Recomputed},
 		{Path: "hours.length_s", Title: "length of each of the hours that are compared", Unit: "s", Pool: Recomputed},
 	}
 	for _, n := range hourNumbers {

@@ -86,7 +86,8 @@ type Tile struct {
 // Tiles returns the tiles of the playground in order.
 func Tiles() []Tile {
 	return []Tile{
-		{"Output tokens/s", "{throughput.output_tokens_per_s plain 3}", "{throughput.requests_per_s plain 3} requests/s",
+		{"Output tokens/s", "{throughput.output_tokens_per_s plain 3}", "{throughput.requests_per_s plain 3} " +
+			"requests/s",
 			true},
 		{"Time to first token", "{latency_ms.ttft.p50 ms 2} · {latency_ms.ttft.p95 ms 2}", "median · p95", true},
 		{"Time per output token", "{latency_ms.tpot.p50 ms 2} · {latency_ms.tpot.p95 ms 2}", "median · p95", true},

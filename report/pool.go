@@ -319,8 +319,8 @@ func (p *pool) warnings(alike bool) {
 	for _, k := range keys {
 		t := text[k]
 		if k.code == "not_stationary" && s.Window.Unsettled() && s.Window.GrowthRequestsPerS != nil {
-			t = fmt.Sprintf("overload: the system fills up by %s requests/s and has no steady state. Latencies and numbers "+
-				"of requests are averages over runs of this length, and have no intervals",
+			t = fmt.Sprintf("overload: the system fills up by %s requests/s and has no steady state. Latencies and "+
+				"numbers of requests are averages over runs of this length, and have no intervals",
 				layout.Significant(*s.Window.GrowthRequestsPerS, 3))
 		} else if n := count[k]; n < len(p.runs) {
 			t = fmt.Sprintf("in %d of %d runs: %s", n, len(p.runs), t)

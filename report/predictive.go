@@ -36,8 +36,8 @@ type Predictive struct {
 	Widened []string `json:"widened"`
 }
 
-// FittedRuns are the user's own runs that constants were fitted to. TTFT and TPOT are the median sizes of the errors, as
-// fractions, of runs that a fit to the others predicts; nil where unknown.
+// FittedRuns are the user's own runs that constants were fitted to. TTFT and TPOT are the median sizes of the errors,
+// as fractions, of runs that a fit to the others predicts; nil where unknown.
 type FittedRuns struct {
 	Runs int `json:"runs"`
 	// Models are the models of the measured runs. OtherModels says that the simulated model is none of them: the runs

@@ -9,15 +9,15 @@ import (
 // Saturation is the load that a system can carry in the long run, with patient clients, without admission limits and
 // with all replicas ready. It does not depend on the load of the run.
 type Saturation struct {
-	// LowRequestsPerS is the rate below which a system with a backlog recovers, HighRequestsPerS that up to which a system
-	// that starts empty keeps up. They are equal unless the system is metastable.
+	// LowRequestsPerS is the rate below which a system with a backlog recovers, HighRequestsPerS that up to which a
+	// system that starts empty keeps up. They are equal unless the system is metastable.
 	LowRequestsPerS  float64 `json:"low_requests_per_s"`
 	HighRequestsPerS float64 `json:"high_requests_per_s"`
 	// LowCI95 and HighCI95 are the ends of their 95 % confidence intervals.
 	LowCI95  [2]float64 `json:"low_ci95"`
 	HighCI95 [2]float64 `json:"high_ci95"`
-	// Metastable means that the rates differ: between them, a system that starts empty keeps up, but does not recover from
-	// a backlog.
+	// Metastable means that the rates differ: between them, a system that starts empty keeps up, but does not recover
+	// from a backlog.
 	Metastable bool `json:"metastable"`
 }
 
@@ -28,8 +28,8 @@ type Backlog struct {
 	CI95         [2]float64 `json:"ci95"`
 }
 
-// Traffic says how much the arrivals of an open loop vary; see docs/statistics.md. It follows from the arrival process, or
-// is counted in the run where there is none, as with recorded requests.
+// Traffic says how much the arrivals of an open loop vary; see docs/statistics.md. It follows from the arrival process,
+// or is counted in the run where there is none, as with recorded requests.
 type Traffic struct {
 	// Dispersion60S is the index of dispersion of counts over 60 s, variance by mean; 1 for a Poisson process.
 	Dispersion60S *float64 `json:"dispersion_60s"`

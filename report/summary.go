@@ -47,8 +47,8 @@ type Summary struct {
 	EngineDefaults string `json:"engine_defaults,omitempty"`
 	// Traffic says how much the arrivals vary; nil for a closed loop and if it is unknown. It is set by the caller.
 	Traffic *Traffic `json:"traffic,omitempty"`
-	// Saturation is the load that the system can carry in the long run; nil in closed loops and if it was not looked for.
-	// It is set by the caller.
+	// Saturation is the load that the system can carry in the long run; nil in closed loops and if it was not looked
+	// for. It is set by the caller.
 	Saturation *Saturation `json:"saturation,omitempty"`
 	// SLOHours counts the whole hours of the window, or its minutes if it is shorter than two hours, that meet the SLO;
 	// nil without an SLO, and for less than two of them.
@@ -90,11 +90,12 @@ type Window struct {
 	GrowthRequestsPerS *float64 `json:"growth_requests_per_s,omitempty"`
 	// Backlog is what the system completes while requests wait, if that is surely less than arrives; otherwise nil.
 	Backlog *Backlog `json:"backlog,omitempty"`
-	// State is [Settled], [Finite], [Overloaded] or [Undetermined]; empty if it was not judged. NeedsS is the time that a window must last
-	// to show a steady state; nil if there is none or it is unknown. They are set by the caller.
+	// State is [Settled], [Finite], [Overloaded] or [Undetermined]; empty if it was not judged. NeedsS is the time that
+	// a window must last to show a steady state; nil if there is none or it is unknown. They are set by the caller.
 	State  string   `json:"state,omitempty"`
 	NeedsS *float64 `json:"needs_s,omitempty"`
-	// MeanOver is the time over which a rate that changes is the mean: run, hour or process; empty if it does not change.
+	// MeanOver is the time over which a rate that changes is the mean: run, hour or process; empty if it does not
+	// change.
 	MeanOver string `json:"mean_over,omitempty"`
 }
 
@@ -106,8 +107,8 @@ const (
 	Finite = "finite"
 	// Overloaded means that the load is at or above saturation, so that there is no steady state.
 	Overloaded = "overloaded"
-	// Undetermined means that the run looks settled, and that only the saturation of the system could tell, for which the
-	// run is too short to look.
+	// Undetermined means that the run looks settled, and that only the saturation of the system could tell, for which
+	// the run is too short to look.
 	Undetermined = "undetermined"
 )
 
@@ -120,7 +121,7 @@ type Requests struct {
 	Offered       int64 `json:"offered"`
 	Completed     int64 `json:"completed"`
 	Rejected      int64 `json:"rejected"`          // of which
-	RejectedBusy  int64 `json:"rejected_busy"`     // by a limit of the queue, or of the requests that wait for a replica, and
+	RejectedBusy  int64 `json:"rejected_busy"`     // by a limit of the queue, or of requests waiting for a replica, and
 	RejectedLong  int64 `json:"rejected_too_long"` // because they exceed the model's context or the KV pool
 	TimedOut      int64 `json:"timed_out"`
 	Cancelled     int64 `json:"cancelled"`
@@ -361,8 +362,8 @@ type Energy struct {
 	PerToken       *float64 `json:"gpu_joules_per_token"` // of prompts and outputs
 	GPUWatts       Watts    `json:"gpu_watts"`            // of one GPU; Max is of an iteration
 	SystemWatts    Watts    `json:"system_watts"`         // of all servers; Max is a mean over a second or more
-	// CarbonPerMillion is in grams of CO2 equivalent and USDPerMillion in US dollars, for a million output tokens; nil if
-	// the intensity or the price of electricity is unknown.
+	// CarbonPerMillion is in grams of CO2 equivalent and USDPerMillion in US dollars, for a million output tokens; nil
+	// if the intensity or the price of electricity is unknown.
 	CarbonPerMillion *float64 `json:"co2e_g_per_million_output_tokens"`
 	USDPerMillion    *float64 `json:"usd_per_million_output_tokens"`
 }

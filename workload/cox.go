@@ -14,8 +14,8 @@ import (
 // with Z standard normal and X stationary, so that the mean rate is PerSecond. Chat traffic is of this kind:
 // Poisson within a minute, with a slow drift that renewal processes lack.
 //
-// The mean over an hour still varies by a tenth or more. Over scales the rates so that the mean over a part of the run is
-// exactly PerSecond.
+// The mean over an hour still varies by a tenth or more. Over scales the rates so that the mean over a part of the run
+// is exactly PerSecond.
 type Cox struct {
 	PerSecond float64        // mean rate
 	Sigma     float64        // standard deviation of the logarithm of the rate

@@ -4,7 +4,8 @@ import "math"
 
 // Dispersion describes how much the counts of arrivals vary.
 type Dispersion struct {
-	// Asymptotic is the index of dispersion of counts, variance by mean, over long windows. It is 1 for a Poisson process.
+	// Asymptotic is the index of dispersion of counts, variance by mean, over long windows. It is 1 for a Poisson
+	// process.
 	Asymptotic float64
 	// Correlation is the integral correlation time of the rate in seconds: ∫₀^∞ of its autocorrelation. It says how
 	// long a high rate stays high. It is 0 if the rate does not change over time.

@@ -38,7 +38,8 @@ func (x ImageSpec) check(f *fieldFaults) {
 		f.add("workload.images.share", "%v is not allowed (want above 0, at most 1)", x.Share)
 	}
 	if x.Count < 1 || x.Tokens < 1 || int64(x.Count)*int64(x.Tokens) > maxImageTokens {
-		f.add("workload.images.count", "%d images of %d tokens are not allowed (want 1 or more, with at most %d tokens)", x.Count,
+		f.add("workload.images.count", "%d images of %d tokens are not allowed (want 1 or more, with at most %d "+
+			"tokens)", x.Count,
 			x.Tokens, maxImageTokens)
 	}
 }

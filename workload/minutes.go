@@ -58,8 +58,8 @@ func (s Spec) Minutes() (m Minutes, ok bool) {
 	return m, true
 }
 
-// sampleMinutes counts the arrivals of many minutes. It returns percentiles of the counts, and their index of dispersion,
-// which is 0 if there is no arrival.
+// sampleMinutes counts the arrivals of many minutes. It returns percentiles of the counts, and their index of
+// dispersion, which is 0 if there is no arrival.
 func sampleMinutes(p Process) (at [3]float64, dispersion float64) {
 	const (
 		arrivals = 600_000
@@ -119,8 +119,8 @@ func (c Constant) atMost(n float64) float64 {
 
 func (p Poisson) atMost(n float64) float64 { return poissonAtMost(n, 60*p.PerSecond) }
 
-// atMost treats the mean rate of a minute as lognormal with the right variance. This is exact if steps are whole minutes.
-// It averages the probabilities of Poisson counts over the rate.
+// atMost treats the mean rate of a minute as lognormal with the right variance. This is exact if steps are whole
+// minutes. It averages the probabilities of Poisson counts over the rate.
 func (c Cox) atMost(n float64) float64 {
 	const (
 		width = .1 // standard deviations between the nodes of the trapezoidal rule

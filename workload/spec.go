@@ -25,8 +25,8 @@ type Spec struct {
 	Adapters AdapterSpec `yaml:"adapters,omitempty" json:"adapters,omitzero"`
 	// Images says which requests have images, in all classes.
 	Images ImageSpec `yaml:"-" json:"-"`
-	// Classes mixes several classes of traffic and replaces Input, Output, Prefix, Sessions and Adapters. The class of a
-	// request is its index here. Each arrival of an open loop, and each user of a closed one, belongs to one class.
+	// Classes mixes several classes of traffic and replaces Input, Output, Prefix, Sessions and Adapters. The class of
+	// a request is its index here. Each arrival of an open loop, and each user of a closed one, belongs to one class.
 	Classes []ClassSpec `yaml:"classes,omitempty" json:"classes,omitempty"`
 	// ClassWeights is the unit that class weights divide in an open loop: requests (also when empty), or sessions,
 	// where a conversation counts as much as a single request.
@@ -181,8 +181,8 @@ func (s Spec) Think() clock.Duration {
 	return clock.Duration(sum / weights)
 }
 
-// Extends reports whether the first requests are the same however many follow. They are not if the rate of a cox process
-// has an exact mean over the run.
+// Extends reports whether the first requests are the same however many follow. They are not if the rate of a cox
+// process has an exact mean over the run.
 func (s Spec) Extends() bool {
 	return !slices.ContainsFunc(s.Arrivals, func(p Phase) bool {
 		return p.Process == "cox" && p.Duration == 0 && (p.MeanOver == "" || p.MeanOver == MeanOverRun)

@@ -87,7 +87,8 @@ func (f *calibrateCommand) checkSource() error {
 	case len(f.measured.files) > 0 && f.iterations != "":
 		return errors.New("--reference and --iterations are given together (want one)")
 	case f.iterations != "" && (len(f.measured.only) > 0 || f.options.ByGPU):
-		return errors.New("--only and --by-gpu select measured runs, but --iterations has iterations (want --reference)")
+		return errors.New("--only and --by-gpu select measured runs, but --iterations has iterations (want " +
+			"--reference)")
 	}
 	return nil
 }

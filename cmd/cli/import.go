@@ -33,7 +33,8 @@ type deploymentFlags struct {
 // registerChoice adds the flags that choose among what a file launches.
 func (f *deploymentFlags) registerChoice(c *cobra.Command) {
 	c.Flags().IntVar(&f.line, "line", 0, "take engine `N` of a launch file with alternatives")
-	c.Flags().StringArrayVar(&f.env, "env", nil, "`NAME=VALUE` of an environment variable of the launch file; repeatable")
+	c.Flags().StringArrayVar(&f.env, "env", nil, "`NAME=VALUE` of an environment variable of the launch file; "+
+		"repeatable")
 }
 
 func (f *deploymentFlags) register(c *cobra.Command) {

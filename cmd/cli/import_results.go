@@ -37,7 +37,8 @@ func (f *resultFlags) register(c *cobra.Command) {
 	flags.IntVar(&f.input, "input", 0, "length of prompts in `TOKENS`, where the result does not say it")
 	flags.IntVar(&f.output, "output", 0, "length of outputs in `TOKENS`, where the result does not say it")
 	flags.StringVar(&f.picture, "picture", "", "draw the fit of the traffic into `FILE`, as PNG and as SVG")
-	flags.StringVar(&f.trace, "trace", "", "write the measured requests into trace `FILE`, and replay it in the scenario")
+	flags.StringVar(&f.trace, "trace", "", "write the measured requests into trace `FILE`, and replay it in the "+
+		"scenario")
 	console.AddCheck(c, func() error {
 		switch {
 		case f.rate < 0 || f.rate > 1e6:
@@ -95,7 +96,8 @@ func (f *importCommand) read(args []string) (*launch.Imported, *measured.Traffic
 	}
 	if len(files) == 0 {
 		if flag := f.results.given(); flag != "" {
-			return nil, nil, fmt.Errorf("%s: no result is given (want a result of a load generator beside the launch file)",
+			return nil, nil, fmt.Errorf("%s: no result is given (want a result of a load generator beside the launch "+
+				"file)",
 				flag)
 		}
 		m, err := f.deployment.translate(launches[0].path, launches[0].name, launches[0].data)
@@ -203,8 +205,8 @@ func (f *importCommand) measuredDeployment(r *measured.Result, run *measured.Run
 		model = f.deployment.model
 	}
 	if model == "" || strings.ContainsAny(model, "'\n") {
-		return nil, yamldoc.Faults{{Where: r.File, Problem: "the result does not name the model (want --model NAME, or " +
-			"a launch file " +
+		return nil, yamldoc.Faults{{Where: r.File, Problem: "the result does not name the model (want --model NAME, " +
+			"or a launch file " +
 			"beside it)"}}
 	}
 	engine := run.Engine
@@ -216,8 +218,8 @@ func (f *importCommand) measuredDeployment(r *measured.Result, run *measured.Run
 		command = "trtllm-serve '" + model + "' "
 	case "vllm":
 	default:
-		traffic.Notes = append(traffic.Notes, "the result does not name the engine: vLLM with its defaults is taken (a "+
-			"launch file "+
+		traffic.Notes = append(traffic.Notes, "the result does not name the engine: vLLM with its defaults is taken "+
+			"(a launch file "+
 			"beside it says more)")
 	}
 	if f.deployment.fallback == "" {
@@ -269,8 +271,8 @@ func (f *importCommand) draw(c *cobra.Command, traffic *measured.Traffic, args [
 		return nil
 	}
 	if len(traffic.Fits) == 0 {
-		return fmt.Errorf("--picture: the result has no single requests, so that there is no fit to draw (want a result " +
-			"with " +
+		return fmt.Errorf("--picture: the result has no single requests, so that there is no fit to draw (want a " +
+			"result with " +
 			"requests)")
 	}
 	base := f.results.picture

@@ -78,10 +78,10 @@ catalog. The keys below plan: in the scenario set candidates and prices; the fla
 	p.output.Register(c, "table", "json", "csv", "markdown")
 	p.output.RegisterJobs(c)
 	p.output.RegisterOut(c, "write plan.json, plan.md, candidates.csv, report.html and pictures into `DIR`")
-	c.Flags().IntSliceVar(&p.save, "save", nil, "write candidate `N` as candidate-N.yaml into the directory of --out, or "+
-		"here; repeatable")
-	c.Flags().StringVar(&p.emit, "emit", "", "write the scenario of the first candidate, its launch lines and manifests "+
-		"into `DIR`")
+	c.Flags().IntSliceVar(&p.save, "save", nil, "write candidate `N` as candidate-N.yaml into the directory of "+
+		"--out, or here; repeatable")
+	c.Flags().StringVar(&p.emit, "emit", "", "write the scenario of the first candidate, its launch lines and "+
+		"manifests into `DIR`")
 	console.AddCheck(c, p.checkSaved)
 	p.shard.register(c)
 	return c

@@ -98,7 +98,8 @@ func (p *playCommand) serve(c *cobra.Command, site *site) error {
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return console.Failed(fmt.Errorf("--port: %d is in use (want another port, or no --port for any free port)", p.port))
+		return console.Failed(fmt.Errorf("--port: %d is in use (want another port, or no --port for any free port)",
+			p.port))
 	case errors.Is(err, fs.ErrPermission):
 		return console.Failed(fmt.Errorf("--port: %d needs special permission (want 1024 or more)", p.port))
 	case err != nil:

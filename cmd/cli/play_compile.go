@@ -82,7 +82,8 @@ func readScript(ctx context.Context, tool, module string) ([]byte, error) {
 	name := filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js")
 	script, err := os.ReadFile(name)
 	if err != nil {
-		return nil, console.Failed(fmt.Errorf("play: %s cannot be read: %s (want Go 1.24 or later)", name, console.Cause(err)))
+		return nil, console.Failed(fmt.Errorf("play: %s cannot be read: %s (want Go 1.24 or later)", name,
+			console.Cause(err)))
 	}
 	return script, nil
 }

@@ -33,7 +33,8 @@ func newRecord() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "record --upstream URL --out FILE",
 		Short: "Record the traffic of a real endpoint as a trace",
-		Long: `Forward requests to an OpenAI-compatible or SGLang server, and write a trace: arrivals, lengths, outcomes, the
+		Long: `Forward requests to an OpenAI-compatible or SGLang server, and write a trace: arrivals, lengths, ` +
+			`outcomes, the
 times of the output, conversations, and the prefixes that prompts share as salted hashes. The trace has no text, no
 keys and no addresses. Point clients at this address instead of the server's; headers and bodies pass unchanged.
 

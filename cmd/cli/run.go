@@ -53,7 +53,8 @@ for that rate with a tenth of the requests of the run at most; --find-saturation
 	r.output.Register(c, "table", "json", "csv", "markdown", "vllm-bench")
 	r.output.RegisterJobs(c)
 	r.output.RegisterOut(c, "write summary.json and report.html into `DIR`; for a single run also run.png and run.svg")
-	console.AddChoice(c, &r.bands, "bands", "names for latencies: "+strings.Join(profileNames(), ", "), profileNames()...)
+	console.AddChoice(c, &r.bands, "bands", "names for latencies: "+strings.Join(profileNames(), ", "),
+		profileNames()...)
 	c.Flags().BoolVar(&r.saturation, "find-saturation", false,
 		"find the saturation rate first, however long it takes, and judge the run by it")
 	registerSave(c, &r.save, &r.output.Out)
@@ -205,7 +206,8 @@ func (r *runCommand) replicate(c *cobra.Command, s *scenario.Scenario) error {
 }
 
 // writePage writes a summary as a web page. The directory may be nil.
-func (r *runCommand) writePage(c *cobra.Command, dir *console.Directory, setup *scenario.Setup, s *report.Summary) error {
+func (r *runCommand) writePage(c *cobra.Command, dir *console.Directory, setup *scenario.Setup,
+	s *report.Summary) error {
 	if dir == nil {
 		return nil
 	}

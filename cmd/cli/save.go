@@ -146,7 +146,8 @@ type stream struct {
 }
 
 // newSaving opens the files that are filled during the run and sets the run options that fill them.
-func newSaving(dir *console.Directory, setup *scenario.Setup, names []string, run *experiments.RunOptions) (*saving, error) {
+func newSaving(dir *console.Directory, setup *scenario.Setup, names []string, run *experiments.RunOptions) (*saving,
+	error) {
 	s := &saving{dir: dir}
 	for _, name := range names {
 		for _, k := range savers() {

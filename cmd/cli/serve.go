@@ -48,7 +48,8 @@ func newServe() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve [SCENARIO]",
 		Short: "Answer OpenAI's API at the times of the simulated cluster",
-		Long: `Serve OpenAI's and SGLang's HTTP API. Chunks of output leave at the instants at which the simulated cluster
+		Long: `Serve OpenAI's and SGLang's HTTP API. Chunks of output leave at the instants at which the ` +
+			`simulated cluster
 would send them; the text is filler. Prompts are real text: prefix caches and routers see their content. The
 length of an output is drawn from the scenario's workload, which sends nothing itself.
 
@@ -65,13 +66,15 @@ The journal of the requests can be simulated again: every token comes at the sam
 	s.scenario.registerFrom(c, false)
 	flags := c.Flags()
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:8000", "serve at `ADDRESS`")
-	flags.StringVar(&s.ports, "ports", "", "serve each replica at a port of its own, such as 8001-8008, past the router")
+	flags.StringVar(&s.ports, "ports", "", "serve each replica at a port of its own, such as 8001-8008, past the "+
+		"router")
 	flags.Float64Var(&s.speed, "speed", 1, "simulated seconds per second")
 	flags.StringArrayVar(&s.keys, "api-key", nil, "require `KEY` (default $CLIFFTOP_API_KEY); repeatable")
 	flags.StringArrayVar(&s.models, "served-model-name", nil, "`NAME` of the model for clients; repeatable")
 	flags.StringVar(&s.tokenizer, "tokenizer", "", "count tokens with a tokenizer.json `FILE` (default an estimate)")
 	flags.StringVar(&s.journal, "journal", "", "write the requests to `FILE`, a trace for run --trace; .gz compresses")
-	flags.StringVar(&s.events, "kv-events", "", "publish KV events over ZeroMQ as vLLM's --kv-events-config `JSON` says")
+	flags.StringVar(&s.events, "kv-events", "", "publish KV events over ZeroMQ as vLLM's --kv-events-config `JSON` "+
+		"says")
 	flags.StringArrayVar(&s.origins, "allow-origin", nil, "let web pages of `ORIGIN` read answers; * is all")
 	flags.IntVar(&s.busy, "busy-status", http.StatusTooManyRequests, "HTTP `STATUS` when a queue is full: 429 or 503")
 	flags.DurationVar(&s.grace, "grace", 15*time.Second, "let requests go on for this `TIME` after an interrupt")
@@ -129,7 +132,8 @@ func (s *serveCommand) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	if d := u.StandingFleet(false).Disaggregation; d != nil && s.ports != "" {
-		s.output.Say(c, "ports of prefill replicas: %d, followed by %d of decode replicas", d.Prefills, len(ports)-d.Prefills)
+		s.output.Say(c, "ports of prefill replicas: %d, followed by %d of decode replicas", d.Prefills,
+			len(ports)-d.Prefills)
 	}
 	for _, p := range ports {
 		if _, err := fmt.Fprintf(c.OutOrStdout(), "http://%s\n", p.Addr()); err != nil {
@@ -158,7 +162,8 @@ func (s *serveCommand) open(u *scenario.Setup) ([]api.Port, error) {
 	}
 	replicas := len(u.StandingFleet(false).Replicas)
 	if last-first+1 != replicas {
-		return nil, fmt.Errorf("--ports: %s has %d ports, but the scenario needs %d, one for each replica (want %d-%d)", s.ports,
+		return nil, fmt.Errorf("--ports: %s has %d ports, but the scenario needs %d, one for each replica (want "+
+			"%d-%d)", s.ports,
 			last-first+1, replicas, first, first+replicas-1)
 	}
 	host, _, err := net.SplitHostPort(s.listen)

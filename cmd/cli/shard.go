@@ -77,7 +77,8 @@ func (f *shardFlags) runGrid(c *cobra.Command, g *experiments.Grid, output *cons
 }
 
 // run runs a shard, or a dry run. A task with the whole work then calls show with all results.
-func (f *shardFlags) run(c *cobra.Command, g divisible, output *console.SimulationFlags, show func(*grid.Joined) error) error {
+func (f *shardFlags) run(c *cobra.Command, g divisible, output *console.SimulationFlags,
+	show func(*grid.Joined) error) error {
 	if f.dryRun {
 		return f.estimate(c, g)
 	}

@@ -46,7 +46,8 @@ func (f *traceFlags) registerReading(c *cobra.Command) {
 		"`FORMAT` of the trace; auto detects it from the header or keys")
 	_ = c.RegisterFlagCompletionFunc("read-as", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	console.AddChoice(c, &f.mode, "mode", "handling of bad rows: strict, skip, fix", "strict", "skip", "fix")
-	console.AddOptionalChoice(c, &f.zero, "zero-output", "handling of empty outputs in any mode: drop, one", "drop", "one")
+	console.AddOptionalChoice(c, &f.zero, "zero-output", "handling of empty outputs in any mode: drop, one",
+		"drop", "one")
 	flags.Float64Var(&f.options.MaxBadFraction, "max-bad-fraction", 0,
 		"largest `SHARE` of bad rows in mode skip (default 0.01)")
 	flags.Int32Var(&f.options.BlockTokens, "block-tokens", 0, "`N` tokens per block id (default from the format)")

@@ -85,8 +85,8 @@ status is then 1.`,
 		"open-loop rows, or the rows of --only")
 	c.Flags().BoolVar(&v.coverage, "coverage", false, "print how often error bars made from other measured runs "+
 		"hold a run, by kind of runs; more files of measured runs may follow")
-	c.Flags().StringVar(&v.write, "write", "", "write the errors into `FILE`, for the flag --accuracy of run, sweep and "+
-		"plan; with --coverage, write the error bars of the catalog")
+	c.Flags().StringVar(&v.write, "write", "", "write the errors into `FILE`, for the flag --accuracy of run, sweep "+
+		"and plan; with --coverage, write the error bars of the catalog")
 	c.Flags().StringArrayVar(&v.iterations, "iterations", nil, "compare with `FILE…` of measured iterations, or a "+
 		"folder of them; more files may follow")
 	c.Flags().StringArrayVar(&v.schedules, "schedules", nil, "replay `FILE…` of recorded scheduler decisions; more "+
@@ -266,7 +266,8 @@ func (m *measuredRuns) read(args []string) (*reference, error) {
 		}
 		for _, row := range r.Rows {
 			if first, twice := files[row.ID]; twice && first != file {
-				return nil, fmt.Errorf("--reference: the run %s is in %s and in %s (want each run once)", row.ID, first, file)
+				return nil, fmt.Errorf("--reference: the run %s is in %s and in %s (want each run once)",
+					row.ID, first, file)
 			}
 			files[row.ID] = file
 		}

@@ -21,7 +21,8 @@ func (v *validateCommand) replay(c *cobra.Command, files []string) error {
 		return err
 	}
 	if v.output.Format == "scenario" {
-		return errors.New("--format scenario: records of schedulers have no scenarios (want table, json, csv or markdown)")
+		return errors.New("--format scenario: records of schedulers have no scenarios (want table, json, csv or " +
+			"markdown)")
 	}
 	var records []*conformance.Record
 	for _, name := range files {
@@ -81,8 +82,8 @@ func (v *validateCommand) scoreIterations(c *cobra.Command, args []string) error
 	case len(v.measured.files) > 0:
 		return errors.New("--iterations and --reference are given together (want one)")
 	case v.ablate || v.coverage || v.write != "" || len(v.measured.only) > 0:
-		return errors.New("--ablate, --coverage, --write and --only are for measured runs (want --reference, or none of " +
-			"them with --iterations)")
+		return errors.New("--ablate, --coverage, --write and --only are for measured runs (want --reference, or none " +
+			"of them with --iterations)")
 	case v.output.Format == "scenario":
 		return errors.New("--format scenario: iterations have no scenarios (want table, json, csv or markdown)")
 	}

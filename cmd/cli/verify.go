@@ -28,7 +28,8 @@ func newVerify() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify [SCENARIO] --measured RESULT…",
 		Short: "Hold a simulation against a measured run of the deployment",
-		Long: `Simulate a scenario with the traffic of a measured run, and print the promise beside the measurement: each
+		Long: `Simulate a scenario with the traffic of a measured run, and print the promise beside the ` +
+			`measurement: each
 metric with the bar that holds 90 % of measured runs of its kind, and a verdict. Where a metric is outside,
 knobs and constants are changed one at a time to find what would explain it. The exit status is 1 if a metric
 is outside.
@@ -49,8 +50,8 @@ it takes that of the other result, or of the scenario. Its states over time stan
 	v.output.Register(c, "table", "json", "markdown")
 	v.output.RegisterJobs(c)
 	v.output.RegisterOut(c, "write verify.json, report.html, verify.png and verify.svg into `DIR`")
-	c.Flags().StringArrayVarP(&v.measured, "measured", "m", nil, "`RESULT` of a measured run; repeatable, and more files "+
-		"may follow")
+	c.Flags().StringArrayVarP(&v.measured, "measured", "m", nil, "`RESULT` of a measured run; repeatable, and more "+
+		"files may follow")
 	c.Flags().StringVar(&v.accuracy, "accuracy", "", "add the errors to `FILE`, for the flag --accuracy of run, sweep "+
 		"and plan")
 	c.Flags().BoolVar(&v.noCauses, "no-causes", false, "do not look for causes")

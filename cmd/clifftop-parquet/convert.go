@@ -127,8 +127,9 @@ func structOf(head []string, kinds []kind) (reflect.Type, error) {
 	for i, name := range head {
 		name = strings.TrimSpace(name)
 		if name == "" || name == "-" || seen[name] || strings.ContainsAny(name, ",\"`") {
-			return nil, fmt.Errorf(`column %d: name %q is not allowed (want a unique name other than "-", without comma `+
-				"or quote)", i+1, name)
+			return nil,
+				fmt.Errorf(`column %d: name %q is not allowed (want a unique name other than "-", without comma `+
+					"or quote)", i+1, name)
 		}
 		seen[name] = true
 		fields[i] = reflect.StructField{

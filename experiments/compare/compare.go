@@ -60,8 +60,8 @@ func (o *Options) by() verdict.Options {
 // mostVariants is the number of variants that several keys may make together.
 const mostVariants = 1000
 
-// Vary makes a variant for each value of a key, the first being the baseline. Each spec is KEY=V1,V2,… Several specs make
-// a variant for each combination of their values, the last key varying fastest.
+// Vary makes a variant for each value of a key, the first being the baseline. Each spec is KEY=V1,V2,… Several specs
+// make a variant for each combination of their values, the last key varying fastest.
 func Vary(s *scenario.Scenario, specs ...string) ([]Variant, error) {
 	variants := []Variant{{Scenario: s}}
 	seen := map[string]bool{}
@@ -71,7 +71,8 @@ func Vary(s *scenario.Scenario, specs ...string) ([]Variant, error) {
 			return nil, err
 		}
 		if seen[key] {
-			return nil, yamldoc.Faults{{Where: "--vary", Key: key, Problem: "it is given twice (want all values in one list)"}}
+			return nil, yamldoc.Faults{{Where: "--vary", Key: key, Problem: "it is given twice (want all values in " +
+				"one list)"}}
 		}
 		seen[key] = true
 		if n := len(variants) * len(values); n > mostVariants {

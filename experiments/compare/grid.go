@@ -36,8 +36,8 @@ func (o Options) Grid(ctx context.Context, variants []Variant) (*experiments.Gri
 		return nil, err
 	}
 	if c.oneTrace() {
-		return nil, yamldoc.Faults{{Where: "--shard, --resume", Problem: "on one recorded trace each variant is run once, " +
-			"which is not divided or gone on with (want neither)"}}
+		return nil, yamldoc.Faults{{Where: "--shard, --resume", Problem: "on one recorded trace each variant is run " +
+			"once, which is not divided or gone on with (want neither)"}}
 	}
 	if r.Precision > 0 {
 		return nil, yamldoc.Faults{{Where: "--precision",

@@ -11,7 +11,8 @@ import (
 )
 
 // prepare finds the saturation of the system of each variant, and sets the length of the runs if all scenarios leave it
-// open. If they do not, the search has a tenth of the requests of the runs at most. hourly reports that the runs of some variant cannot settle, and that all are hours.
+// open. If they do not, the search has a tenth of the requests of the runs at most. hourly reports that the runs of
+// some variant cannot settle, and that all are hours.
 func (c *comparison) prepare(r experiments.Replication) (hourly bool, err error) {
 	runs, open := r.Runs, true
 	if r.Precision > 0 {

@@ -76,7 +76,8 @@ func (it *iteration) String() string {
 
 // observed returns an iteration as an observer of the simulator sees it.
 func observed(s *event.Step) iteration {
-	it := iteration{Preempted: s.Preempted, Free: s.FreeBlocks, Running: s.Running, Waiting: s.Waiting, At: s.Span.Start}
+	it := iteration{Preempted: s.Preempted, Free: s.FreeBlocks, Running: s.Running, Waiting: s.Waiting,
+		At: s.Span.Start}
 	for i := range s.Scheduled {
 		sh := &s.Scheduled[i]
 		it.Rows = append(it.Rows, row{sh.Request, sh.Tokens, sh.Cached, sh.Drafts, sh.Produced})

@@ -55,7 +55,8 @@ func Read(name string, r io.Reader) (*Record, error) {
 	objects := json.NewDecoder(in)
 	var head header
 	if err := objects.Decode(&head); err != nil {
-		return nil, fmt.Errorf("%s: this is no record of a scheduler (want a JSON object with format, source and cases)",
+		return nil, fmt.Errorf("%s: this is no record of a scheduler (want a JSON object with format, source and "+
+			"cases)",
 			name)
 	}
 	at := slices.IndexFunc(formats, func(f format) bool { return f.name == head.Format })

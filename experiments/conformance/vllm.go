@@ -108,7 +108,8 @@ func (v *vllmConfig) hybrid() (*engine.Hybrid, error) {
 		return a.Kind == vllmKinds[b.Kind] && a.Layers == b.Layers && a.Window == b.Window && a.BlockSize == b.BS
 	})
 	if blocks := v.Memory / h.BlockBytes(); !same || int(blocks) != v.Blocks || h.ScheduledBlock() != v.SchedulerBS {
-		return nil, fmt.Errorf("the groups are %v with %d blocks, a hit is a multiple of %d tokens (recorded: %v, %d, %d)",
+		return nil, fmt.Errorf("the groups are %v with %d blocks, a hit is a multiple of %d tokens (recorded: %v, "+
+			"%d, %d)",
 			h.Groups, blocks, h.ScheduledBlock(), v.Groups, v.Blocks, v.SchedulerBS)
 	}
 	return h, nil
@@ -180,7 +181,8 @@ func readVLLM(data []byte, c *Case) error {
 	}
 	c.compares = func(got, want *iteration) bool {
 		return slices.EqualFunc(got.Rows, want.Rows, sameTokens) &&
-			(!want.drafts || slices.EqualFunc(got.Rows, want.Rows, sameDrafts)) && slices.Equal(got.Preempted, want.Preempted) &&
+			(!want.drafts || slices.EqualFunc(got.Rows, want.Rows, sameDrafts)) &&
+			slices.Equal(got.Preempted, want.Preempted) &&
 			got.Free == want.Free && got.Running == want.Running && got.Waiting == want.Waiting
 	}
 	return nil
@@ -198,8 +200,8 @@ func sameDrafts(got, want row) bool {
 }
 
 func (q *vllmRequest) request() (r workload.Request, err error) {
-	r = workload.Request{Arrival: clock.Time(millis(q.At)), InputTokens: q.Prompt, OutputTokens: q.Out, Priority: q.Prio,
-		Adapter: q.Lora}
+	r = workload.Request{Arrival: clock.Time(millis(q.At)), InputTokens: q.Prompt, OutputTokens: q.Out,
+		Priority: q.Prio, Adapter: q.Lora}
 	if q.Leave > 0 {
 		r.Client = &workload.Client{Cancel: millis(q.Leave)}
 	}

@@ -76,8 +76,8 @@ func (r *Result) memory(f *scenario.Fit) {
 		fmt.Sprintf("2 × %s × %d × %d × %s", amount(layers(d)), heads, m.HeadDim, amount(size)))
 	for i := range m.Mixers {
 		if x := &m.Mixers[i]; x.Window > 0 {
-			r.note(fmt.Sprintf("%d of %d layers have a sliding window of %d tokens, so long sequences need less memory "+
-				"per token. The numbers of requests take this into account.", x.Layers, m.Layers, x.Window))
+			r.note(fmt.Sprintf("%d of %d layers have a sliding window of %d tokens, so long sequences need less "+
+				"memory per token. The numbers of requests take this into account.", x.Layers, m.Layers, x.Window))
 		}
 	}
 }

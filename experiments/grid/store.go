@@ -16,8 +16,8 @@ import (
 // suffix is the file extension of results.
 const suffix = ".json"
 
-// A Store is a directory of results in JSON. A file that is not JSON, such as one that a full disk or a crash has cut off,
-// is no result: it is as if it were not there.
+// A Store is a directory of results in JSON. A file that is not JSON, such as one that a full disk or a crash has cut
+// off, is no result: it is as if it were not there.
 type Store struct {
 	dir      string
 	replaced atomic.Int64
@@ -80,8 +80,8 @@ func (s *Store) Get(key string) (data []byte, ok bool, err error) {
 	return data, true, nil
 }
 
-// Put stores a result. The file gets its name when it is complete. A damaged file is replaced. An existing result stays;
-// it is an error if it differs, because equal runs give equal bytes.
+// Put stores a result. The file gets its name when it is complete. A damaged file is replaced. An existing result
+// stays; it is an error if it differs, because equal runs give equal bytes.
 func (s *Store) Put(key string, data []byte) error {
 	path := s.path(key)
 	fail := func(err error) error { return fmt.Errorf("writing %s: %w", path, cause(err)) }

@@ -165,8 +165,8 @@ func one(ctx context.Context, u *scenario.Setup, k int, o *Options) (Hour, error
 		l := &held[i]
 		if l.N == 0 {
 			return Hour{}, yamldoc.Faults{u.Scenario.Fault("slo."+l.Key,
-				"there is nothing to judge it by: no request of an hour has this metric (remove the limit, or set a higher rate "+
-					"or longer outputs)")}
+				"there is nothing to judge it by: no request of an hour has this metric (remove the limit, or set a "+
+					"higher rate or longer outputs)")}
 		}
 		x := Limit{Key: l.Key, Met: l.Met != nil && *l.Met, Distance: distance(l)}
 		h.Met, h.Distance = h.Met && x.Met, max(h.Distance, x.Distance)

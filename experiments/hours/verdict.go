@@ -19,8 +19,9 @@ type Evidence struct {
 	Met, Of int
 	// Low and High are the one-sided bounds of the share by Clopper and Pearson at 95 %.
 	Low, High float64
-	// Distance is the quantile of the distances that belongs to the share asked for, and DistanceLow and DistanceHigh are
-	// its interval at 90 %, so that each side has an error of 5 %. It assumes that the distances are normally distributed.
+	// Distance is the quantile of the distances that belongs to the share asked for, and DistanceLow and DistanceHigh
+	// are its interval at 90 %, so that each side has an error of 5 %. It assumes that the distances are normally
+	// distributed.
 	Distance, DistanceLow, DistanceHigh float64
 }
 

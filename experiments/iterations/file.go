@@ -81,7 +81,8 @@ func openFolder(folder string) ([]*File, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s (want a folder with a list of runs, or files)", name, scenario.PlainFileError(err))
+		return nil, fmt.Errorf("%s: %s (want a folder with a list of runs, or files)", name,
+			scenario.PlainFileError(err))
 	}
 	var files []*File
 	for _, r := range list {
@@ -127,8 +128,8 @@ func readList(path string) ([]listedRun, error) {
 	c := csv.NewReader(bytes.NewReader(data))
 	rows, err := c.ReadAll()
 	if err != nil || len(rows) < 2 {
-		return nil, fmt.Errorf("%s: no rows can be read (want a line of column names and a row for each file): %w", path,
-			err)
+		return nil, fmt.Errorf("%s: no rows can be read (want a line of column names and a row for each file): %w",
+			path, err)
 	}
 	head := rows[0]
 	if column, twice := duplicate.Column(head); twice {

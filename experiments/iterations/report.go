@@ -36,8 +36,8 @@ type ScoredFile struct {
 	Refused string   `json:"refused,omitempty"`
 	Notes   []string `json:"notes"`
 	// Iterations is the number of iterations in the file, Shapes that of different shapes. Dropped iterations take more
-	// or less than the median of their shape by a factor of 1.5. Joined ones are compared by the sum of a chain, in which
-	// the clock counts parts of an iteration in the one before.
+	// or less than the median of their shape by a factor of 1.5. Joined ones are compared by the sum of a chain, in
+	// which the clock counts parts of an iteration in the one before.
 	Iterations int `json:"iterations"`
 	Shapes     int `json:"shapes"`
 	Dropped    int `json:"dropped"`
@@ -78,7 +78,8 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 }
 
 func (r *Report) write(w io.Writer, t *layout.Text) error {
-	t.Heading("Errors of iterations (simulated over measured, minus 1): median and 90th percentile of sizes, mean, in %%")
+	t.Heading("Errors of iterations (simulated over measured, minus 1): median and 90th percentile of sizes, mean, " +
+		"in %%")
 	grid := [][]string{{"file", "kind", "n", "median", "p90", "bias"}}
 	for _, f := range r.Files {
 		for _, k := range f.Kinds {
@@ -117,17 +118,18 @@ func (r *Report) fileNotes(t *layout.Text) {
 		t.Item("", fmt.Sprintf("%s: %s on %s, TP %d, DP %d, EP %d; %d iterations of %d shapes, %d dropped, %d joined",
 			f.Name, f.Model, f.GPU, f.TP, f.DP, f.EP, f.Iterations, f.Shapes, f.Dropped, f.Joined))
 		if f.InstrumentationMs > 0 {
-			t.Item("", fmt.Sprintf("%s: the scheduler timed the iterations: %.2f ms are added for its instrumentation", f.Name,
-				f.InstrumentationMs))
+			t.Item("", fmt.Sprintf("%s: the scheduler timed the iterations: %.2f ms are added for its instrumentation",
+				f.Name, f.InstrumentationMs))
 		}
 		for _, note := range f.Notes {
 			t.Item("", f.Name+": "+note)
 		}
 	}
-	t.Paragraph(fmt.Sprintf("Iterations of one shape have the same tokens, and contexts within 4 %%; all count with the "+
-		"median error of the shape. Dropped iterations differ from it by a factor of %g or more. Joined ones are "+
-		"parts of chains of prefills that are compared by their sums, because the clock counts parts of one in the one "+
-		"before: one of the chain is shorter than the GPU's datasheet allows, or a decode before it is far too long.", outlier))
+	t.Paragraph(fmt.Sprintf("Iterations of one shape have the same tokens, and contexts within 4 %%; all count with "+
+		"the median error of the shape. Dropped iterations differ from it by a factor of %g or more. Joined ones are "+
+		"parts of chains of prefills that are compared by their sums, because the clock counts parts of one in the "+
+		"one before: one of the chain is shorter than the GPU's datasheet allows, or a decode before it is far too "+
+		"long.", outlier))
 }
 
 // WriteCSV writes a row for each iteration. The column error has the error of the shape of the iteration.

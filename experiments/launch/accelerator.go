@@ -56,7 +56,8 @@ func (b *builder) gpu(o ImportOptions) {
 		if _, err := catalog.GPU(o.GPU); err != nil && !strings.ContainsAny(o.GPU, "/.") {
 			if !b.system.faultedGPU {
 				b.system.faultedGPU = true
-				b.faults = append(b.faults, &yamldoc.Fault{Where: "--gpu", Hint: "clifftop catalog gpus lists all of them",
+				b.faults = append(b.faults, &yamldoc.Fault{Where: "--gpu", Hint: "clifftop catalog gpus lists all of " +
+					"them",
 					Problem: strings.TrimPrefix(err.Error(), "catalog: ")})
 			}
 			return
@@ -74,7 +75,8 @@ func (b *builder) gpu(o ImportOptions) {
 		name, ok := gpuNamed(written)
 		if !ok {
 			b.fault(Flag{Name: "gpu", At: b.group.AcceleratorAt, File: true}, "",
-				"%q is no GPU of the catalog (want --gpu NAME, one of clifftop catalog gpus)", strings.TrimSpace(written))
+				"%q is no GPU of the catalog (want --gpu NAME, one of clifftop catalog gpus)",
+				strings.TrimSpace(written))
 			return
 		}
 		b.put("gpu", text(name), Flag{Name: "accelerator", Value: written, File: true, At: b.group.AcceleratorAt})

@@ -59,7 +59,8 @@ func Assemble(file string, commands []Command, notes []Note, choice int) (*Syste
 			lines = append(lines, fmt.Sprintf("%d is line %d", i+1, g.At.Line))
 		}
 		return nil, yamldoc.Faults{{Where: file, Hint: strings.Join(lines, ", "),
-			Problem: fmt.Sprintf("%d different engines are launched here (want one; --line N chooses it)", len(s.Groups))}}
+			Problem: fmt.Sprintf("%d different engines are launched here (want one; --line N chooses it)",
+				len(s.Groups))}}
 	}
 	return s, nil
 }

@@ -149,7 +149,8 @@ func ReadCommand(file string, c shell.Command, o ScriptOptions) (list []Command,
 		}
 		for _, v := range c.Env {
 			if strings.HasPrefix(v.Name, "DYN_") { // Dynamo's front end reads each option from a variable too
-				out.Router.Flags = append(out.Router.Flags, Flag{Name: v.Name, Value: v.Value, Env: true, At: at(c.Line)})
+				out.Router.Flags = append(out.Router.Flags, Flag{Name: v.Name, Value: v.Value, Env: true,
+					At: at(c.Line)})
 			}
 		}
 	}
@@ -199,7 +200,8 @@ func scriptAt(args []shell.Word) int {
 			continue
 		}
 		for k := i + 1; k+1 < len(args); k++ {
-			if f := args[k].Text; strings.HasPrefix(f, "-") && strings.HasSuffix(f, "c") && !strings.HasPrefix(f, "--") {
+			if f := args[k].Text; strings.HasPrefix(f, "-") && strings.HasSuffix(f, "c") &&
+				!strings.HasPrefix(f, "--") {
 				return k + 1
 			}
 			if !strings.HasPrefix(args[k].Text, "-") {

@@ -29,8 +29,8 @@ func (b *builder) policy() {
 	switch {
 	case b.line.Engine == "vllm" && oldReleases.Get().MatchString(minor):
 		b.put("engine.policy", text("vllm-v0"), engine)
-		b.assume("vllm-%s is older than 0.8, the oldest release that is known: the times are those of the newest, with the "+
-			"V0 scheduler", minor)
+		b.assume("vllm-%s is older than 0.8, the oldest release that is known: the times are those of the newest, "+
+			"with the V0 scheduler", minor)
 	case minor != "" && b.line.Engine == "vllm":
 		b.put("engine.version", text("vllm-"+minor), engine)
 	case minor != "" && b.line.Engine == "sglang":
@@ -147,7 +147,8 @@ func (b *builder) drafts(f Flag) {
 	}
 	b.putNote("engine.speculative", n, f, "the acceptance is assumed")
 	b.account(f, flags.Rule, "engine.speculative: %s, %d tokens", kind, max(tokens, 1))
-	b.assume("engine.speculative.acceptance is %g, a guess: the engine's metrics have the measured one", assumedAcceptance)
+	b.assume("engine.speculative.acceptance is %g, a guess: the engine's metrics have the measured one",
+		assumedAcceptance)
 }
 
 // draftOptions reads the method, the number of draft tokens and the draft model, which stand in one flag or in several.
@@ -175,8 +176,8 @@ func (b *builder) draftOptions(f Flag) (method string, tokens int, draft string,
 		}
 		return ""
 	}
-	method = pick("speculative-algorithm", "speculative-config.decoding-type", "speculative-config.method", "spec-method",
-		"speculative-config.type")
+	method = pick("speculative-algorithm", "speculative-config.decoding-type", "speculative-config.method",
+		"spec-method", "speculative-config.type")
 	draft = pick("speculative-draft-model-path", "speculative-config.model", "speculative-config.speculative-model-dir",
 		"spec-model", "speculative-model")
 	count := pick("speculative-num-steps", "speculative-config.num-nextn-predict-layers",

@@ -32,7 +32,8 @@ func (b *builder) model(o ImportOptions) {
 		}
 	}
 	if served, ok := b.given["served-model-name"]; ok && !inCatalog(name) && !exists(o, name) {
-		if first, _, _ := strings.Cut(served.Value, ","); inCatalog(first) { // the path is of a machine, the name is known
+		// The path is of a machine, the name may be known.
+		if first, _, _ := strings.Cut(served.Value, ","); inCatalog(first) {
 			name, from = first, served
 		}
 	}
@@ -144,8 +145,8 @@ var methods = map[string]string{
 func (b *builder) weights(f Flag) {
 	value := strings.ToLower(f.Value)
 	if !strings.HasPrefix(strings.ToLower(f.Name), "q") { // dtype: of activations and of weights that are not quantised
-		precision := map[string]string{"bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "half": "fp16", "fp16": "fp16",
-			"float32": "", "float": "", "auto": "", "float8": "fp8"}
+		precision := map[string]string{"bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "half": "fp16",
+			"fp16": "fp16", "float32": "", "float": "", "auto": "", "float8": "fp8"}
 		dtype, known := precision[value]
 		switch {
 		case !known:

@@ -173,10 +173,12 @@ func (r *Router) sglang(name string) rule {
 	f, ok := r.flag(name)
 	switch value := plainName(f.Value); {
 	case !ok && name == "policy", value == "cache-aware":
-		return rule{name: "sglang", from: f, caches: true, keys: r.options(numberOf("cache_threshold", "cache-threshold"),
-			numberOf("balance_abs_threshold", "balance-abs-threshold"),
-			numberOf("balance_rel_threshold", "balance-rel-threshold"), secondsOf("eviction_interval", "eviction-interval-secs"),
-			tokensOf("max_tree_tokens", "max-tree-size"))}
+		return rule{name: "sglang", from: f, caches: true,
+			keys: r.options(numberOf("cache_threshold", "cache-threshold"),
+				numberOf("balance_abs_threshold", "balance-abs-threshold"),
+				numberOf("balance_rel_threshold", "balance-rel-threshold"),
+				secondsOf("eviction_interval", "eviction-interval-secs"),
+				tokensOf("max_tree_tokens", "max-tree-size"))}
 	case value == "round-robin", value == "random":
 		return rule{name: value, from: f}
 	case value == "power-of-two":

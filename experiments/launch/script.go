@@ -23,7 +23,8 @@ type ScriptOptions struct {
 // flags name are read from what the script writes, or from beside it.
 func ReadScript(file string, data []byte, o ScriptOptions) ([]Command, []Note, error) {
 	o.FirstLine = max(o.FirstLine, 1)
-	r, err := shell.Run(file, placeholders(dedent(data)), shell.Options{Env: o.Env, Read: o.Read, FirstLine: o.FirstLine})
+	r, err := shell.Run(file, placeholders(dedent(data)), shell.Options{Env: o.Env, Read: o.Read,
+		FirstLine: o.FirstLine})
 	if err != nil {
 		return nil, nil, err
 	}

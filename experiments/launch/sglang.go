@@ -159,7 +159,8 @@ func priorityScheduling(b *builder, f Flag) {
 
 // kvFormats are the formats of the KV cache in the engines with those of a scenario. Those of 4 bits are not modelled.
 var kvFormats = map[string]string{"auto": "auto", "bf16": "bf16", "bfloat16": "bf16", "fp16": "fp16", "float16": "fp16",
-	"fp8": "fp8", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "mxfp8": "fp8", "int8": "fp8", "none": "auto", "no_quant": "auto",
+	"fp8": "fp8", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "mxfp8": "fp8", "int8": "fp8", "none": "auto",
+	"no_quant": "auto",
 	"fp4_e2m1": "", "fp4_mx_block16": "", "nvfp4": "", "fp4": ""}
 
 // kvFormat translates the format of the KV cache.

@@ -48,8 +48,9 @@ func batching(c *class) error {
 		Title: fmt.Sprintf("Static batching waits for the longest output: %s of 32 seats are in use, and continuous "+
 			"batching is %s as fast",
 			ratio(seats), times(ratios[1])),
-		Caption: "llama-3.1-8b on one H100; prompts of 300 tokens, outputs of 250 on average, exponentially distributed",
-		Beside:  true,
+		Caption: "llama-3.1-8b on one H100; prompts of 300 tokens, outputs of 250 on average, exponentially " +
+			"distributed",
+		Beside: true,
 		Panels: []chart.Panel{{
 			Title: "Seats in use, of 32",
 			X:     chart.Scale{Title: "Time, s", Max: until},

@@ -19,8 +19,8 @@ func interference(c *class) error {
 	}
 	w := Stretch{FromS: 100, ToS: 101.5}
 	timeline := &chart.Timeline{
-		Caption: "llama-3.1-8b on one H100, 4 requests/s with prompts of 4,000 tokens and outputs of 250; each block is " +
-			"an iteration",
+		Caption: "llama-3.1-8b on one H100, 4 requests/s with prompts of 4,000 tokens and outputs of 250; each block " +
+			"is an iteration",
 		Kinds: []string{"decode only", "prefill and decode", "prefill only: decoding stops"}, FromS: w.FromS,
 		ToS: w.ToS,
 	}

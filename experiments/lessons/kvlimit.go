@@ -66,8 +66,8 @@ func kvLimit(c *class) error {
 	c.say("gain_whole", times(cured.Points[len(cured.Points)-1].Y/speed(last)))
 
 	c.draw("kv-limit", &chart.Lines{
-		Title: fmt.Sprintf("Beyond %s users, throughput falls by %s, because %s of the work is repeated; admitting whole "+
-			"prompts cures it",
+		Title: fmt.Sprintf("Beyond %s users, throughput falls by %s, because %s of the work is repeated; admitting "+
+			"whole prompts cures it",
 			peak.Value, percent(1-speed(last)/speed(peak)), percent(last.recomputed())),
 		Caption: "A 70B model with 4-bit weights on one H100; prompts of 2,000 tokens on average, outputs of 500, a " +
 			"minute of think time",
@@ -138,7 +138,8 @@ func kvOverTime(c *class, calm, full *PointResult) *chart.Lines {
 		return l
 	}
 	return &chart.Lines{
-		Title: fmt.Sprintf("With %s users the pool is never full; with %s it is always full, with %s preemptions per minute",
+		Title: fmt.Sprintf("With %s users the pool is never full; with %s it is always full, with %s preemptions per "+
+			"minute",
 			calm.Value, full.Value, ratio(full.preemptionsPerMinute())),
 		Caption: "The same system over time, from an empty start",
 		Panels: []chart.Panel{{

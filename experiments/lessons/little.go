@@ -61,8 +61,8 @@ func little(c *class) error {
 	c.claim("GPU: number in the system, 20 / 10 requests per second", system("20")/system("10"), atLeast(3))
 
 	c.draw("little", &chart.Lines{
-		Title: fmt.Sprintf("4 requests per minute, 30 s each: %s at once on average, and capacity for %s is enough 99 %% "+
-			"of the time",
+		Title: fmt.Sprintf("4 requests per minute, 30 s each: %s at once on average, and capacity for %s is enough "+
+			"99 %% of the time",
 			fmt.Sprintf("%.1f", of(n.Mean)), number(of(n.P99))),
 		Caption: "The first half hour; requests arrive at random",
 		Panels: []chart.Panel{{

@@ -71,7 +71,8 @@ func overload(c *class) error {
 	c.draw("overload", &chart.Lines{
 		Title: fmt.Sprintf("Beyond the knee, the work is useless: %s tokens/s at %s requests/s, and %s of them in time",
 			number(x(at(over))), over, number(g(at(over)))),
-		Caption: "llama-3.1-8b on one H100; prompts of 1,000 tokens and outputs of 250 on average; hollow: no steady state",
+		Caption: "llama-3.1-8b on one H100; prompts of 1,000 tokens and outputs of 250 on average; hollow: no steady " +
+			"state",
 		Panels: []chart.Panel{{
 			X:      chart.Scale{Title: "Requests per second"},
 			Y:      chart.Scale{Title: "Output tokens/s"},

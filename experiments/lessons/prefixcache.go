@@ -70,8 +70,8 @@ func prefixCache(c *class) error {
 	c.claim("8-bit KV: throughput, 160 users / 100 users", total(half.at("160"))/total(half.at("100")), atLeast(1))
 
 	c.draw("prefix-cache", &chart.Lines{
-		Title: fmt.Sprintf("The cache holds the documents of %.0f users; with 200 users it finds nothing, and throughput "+
-			"is as without a cache",
+		Title: fmt.Sprintf("The cache holds the documents of %.0f users; with 200 users it finds nothing, and "+
+			"throughput is as without a cache",
 			knee),
 		Caption: "llama-3.1-8b on one H100; each user asks many questions about a document of 5,600 tokens",
 		Panels: []chart.Panel{{

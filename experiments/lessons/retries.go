@@ -15,8 +15,8 @@ func retries(c *class) error {
 		"attempts"}
 
 	falls := &chart.Waterfall{
-		Caption: "llama-3.1-8b on one H100 with 64 seats, 200 users without think time; in time: within 10 s of the first " +
-			"attempt",
+		Caption: "llama-3.1-8b on one H100 with 64 seats, 200 users without think time; in time: within 10 s of the " +
+			"first attempt",
 		Unit:   "Tokens per second",
 		Stages: []string{"emitted", "successful", "in time"},
 	}
@@ -78,8 +78,8 @@ func retries(c *class) error {
 		number(useful(at["patient"])), number(useful(at["silent"])))
 	c.draw("retries", falls)
 	c.draw("retries-by-users", &chart.Lines{
-		Title: fmt.Sprintf("Timeouts turn a plateau into a cliff: with 200 users %s useful tokens/s if users are patient, "+
-			"%s if the server is not told",
+		Title: fmt.Sprintf("Timeouts turn a plateau into a cliff: with 200 users %s useful tokens/s if users are "+
+			"patient, %s if the server is not told",
 			number(useful(at["patient"])), number(useful(at["silent"]))),
 		Caption: "llama-3.1-8b on one H100 with 64 seats",
 		Panels: []chart.Panel{{

@@ -76,8 +76,8 @@ func roofline(c *class) error {
 	roof := chart.Roofline(at.PeakFLOPs, at.BytesPerSecond, path)
 	roof.Title = "The operating point below the roof, by users"
 	c.draw("roofline", &chart.Lines{
-		Title: fmt.Sprintf("The first 10 users cost almost nothing: throughput × %s, time per token × %s; from 50 to 100, "+
-			"throughput × %s",
+		Title: fmt.Sprintf("The first 10 users cost almost nothing: throughput × %s, time per token × %s; from 50 to "+
+			"100, throughput × %s",
 			ratio(speed("10")/speed("1")), ratio(tpot("10")/tpot("1")), ratio(speed("100")/speed("50"))),
 		Caption: "A 70B model with 4-bit weights on one H100; prompts of 150 tokens, outputs of 600",
 		Beside:  true,

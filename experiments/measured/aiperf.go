@@ -101,7 +101,8 @@ func (o object) nvidiaMetrics(r *Result) Run {
 	}
 	run.Input.Total, run.Output.Total = o.get("total_isl").number("avg"), o.get("total_osl").number("avg")
 	if run.TPOT.Mean != nil {
-		r.note("inter_token_latency is a mean per request without the first token, which is TPOT; the gaps (ITL) are unknown")
+		r.note("inter_token_latency is a mean per request without the first token, which is TPOT; the gaps (ITL) are " +
+			"unknown")
 	}
 	watts, n := 0.0, 0
 	gpus := o.get("telemetry_data", "endpoints")

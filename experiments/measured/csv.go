@@ -98,7 +98,8 @@ func readAIPerfCSV(f *file, r *Result) {
 // Source: vllm-project/guidellm src/guidellm/benchmark/outputs/csv.py.
 func guideLLMCSVFormat() format {
 	return format{
-		Format: Format{Name: "guidellm-csv", Layout: "CSV report of guidellm benchmark run from 0.4 on (benchmarks.csv)",
+		Format: Format{Name: "guidellm-csv", Layout: "CSV report of guidellm benchmark run from 0.4 on " +
+			"(benchmarks.csv)",
 			Source: "https://github.com/vllm-project/guidellm"},
 		is: func(f *file) bool {
 			head, _, _ := bytes.Cut(f.text, []byte("\n"))
@@ -116,15 +117,17 @@ func readGuideLLMCSV(f *file, r *Result) {
 	}
 	for i, row := range rows[3:] {
 		if len(row) != len(rows[0]) {
-			f.fault(fmt.Sprintf("%s: row %d", f.name, i+4), "", "%d columns are not allowed (want %d, as in the header)",
+			f.fault(fmt.Sprintf("%s: row %d", f.name, i+4), "", "%d columns are not allowed (want %d, as in the "+
+				"header)",
 				len(row),
 				len(rows[0]))
 			return
 		}
 		cells := guideLLMCells{f: f, rows: rows, row: row}
 		run := Run{TTFT: cells.statistics("Time to First Token", 1), E2E: cells.statistics("Request Latency", 1e3),
-			TPOT: cells.statistics("Inter Token Latency", 1), Completed: whole(cells.number("Request Counts", "Successful")),
-			Sent: whole(cells.number("Request Counts", "Total")), Name: cells.text("Benchmark", "Strategy"),
+			TPOT:      cells.statistics("Inter Token Latency", 1),
+			Completed: whole(cells.number("Request Counts", "Successful")),
+			Sent:      whole(cells.number("Request Counts", "Total")), Name: cells.text("Benchmark", "Strategy"),
 			RequestsPerS: cells.number("Server Throughput", "Successful Requests/Sec Mean"),
 			Duration:     seconds64(or(cells.number("Timings", "Duration Sec"), 0))}
 		run.Input.Statistics = cells.statistics("Token Metrics", 1, "Input")
@@ -145,7 +148,8 @@ type guideLLMCells struct {
 func (c *guideLLMCells) text(group string, words ...string) string {
 	for i := range c.row {
 		name := strings.ToLower(c.rows[1][i] + " " + c.rows[2][i])
-		missing := slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(name, strings.ToLower(w)) })
+		missing := slices.ContainsFunc(words,
+			func(w string) bool { return !strings.Contains(name, strings.ToLower(w)) })
 		if strings.EqualFold(c.rows[0][i], group) && !missing {
 			return c.row[i]
 		}

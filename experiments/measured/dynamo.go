@@ -64,7 +64,8 @@ func readDynamo(f *file, r *Result) {
 // Source: ai-dynamo/dynamo, documentation of forward pass metrics.
 func dynamoIterationsFormat() format {
 	return format{
-		Format: Format{Name: "dynamo-iterations", Layout: "JSON lines of Dynamo with DYN_FPM_TRACE=1 (dynamo.fpm.trace.v1)",
+		Format: Format{Name: "dynamo-iterations", Layout: "JSON lines of Dynamo with DYN_FPM_TRACE=1 " +
+			"(dynamo.fpm.trace.v1)",
 			Series: true, Source: "https://github.com/ai-dynamo/dynamo"},
 		is: func(f *file) bool {
 			return len(f.lines) > 0 && f.lines[0].event().text("schema") == "dynamo.fpm.trace.v1"

@@ -94,8 +94,8 @@ func (f *file) readJSON(data []byte) {
 		}
 		at := 1 + bytes.Count(data[:min(int(d.InputOffset()), len(data))], []byte("\n"))
 		if err != nil {
-			f.broken = &yamldoc.Fault{Where: fmt.Sprintf("%s:%d", f.name, at), Problem: fmt.Sprintf("the JSON ends early or is "+
-				"damaged: %v (want the whole file)", err)}
+			f.broken = &yamldoc.Fault{Where: fmt.Sprintf("%s:%d", f.name, at), Problem: fmt.Sprintf("the JSON ends "+
+				"early or is damaged: %v (want the whole file)", err)}
 			break
 		}
 		m, _ := v.(map[string]any)
@@ -247,7 +247,8 @@ func (o object) count(names ...string) *int { return whole(o.number(names...)) }
 func (o object) tokens(names ...string) int {
 	x := o.value(names...)
 	if x > maxTokens {
-		o.file.fault(o.where, yamldoc.Join(o.path, names[0]), "%g is not allowed (want at most %d tokens)", x, maxTokens)
+		o.file.fault(o.where, yamldoc.Join(o.path, names[0]), "%g is not allowed (want at most %d tokens)",
+			x, maxTokens)
 		return 0
 	}
 	return int(x)

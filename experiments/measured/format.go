@@ -91,8 +91,8 @@ func Read(name string, data []byte) (*Result, error) {
 		if f.broken != nil {
 			return nil, yamldoc.Faults{f.broken}
 		}
-		return nil, yamldoc.Faults{{Where: name, Problem: "this is no known result of a load generator, metrics or log " +
-			"(want " +
+		return nil, yamldoc.Faults{{Where: name, Problem: "this is no known result of a load generator, metrics or " +
+			"log (want " +
 			"one of clifftop catalog formats)"}}
 	}
 	r := &Result{Tool: k.Name, File: name}
@@ -112,8 +112,8 @@ func Read(name string, data []byte) (*Result, error) {
 		run := &r.Runs[i]
 		run.complete(r)
 		if run.empty() {
-			return nil, yamldoc.Faults{{Where: name, Key: run.Name, Problem: fmt.Sprintf("no request completed and no metric "+
-				"is known (want a result of %s with completed requests)", k.Name)}}
+			return nil, yamldoc.Faults{{Where: name, Key: run.Name, Problem: fmt.Sprintf("no request completed and "+
+				"no metric is known (want a result of %s with completed requests)", k.Name)}}
 		}
 		if run.Name == "" {
 			run.Name = run.Load.describe()

@@ -17,8 +17,8 @@ func guideLLMFormat() format {
 			Requests: true, Source: "https://github.com/vllm-project/guidellm"},
 		is: func(f *file) bool {
 			l := f.root().items("benchmarks")
-			return len(l) > 0 && (strings.HasPrefix(l[0].text("type_"), "generative") || l[0].has("metrics", "requests") ||
-				f.root().get("metadata").has("guidellm_version"))
+			return len(l) > 0 && (strings.HasPrefix(l[0].text("type_"), "generative") ||
+				l[0].has("metrics", "requests") || f.root().get("metadata").has("guidellm_version"))
 		},
 		read: func(f *file, r *Result) {
 			root := f.root()

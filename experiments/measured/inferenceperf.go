@@ -6,8 +6,9 @@ package measured
 // Source: kubernetes-sigs/inference-perf docs/reports.md.
 func inferencePerfFormat() format {
 	return format{
-		Format: Format{Name: "inference-perf", Layout: "JSON of inference-perf (summary_, stage_N_lifecycle_metrics.json, " +
-			"*_prometheus_metrics.json)", Source: "https://github.com/kubernetes-sigs/inference-perf"},
+		Format: Format{Name: "inference-perf", Layout: "JSON of inference-perf (summary_, " +
+			"stage_N_lifecycle_metrics.json, *_prometheus_metrics.json)",
+			Source: "https://github.com/kubernetes-sigs/inference-perf"},
 		is: func(f *file) bool { return f.root().has("load_summary", "successes", "failures") },
 		read: func(f *file, r *Result) {
 			r.Runs = []Run{f.root().inferencePerf(r)}
@@ -24,13 +25,15 @@ func (o object) inferencePerf(r *Result) Run {
 	}
 	throughput := done.get("throughput")
 	run := Run{Completed: done.count("count"), Failed: o.get("failures").count("count"),
-		TTFT: latency.inferencePerfStatistics("time_to_first_token", 1e3),
-		TPOT: latency.inferencePerfStatistics("time_per_output_token", 1e3),
-		ITL:  latency.inferencePerfStatistics("inter_token_latency", 1e3),
-		E2E:  latency.inferencePerfStatistics("request_latency", 1e3), RequestsPerS: throughput.number("requests_per_sec"),
+		TTFT:             latency.inferencePerfStatistics("time_to_first_token", 1e3),
+		TPOT:             latency.inferencePerfStatistics("time_per_output_token", 1e3),
+		ITL:              latency.inferencePerfStatistics("inter_token_latency", 1e3),
+		E2E:              latency.inferencePerfStatistics("request_latency", 1e3),
+		RequestsPerS:     throughput.number("requests_per_sec"),
 		InputTokensPerS:  throughput.number("input_tokens_per_sec"),
 		OutputTokensPerS: throughput.number("output_tokens_per_sec"),
-		Load:             Load{Rate: load.number("requested_rate", "achieved_rate"), Concurrency: load.count("concurrency")}}
+		Load: Load{Rate: load.number("requested_rate", "achieved_rate"),
+			Concurrency: load.count("concurrency")}}
 	if run.RequestsPerS == nil {
 		run.RequestsPerS = done.number("rate")
 	}
@@ -53,7 +56,8 @@ func (o object) inferencePerf(r *Result) Run {
 func (o object) inferencePerfStatistics(name string, by float64) Statistics {
 	m := o.get(name)
 	return Statistics{Mean: m.scaled(by, "mean"), Min: m.scaled(by, "min"), Max: m.scaled(by, "max"),
-		P50: m.scaled(by, "median", "p50"), P90: m.scaled(by, "p90"), P95: m.scaled(by, "p95"), P99: m.scaled(by, "p99")}
+		P50: m.scaled(by, "median", "p50"), P90: m.scaled(by, "p90"), P95: m.scaled(by, "p95"),
+		P99: m.scaled(by, "p99")}
 }
 
 // inferencePerfRequestsFormat is per_request_lifecycle_metrics.json: a list of requests with times in seconds of a
@@ -61,7 +65,8 @@ func (o object) inferencePerfStatistics(name string, by float64) Statistics {
 func inferencePerfRequestsFormat() format {
 	return format{
 		Format: Format{Name: "inference-perf-requests", Layout: "JSON list of requests of inference-perf " +
-			"(per_request_lifecycle_metrics.json)", Requests: true, Source: "https://github.com/kubernetes-sigs/inference-perf"},
+			"(per_request_lifecycle_metrics.json)", Requests: true,
+			Source: "https://github.com/kubernetes-sigs/inference-perf"},
 		is: func(f *file) bool {
 			l := f.list()
 			return len(l) > 0 && l[0].has("start_time", "end_time") && (l[0].has("info") || l[0].has("request"))
@@ -84,7 +89,8 @@ func inferencePerfRequestsFormat() format {
 					in = info.get("request_metrics", "text").tokens("input_tokens")
 				}
 				q := Request{Arrival: seconds64(*start), Timed: true, Input: in,
-					Output: answer.tokens("output_tokens"), E2E: seconds64(*end - *start), Session: o.text("session_id")}
+					Output: answer.tokens("output_tokens"), E2E: seconds64(*end - *start),
+					Session: o.text("session_id")}
 				if at := answer.numbers("output_token_times"); len(at) > 0 {
 					q.TTFT = seconds64(at[0] - *start)
 				}

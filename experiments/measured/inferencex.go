@@ -42,7 +42,8 @@ func (f *file) records() []object {
 }
 
 func (o object) inferenceX(r *Result) Run {
-	run := Run{Model: o.text("model", "infmax_model_prefix"), GPU: o.text("hw"), Load: Load{Concurrency: o.count("conc")},
+	run := Run{Model: o.text("model", "infmax_model_prefix"), GPU: o.text("hw"),
+		Load:     Load{Concurrency: o.count("conc")},
 		Duration: seconds64(o.value("duration_seconds")), GPUWatts: o.number("avg_power_w")}
 	run.Engine, _, _ = strings.Cut(o.text("framework"), "-")
 	tp, dp := o.value("tp"), max(o.value("dp"), 1)

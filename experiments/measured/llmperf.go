@@ -14,8 +14,10 @@ func llmperfFormat() format {
 			at := func(name string, by float64) Statistics {
 				n := "results_" + name
 				p := n + "_quantiles_p"
-				return Statistics{Mean: o.scaled(by, n+"_mean"), Std: o.scaled(by, n+"_stddev"), Min: o.scaled(by, n+"_min"),
-					Max: o.scaled(by, n+"_max"), P50: o.scaled(by, p+"50"), P90: o.scaled(by, p+"90"), P95: o.scaled(by, p+"95"),
+				return Statistics{Mean: o.scaled(by, n+"_mean"), Std: o.scaled(by, n+"_stddev"),
+					Min: o.scaled(by, n+"_min"),
+					Max: o.scaled(by, n+"_max"), P50: o.scaled(by, p+"50"), P90: o.scaled(by, p+"90"),
+					P95: o.scaled(by, p+"95"),
 					P99: o.scaled(by, p+"99")}
 			}
 			run := Run{Model: o.text("model"), Load: Load{Concurrency: o.count("num_concurrent_requests")},
@@ -34,7 +36,8 @@ func llmperfFormat() format {
 // llmperfRequestsFormat is the list of individual responses of llmperf.
 func llmperfRequestsFormat() format {
 	return format{
-		Format: Format{Name: "llmperf-requests", Layout: "JSON list of requests of llmperf (*_individual_responses.json)",
+		Format: Format{Name: "llmperf-requests", Layout: "JSON list of requests of llmperf " +
+			"(*_individual_responses.json)",
 			Requests: true, Source: "https://github.com/ray-project/llmperf"},
 		is: func(f *file) bool { l := f.list(); return len(l) > 0 && l[0].has("ttft_s", "end_to_end_latency_s") },
 		read: func(f *file, r *Result) {

@@ -112,7 +112,8 @@ func vllmLogFormat() format {
 				at, _ = time.Parse("2006-01-02 15:04:05", "2000-"+m[1])
 			}
 			s := Sample{Running: label(text, 1, "Running: "), Waiting: label(text, 1, "Waiting: ", "Pending: "),
-				KVUse: label(text, 0.01, "GPU KV cache usage: "), HitRate: label(text, 0.01, ", Prefix cache hit rate: "),
+				KVUse: label(text, 0.01, "GPU KV cache usage: "), HitRate: label(text, 0.01, ", Prefix cache hit "+
+					"rate: "),
 				PromptTokensPerS: label(text, 1, "Avg prompt throughput: "),
 				OutputTokensPerS: label(text, 1, "Avg generation throughput: ")}
 			if m := vllmEngine.Get().FindStringSubmatch(text); m != nil && m[1] != "000" {
@@ -196,13 +197,16 @@ func trtllmStatsFormat() format {
 			for i, o := range f.list() {
 				kv, batch := o.get("kvCacheStats"), o.get("inflightBatchingStats")
 				at += o.value("iterLatencyMS") / 1e3
-				s := Sample{At: seconds64(at), Running: o.number("numActiveRequests"), Waiting: o.number("numQueuedRequests"),
-					KVUse: quotient(kv.number("usedNumBlocks"), kv.number("maxNumBlocks")), HitRate: kv.number("cacheHitRate")}
+				s := Sample{At: seconds64(at), Running: o.number("numActiveRequests"),
+					Waiting: o.number("numQueuedRequests"),
+					KVUse:   quotient(kv.number("usedNumBlocks"), kv.number("maxNumBlocks")),
+					HitRate: kv.number("cacheHitRate")}
 				if n := batch.number("numGenRequests"); n != nil && s.Running == nil {
 					s.Running = n
 				}
 				if i == 0 && kv.has("maxNumBlocks", "tokensPerBlock") {
-					r.note("the KV cache holds %s tokens", fmt.Sprintf("%.0f", kv.value("maxNumBlocks")*kv.value("tokensPerBlock")))
+					r.note("the KV cache holds %s tokens",
+						fmt.Sprintf("%.0f", kv.value("maxNumBlocks")*kv.value("tokensPerBlock")))
 				}
 				run.Series = append(run.Series, s)
 			}

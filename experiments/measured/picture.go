@@ -16,7 +16,8 @@ func (t *Traffic) Picture(caption string) *chart.Lines {
 	for _, f := range t.Fits {
 		worst = max(worst, f.Distance)
 		p.Panels = append(p.Panels, f.panel())
-		p.Notes = append(p.Notes, fmt.Sprintf("%s: %s; %d values, KS %.3f.", f.Title, f.Law, len(f.Measured), f.Distance))
+		p.Notes = append(p.Notes, fmt.Sprintf("%s: %s; %d values, KS %.3f.", f.Title, f.Law,
+			len(f.Measured), f.Distance))
 	}
 	p.Title = fmt.Sprintf("The fitted traffic differs from the measured one by at most %.0f percentage points",
 		math.Ceil(100*worst))

@@ -40,7 +40,8 @@ func prometheusFormat() format {
 				}
 				name, labels, p, err := exposition(l)
 				if err != "" {
-					f.fault(fmt.Sprintf("%s:%d", f.name, n+1), "", "%s in %q (want NAME{LABELS} VALUE [TIME])", err, yamldoc.Short(l))
+					f.fault(fmt.Sprintf("%s:%d", f.name, n+1), "", "%s in %q (want NAME{LABELS} VALUE [TIME])", err,
+						yamldoc.Short(l))
 					continue
 				}
 				m.add(name, labels, p)
@@ -59,8 +60,8 @@ func isSample(line string) bool {
 // prometheusRangeFormat is the answer of Prometheus' HTTP API to query_range or query.
 func prometheusRangeFormat() format {
 	return format{
-		Format: Format{Name: "prometheus-range", Layout: "JSON of Prometheus' api/v1/query_range with metrics of vLLM " +
-			"or SGLang",
+		Format: Format{Name: "prometheus-range", Layout: "JSON of Prometheus' api/v1/query_range with metrics of " +
+			"vLLM or SGLang",
 			Series: true, Source: "https://prometheus.io/docs/prometheus/latest/querying/api"},
 		is: func(f *file) bool {
 			o := f.root()
@@ -96,7 +97,8 @@ func prometheusRangeFormat() format {
 					}
 				}
 				if name == "" {
-					r.note("a series has no name, because its query has a function; it is left out (query the plain metric)")
+					r.note("a series has no name, because its query has a function; it is left out (query the plain " +
+						"metric)")
 				}
 			}
 			m.result(f, r)
@@ -310,8 +312,8 @@ func (m *metrics) histogram(by float64, names ...string) (s Statistics, count *f
 			continue
 		}
 		s.Mean = times(quotient(total, count), by)
-		s.P50, s.P90, s.P95, s.P99 = times(bucketQuantile(bounds, *count, 0.5), by), times(bucketQuantile(bounds, *count,
-			0.9), by),
+		s.P50, s.P90, s.P95, s.P99 = times(bucketQuantile(bounds, *count, 0.5), by),
+			times(bucketQuantile(bounds, *count, 0.9), by),
 			times(bucketQuantile(bounds, *count, 0.95), by), times(bucketQuantile(bounds, *count, 0.99), by)
 		return s, count, total
 	}

@@ -16,7 +16,8 @@ import (
 // recordFormat is a trace of clifftop record: requests with measurements at the client.
 func recordFormat() format {
 	return format{
-		Format: Format{Name: "clifftop-record", Layout: "trace of clifftop record", Requests: true, Source: "Clifftop's own"},
+		Format: Format{Name: "clifftop-record", Layout: "trace of clifftop record", Requests: true,
+			Source: "Clifftop's own"},
 		is: func(f *file) bool {
 			names := recordHeader(f.text)
 			return slices.Contains(names, "arrival_s") && slices.Contains(names, "outcome") &&
@@ -69,8 +70,8 @@ func readRecord(f *file, r *Result) {
 		run.Model = names[0]
 	}
 	if run.readTrace(f); len(f.faults) == 0 {
-		r.note("requests that were cancelled are simulated, and have no latency; those that were rejected or failed are " +
-			"left out")
+		r.note("requests that were cancelled are simulated, and have no latency; those that were rejected or failed " +
+			"are left out")
 		r.Runs = []Run{run}
 	}
 }

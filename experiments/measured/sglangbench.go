@@ -5,8 +5,9 @@ package measured
 // sgl-project/sglang python/sglang/bench_serving.py.
 func sglangBenchFormat() format {
 	return format{
-		Format: Format{Name: "sglang-bench", Layout: "JSON lines of python -m sglang.bench_serving --output-file FILE; " +
-			"--output-details adds requests", Source: "https://docs.sglang.ai/developer_guide/bench_serving.html"},
+		Format: Format{Name: "sglang-bench", Layout: "JSON lines of python -m sglang.bench_serving --output-file " +
+			"FILE; --output-details adds requests",
+			Source: "https://docs.sglang.ai/developer_guide/bench_serving.html"},
 		is: func(f *file) bool {
 			return len(f.lines) > 0 && f.lines[0].has("backend", "total_output_tokens_retokenized")
 		},
@@ -68,7 +69,8 @@ func (o object) parallelLists(run *Run) {
 	}
 	for i := range inputs {
 		if !(inputs[i] >= 0 && inputs[i] <= maxTokens && outputs[i] >= 0 && outputs[i] <= maxTokens) {
-			o.file.fault(o.where, "input_lens", "request %d has a length that is no number of tokens (want 0 or more)", i+1)
+			o.file.fault(o.where, "input_lens", "request %d has a length that is no number of tokens (want 0 or more)",
+				i+1)
 			return
 		}
 		q := Request{Input: int(inputs[i]), Output: int(outputs[i]), Failed: outputs[i] < 1}

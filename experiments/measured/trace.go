@@ -22,13 +22,13 @@ func (run *Run) WriteTrace(w io.Writer, file string) (rows int, err error) {
 	sessions, turns := map[string]int32{}, map[string]int32{}
 	for i, q := range run.Requests {
 		if !q.Timed {
-			return 0, yamldoc.Faults{{Where: file, Key: run.Name, Problem: fmt.Sprintf("request %d has no time, so that it "+
-				"cannot "+
+			return 0, yamldoc.Faults{{Where: file, Key: run.Name, Problem: fmt.Sprintf("request %d has no time, so "+
+				"that it cannot "+
 				"be replayed (want a result with times of requests)", i+1)}}
 		}
 		if q.Arrival.Seconds() > clock.MaxRun.Seconds() {
-			return 0, yamldoc.Faults{{Where: file, Key: run.Name, Problem: fmt.Sprintf("request %d arrives after %.0f s "+
-				"(want at most "+
+			return 0, yamldoc.Faults{{Where: file, Key: run.Name, Problem: fmt.Sprintf("request %d arrives after "+
+				"%.0f s (want at most "+
 				"%.0f s)", i+1, q.Arrival.Seconds(), clock.MaxRun.Seconds())}}
 		}
 		if q.Failed || q.Input < 1 || q.Output < 1 {

@@ -50,8 +50,8 @@ func (run *Run) Traffic(file string) (*Traffic, error) {
 		run.lengths(t, "output lengths", &run.Output, func(q Request) int { return q.Output })
 	switch {
 	case input == nil && output == nil:
-		return nil, fault("the result has no lengths of prompts and outputs (want them in the result, or --input N and " +
-			"--output N)")
+		return nil, fault("the result has no lengths of prompts and outputs (want them in the result, or --input N " +
+			"and --output N)")
 	case input == nil:
 		return nil, fault("the result has no lengths of prompts (want them in the result, or --input N)")
 	case output == nil:
@@ -60,8 +60,8 @@ func (run *Run) Traffic(file string) (*Traffic, error) {
 	t.put("input", input.node, input.from)
 	t.put("output", output.node, output.from)
 	if run.inSessions() {
-		t.Notes = append(t.Notes, "the requests belong to conversations; the fit takes them as single requests, so that "+
-			"no prefix is "+
+		t.Notes = append(t.Notes, "the requests belong to conversations; the fit takes them as single requests, so "+
+			"that no prefix is "+
 			"shared (a trace keeps them for routers)")
 	}
 	return t, nil
@@ -124,8 +124,8 @@ func (run *Run) arrivals(t *Traffic) (*yamldoc.Node, string) {
 	case l.AtOnce:
 		return process("all-at-once"), "all requests were sent at the beginning"
 	case len(gaps) >= fewGaps:
-		t.Notes = append(t.Notes, "the result does not say how requests were sent; their times are taken as those of an "+
-			"open loop "+
+		t.Notes = append(t.Notes, "the result does not say how requests were sent; their times are taken as those of "+
+			"an open loop "+
 			"(--users N makes it closed)")
 		total := 0.0
 		for _, g := range gaps {
@@ -234,7 +234,8 @@ func (run *Run) lengths(t *Traffic, title string, l *Lengths, of func(Request) i
 	if err != nil {
 		return nil
 	}
-	f := Fit{Title: strings.ToUpper(title[:1]) + title[1:], Unit: "tokens", Law: k.words, Measured: values, Below: below}
+	f := Fit{Title: strings.ToUpper(title[:1]) + title[1:], Unit: "tokens", Law: k.words, Measured: values,
+		Below: below}
 	f.Distance = distance(values, below)
 	t.Fits = append(t.Fits, f)
 	k.from = fmt.Sprintf("%s; KS distance %.3f", requests(len(values)), f.Distance)
@@ -288,8 +289,8 @@ func (l *Lengths) law(t *Traffic, title string) *law {
 		math.Abs((*s.Min+*s.Max)/2 / *s.Mean - 1) < 0.03:
 		return with(uniformLaw(*s.Min, *s.Max), "smallest and largest; the standard deviation is that of a uniform law")
 	case known(s.Mean, s.Std):
-		return with(lognormalLaw(*s.Mean, *s.Std / *s.Mean, or(s.Max, 0)), "mean %.5g, standard deviation %.5g", *s.Mean,
-			*s.Std)
+		return with(lognormalLaw(*s.Mean, *s.Std / *s.Mean, or(s.Max, 0)), "mean %.5g, standard deviation %.5g",
+			*s.Mean, *s.Std)
 	case known(s.Min, s.P50, s.Max):
 		return with(percentilesLaw(s), "percentiles of the result")
 	case known(s.P50, s.P90) && *s.P90 > *s.P50 && *s.P50 >= 1:
@@ -325,7 +326,8 @@ func newLaw(spec workload.LengthsSpec, words string, fields ...any) *law {
 
 func fixedLaw(x float64) *law {
 	x = max(math.Round(x), 1)
-	return newLaw(workload.LengthsSpec{Distribution: "fixed", Value: int32(x)}, fmt.Sprintf("fixed, %.0f", x), "value", x)
+	return newLaw(workload.LengthsSpec{Distribution: "fixed", Value: int32(x)}, fmt.Sprintf("fixed, %.0f", x), "value",
+		x)
 }
 
 func uniformLaw(low, high float64) *law {
@@ -393,7 +395,8 @@ func distance(values []float64, below func(x float64) float64) float64 {
 		for j < len(values) && values[j] == values[i] {
 			j++
 		}
-		most = max(most, math.Abs(below(values[i])-float64(j)/n), math.Abs(below(math.Nextafter(values[i], -1))-float64(i)/n))
+		most = max(most, math.Abs(below(values[i])-float64(j)/n),
+			math.Abs(below(math.Nextafter(values[i], -1))-float64(i)/n))
 		i = j
 	}
 	return most

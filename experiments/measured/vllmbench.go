@@ -5,7 +5,8 @@ package measured
 // Source: vllm-project/vllm vllm/benchmarks/serve.py.
 func vllmBenchFormat() format {
 	return format{
-		Format: Format{Name: "vllm-bench", Layout: "JSON of vllm bench serve --save-result; --save-detailed adds requests",
+		Format: Format{Name: "vllm-bench", Layout: "JSON of vllm bench serve --save-result; --save-detailed adds " +
+			"requests",
 			Requests: true, Source: "https://docs.vllm.ai/en/latest/cli/bench/serve"},
 		is: func(f *file) bool {
 			o := f.root()

@@ -16,8 +16,8 @@ func (p resultBuilder) explain(plan *plan.Result, met []*candidate) {
 		return
 	}
 	b := &plan.Candidates[0]
-	plan.Why = append(plan.Why, phrase("%s: a replica carries %s requests/s within the SLO, and %s are planned for: it "+
-		"takes %d",
+	plan.Why = append(plan.Why, phrase("%s: a replica carries %s requests/s within the SLO, and %s are planned for: "+
+		"it takes %d",
 		b.Name, layout.Digits(best.passes), layout.Digits(best.planned), best.count))
 	plan.Why = append(plan.Why, p.missed...)
 	if best.seatsNote != "" {
@@ -115,7 +115,8 @@ func (p resultBuilder) flips(plan *plan.Result, met []*candidate) {
 	for i, c := range met {
 		if r := &plan.Candidates[i]; c.price != nil && !plan.Candidates[0].Native && r.Native {
 			plan.Flips = append(plan.Flips,
-				phrase("if the loss of quality by %s weights does not do, %s is the cheapest in the published format: %s a month",
+				phrase("if the loss of quality by %s weights does not do, %s is the cheapest in the published "+
+					"format: %s a month",
 					plan.Candidates[0].Dtype, r.Name, layout.Dollars(*r.USDPerMonth)))
 			break
 		}
@@ -141,8 +142,9 @@ func (p resultBuilder) explainApart(plan *plan.Result, apart []*candidate) {
 	if *r.USDPerMonth >= *best.USDPerMonth {
 		return
 	}
-	plan.Flips = append(plan.Flips, phrase("if step times that nobody has measured will do, %s costs %s a month instead "+
-		"of %s (plan.unmeasured: ranked)", r.Name, layout.Dollars(*r.USDPerMonth), layout.Dollars(*best.USDPerMonth)))
+	plan.Flips = append(plan.Flips, phrase("if step times that nobody has measured will do, %s costs %s a month "+
+		"instead of %s (plan.unmeasured: ranked)", r.Name, layout.Dollars(*r.USDPerMonth),
+		layout.Dollars(*best.USDPerMonth)))
 }
 
 // cheapestByLoad says at which multiples of the load another candidate is the cheapest.
@@ -178,7 +180,8 @@ func (p resultBuilder) assume(plan *plan.Result, met []*candidate) {
 	}
 	say("short runs simulate one replica at its share of the load, and replicas are identical: %s", p.traffic.Split)
 	if len(met) > 0 && met[0].verified != nil {
-		say("hours simulate the whole fleet behind the router %s, in traffic whose mean over the hour is the planned rate",
+		say("hours simulate the whole fleet behind the router %s, in traffic whose mean over the hour is the planned "+
+			"rate",
 			met[0].verified.Router)
 	}
 	if p.demand != nil && p.demand.Note != "" {

@@ -158,7 +158,8 @@ func (p *planner) named() error {
 	smallest := slices.Min(p.spec.TensorParallelSizes) * slices.Min(p.spec.PipelineParallelSizes)
 	if smallest > p.spec.MaxGPUs {
 		faults = append(faults, p.scenario.Fault("plan.max_gpus",
-			"%d is less than the %d GPUs of the smallest candidate (want as many or more, or smaller tensor_parallel_sizes)",
+			"%d is less than the %d GPUs of the smallest candidate (want as many or more, or smaller "+
+				"tensor_parallel_sizes)",
 			p.spec.MaxGPUs, smallest))
 	}
 	if faults != nil {
@@ -254,11 +255,11 @@ func (p *planner) load(u *scenario.Setup) error {
 	case u.Scenario.Workload.Trace != nil:
 		t.Split = "each replica gets a random share of the recorded sessions, or of the requests where there are none"
 	case d.Process == "poisson":
-		t.Split = "each request goes to a random replica, which leaves Poisson arrivals to each: a router that looks at " +
-			"queues does no worse"
+		t.Split = "each request goes to a random replica, which leaves Poisson arrivals to each: a router that looks " +
+			"at queues does no worse"
 	default:
-		t.Split = "each replica gets arrivals of the same kind at its share of the rate; splitting at random would make " +
-			"them more even, so that this is the cautious choice"
+		t.Split = "each replica gets arrivals of the same kind at its share of the rate; splitting at random would " +
+			"make them more even, so that this is the cautious choice"
 	}
 	return nil
 }

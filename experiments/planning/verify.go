@@ -110,7 +110,8 @@ func (v *verifier) fleet(c *candidate, replicas int) (*scenario.Setup, error) {
 	return s.Resolve()
 }
 
-// race takes the cheapest candidate, again and again, and verifies it or adds a replica, until the cheapest is verified.
+// race takes the cheapest candidate, again and again, and verifies it or adds a replica, until the cheapest is
+// verified.
 func (v *verifier) race(ctx context.Context, met []*candidate) ([]*candidate, error) {
 	for rank(met); len(met) > 0 && met[0].verified == nil; rank(met) {
 		c := met[0]
@@ -142,8 +143,8 @@ func (v *verifier) settle(ctx context.Context, c *candidate) error {
 		}
 		if c.count <= failed {
 			v.refuse(c, plan.TooManyGPUs, failed+1)
-			c.refusal.Text = phrase("more than %d GPUs: with %d %s, %d of %d hours meet the SLO", v.spec.MaxGPUs, failed,
-				plural(failed, "replica"), e.Met, e.Of)
+			c.refusal.Text = phrase("more than %d GPUs: with %d %s, %d of %d hours meet the SLO",
+				v.spec.MaxGPUs, failed, plural(failed, "replica"), e.Met, e.Of)
 			c.count = 0
 			return nil
 		}
@@ -215,8 +216,8 @@ func (v *verifier) judge(ctx context.Context, c *candidate, replicas int, whole 
 		if err := v.pay(c, n-done); err != nil {
 			return hours.Evidence{}, err
 		}
-		more, err := hours.Judge(ctx, t.setup, hours.Options{First: done, Hours: n - done, Horizon: v.horizon, Lead: v.lead,
-			Jobs: v.options.Jobs, Check: v.options.Check, Cache: v.options.Ledger})
+		more, err := hours.Judge(ctx, t.setup, hours.Options{First: done, Hours: n - done, Horizon: v.horizon,
+			Lead: v.lead, Jobs: v.options.Jobs, Check: v.options.Check, Cache: v.options.Ledger})
 		if errors.Is(err, experiments.ErrMissing) {
 			return hours.Evidence{}, &MissingError{Labels: []string{phrase("hours of %s", c.label(replicas))}}
 		}
@@ -253,8 +254,8 @@ type budgetError struct{ have, want float64 }
 
 func (e *budgetError) Error() string {
 	million := func(x float64) float64 { return math.Ceil(x / 1e6) }
-	return fmt.Sprintf("plan.budget is %.0f million requests, and the next fleet takes it to %.0f million (want as many "+
-		"or more)", million(e.have), million(e.want))
+	return fmt.Sprintf("plan.budget is %.0f million requests, and the next fleet takes it to %.0f million (want as "+
+		"many or more)", million(e.have), million(e.want))
 }
 
 // routerOf names the router of the fleets.

@@ -67,7 +67,8 @@ func (p *Player) Point(ctx context.Context, q Query) (*Point, error) {
 // mostSystems is the number of systems that a player remembers.
 const mostSystems = 100
 
-// system finds the saturation of a scenario's system. It is remembered, because a slider of the load does not change it.
+// system finds the saturation of a scenario's system. It is remembered, because a slider of the load does not change
+// it.
 func (p *Player) system(ctx context.Context, s *scenario.Scenario, u *scenario.Setup) (*steady.Saturation, error) {
 	key := ""
 	if at, err := s.With(scenario.Setting{Key: scenario.RateKey, Value: "1", Flag: "rate"}); err == nil {

@@ -156,7 +156,8 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	if err != nil {
 		status, why := http.StatusBadRequest, "the body ended early"
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			status, why = http.StatusRequestTimeout, fmt.Sprintf("the body did not arrive within %v", r.options.BodyTimeout)
+			status, why = http.StatusRequestTimeout, fmt.Sprintf("the body did not arrive within %v",
+				r.options.BodyTimeout)
 		}
 		if e := (*http.MaxBytesError)(nil); errors.As(err, &e) {
 			status = http.StatusRequestEntityTooLarge

@@ -39,8 +39,8 @@ type drain struct {
 }
 
 // drainBacklog measures how fast the system completes requests while others wait. It estimates the rate with the first
-// requests, which arrive almost at once; then many arrive at overload times this rate, so that a router sees the load that
-// it makes: from least to most, and as many as fill the system [backlogTimes] times if this is between.
+// requests, which arrive almost at once; then many arrive at overload times this rate, so that a router sees the load
+// that it makes: from least to most, and as many as fill the system [backlogTimes] times if this is between.
 func drainBacklog(ctx context.Context, u *scenario.Setup, idle float64, first, least, most int64) (drain, error) {
 	const (
 		atOnce   = .05 // of the time of a request on an idle system

@@ -22,8 +22,8 @@ const (
 	relaxations, eachRelaxations = 30, 10
 	// queueRelaxations is the number if a request's time to its first token is all queueing; it goes with the square of
 	// queueing's share. The mean of a reflected Brownian motion over t relaxation times has a relative variance of 1/t
-	// (W. Whitt, Management Science 35, 1989), so that 1,000 make the interval ±6 %. The estimated interval alone does not
-	// do: it is short too often, and runs that stop when it is short are settled for that reason.
+	// (W. Whitt, Management Science 35, 1989), so that 1,000 make the interval ±6 %. The estimated interval alone does
+	// not do: it is short too often, and runs that stop when it is short are settled for that reason.
 	queueRelaxations = 1000
 	// precision is the largest relative half width of the intervals of its means.
 	precision = .10
@@ -34,12 +34,13 @@ var means = []string{"latency_ms.ttft.mean", "latency_ms.tpot.mean", "latency_ms
 
 // Case is what is needed to judge the runs of one scenario, also in another process.
 type Case struct {
-	// Rates are the saturation rates of the system; nil in a closed loop, if nothing completes, and if they were not looked
-	// for.
+	// Rates are the saturation rates of the system; nil in a closed loop, if nothing completes, and if they were not
+	// looked for.
 	Rates *report.Saturation `json:"rates"`
 	// Low means that only the low rate was looked for; see [Saturation.Low].
 	Low bool `json:"low,omitempty"`
-	// SearchNeeds is the number of requests that a search for the rates takes at least, if it was too many; otherwise 0.
+	// SearchNeeds is the number of requests that a search for the rates takes at least, if it was too many; otherwise
+	// 0.
 	SearchNeeds int64 `json:"search_needs,omitempty"`
 	// Finite means that the traffic or the fleet changes by design, so that no steady state is expected.
 	Finite bool `json:"finite"`
@@ -115,8 +116,8 @@ func Traffic(u *scenario.Setup) (*report.Traffic, string) {
 //	τ = 2 (I + c²) / (λ* (1 − ρ)²) + the correlation time of the rate + the longest residence
 //
 // with ρ = rate/λ*, I the asymptotic index of dispersion of the arrivals and c² the squared coefficient of variation of
-// the work. λ* is the low saturation rate. The first term is the relaxation time of a reflected Brownian motion: twice its
-// variance divided by the square of its drift. It is infinite at and above saturation.
+// the work. λ* is the low saturation rate. The first term is the relaxation time of a reflected Brownian motion: twice
+// its variance divided by the square of its drift. It is infinite at and above saturation.
 func (s *Saturation) Relaxation(rate float64, d workload.Dispersion) float64 {
 	low := s.Rates.LowRequestsPerS
 	rho := rate / low
@@ -132,9 +133,9 @@ func (s *Saturation) Relaxation(rate float64, d workload.Dispersion) float64 {
 // A run at or above the lower end of the interval of the high rate is overloaded, however it looks. Without the high
 // rate, a run is overloaded if it completes surely less than arrives while requests wait. Otherwise the run is
 // settled if its window lasts 30 relaxation times, up to 1,000 where requests mostly wait in the queue, and the means
-// are known to 10 %. Their intervals allow for surges of the rate above saturation, which few runs see. If this depends on
-// a rate that is not known, the state is undetermined. A closed loop is settled after 30 cycles of its users. Runs of
-// phases, of recorded traffic, and with a lifecycle are finite.
+// are known to 10 %. Their intervals allow for surges of the rate above saturation, which few runs see. If this depends
+// on a rate that is not known, the state is undetermined. A closed loop is settled after 30 cycles of its users. Runs
+// of phases, of recorded traffic, and with a lifecycle are finite.
 func (c *Case) Judge(sum *report.Summary) {
 	w := &sum.Window
 	sum.Saturation, w.MeanOver = c.Rates, c.MeanOver
@@ -171,8 +172,8 @@ func (c *Case) withhold(sum *report.Summary) {
 		return
 	}
 	maps.DeleteFunc(sum.CI95, func(path string, _ [2]float64) bool { return strings.HasPrefix(path, "latency_ms.") })
-	sum.AddWarning("hours_differ", "the runs are too short to settle, so that mean latencies have no interval: a few bad "+
-		"hours make most of such a mean. The median hour has one")
+	sum.AddWarning("hours_differ", "the runs are too short to settle, so that mean latencies have no interval: a few "+
+		"bad hours make most of such a mean. The median hour has one")
 }
 
 // needs is the time in seconds that windows must last together to show a steady state.
@@ -267,9 +268,9 @@ func (c *Case) warn(sum *report.Summary) {
 	switch w := &sum.Window; {
 	case w.State == report.Overloaded && w.GrowthRequestsPerS == nil:
 		sum.DropWarning("not_stationary")
-		sum.AddWarning("not_stationary", fmt.Sprintf("overload: the rate of %s requests/s is not below saturation, %s (%s to "+
-			"%s), so latencies depend on how long the run is", layout.Digits(c.Rate), layout.Digits(r.HighRequestsPerS),
-			layout.Digits(r.HighCI95[0]), layout.Digits(r.HighCI95[1])))
+		sum.AddWarning("not_stationary", fmt.Sprintf("overload: the rate of %s requests/s is not below saturation, "+
+			"%s (%s to %s), so latencies depend on how long the run is", layout.Digits(c.Rate),
+			layout.Digits(r.HighRequestsPerS), layout.Digits(r.HighCI95[0]), layout.Digits(r.HighCI95[1])))
 	case w.State == report.Undetermined:
 		sum.Effort.SearchNeedsRequests = max(c.SearchNeeds, 0)
 		if c.Low {
@@ -277,14 +278,16 @@ func (c *Case) warn(sum *report.Summary) {
 		}
 		sum.AddWarning("not_determined", undeterminedText(sum.Effort.SearchNeedsRequests))
 	case w.State == report.Finite && r != nil && r.Metastable && !c.Finite && c.Rate >= r.LowCI95[0]:
-		sum.AddWarning("metastable_rate", fmt.Sprintf("metastable: at %s requests/s the system keeps up if it starts empty, "+
-			"but it recovers from a backlog only below %s", layout.Digits(c.Rate), layout.Digits(r.LowRequestsPerS)))
+		sum.AddWarning("metastable_rate", fmt.Sprintf("metastable: at %s requests/s the system keeps up if it starts "+
+			"empty, but it recovers from a backlog only below %s", layout.Digits(c.Rate),
+			layout.Digits(r.LowRequestsPerS)))
 	}
 }
 
 // undeterminedText says what would settle whether a run shows a steady state.
 func undeterminedText(needs int64) string {
-	return fmt.Sprintf("whether the run shows a steady state is not determined: that takes a search for the saturation rate "+
-		"with about %s requests, more than a tenth of the run's (want --find-saturation, or a run of %s requests)",
+	return fmt.Sprintf("whether the run shows a steady state is not determined: that takes a search for the "+
+		"saturation rate with about %s requests, more than a tenth of the run's (want --find-saturation, or a run of "+
+		"%s requests)",
 		layout.Significant(float64(needs), 2), layout.Significant(float64(searchShare*needs), 2))
 }

@@ -25,8 +25,8 @@ const (
 // searchShare is the number of requests of runs for each request of a search.
 const searchShare = 10
 
-// Run judges a run, or runs that are pooled, and says how long they should be. It searches for the saturation of the system
-// only if the verdict depends on it, with a tenth of the requests of the runs at most.
+// Run judges a run, or runs that are pooled, and says how long they should be. It searches for the saturation of the
+// system only if the verdict depends on it, with a tenth of the requests of the runs at most.
 type Run struct {
 	// Setup is ready to run. [Run.Next] lengthens it.
 	Setup *scenario.Setup
@@ -96,8 +96,8 @@ func Resolve(ctx context.Context, s *scenario.Scenario, o Options) (*Run, error)
 	return r, err
 }
 
-// Before returns what runs of a setup are judged by that are made afterwards, with this many requests together. A tenth of
-// them may be simulated to find the saturation of the system; searched is how many were.
+// Before returns what runs of a setup are judged by that are made afterwards, with this many requests together. A tenth
+// of them may be simulated to find the saturation of the system; searched is how many were.
 func Before(ctx context.Context, u *scenario.Setup, requests int64) (c Case, searched int64, err error) {
 	r := newRun(u, Options{})
 	if !r.judged.Finite && !u.Traffic.Closed {
@@ -152,8 +152,9 @@ func (r *Run) Judge(ctx context.Context, sum *report.Summary) (err error) {
 	return nil
 }
 
-// Next says how many requests a run should have that was continued up to now, and spans how many spans of iterations each
-// took. It is 0 if the run is long enough, or if what it needs is beyond the budget. The result is that of the run so far.
+// Next says how many requests a run should have that was continued up to now, and spans how many spans of iterations
+// each took. It is 0 if the run is long enough, or if what it needs is beyond the budget. The result is that of the run
+// so far.
 func (r *Run) Next(ctx context.Context, sum *report.Summary, spans float64) (requests int64, err error) {
 	now, most := float64(sum.Effort.Requests), budgetOf(spans)
 	if r.system != nil {
@@ -288,9 +289,9 @@ func (s *Saturation) requests(c *Case, u *scenario.Setup) int {
 // precise is about the time in seconds after which the means of a run are known to 10 %, if a rate that wanders is
 // what makes them uncertain; 0 for other traffic. Near saturation it is infinite: surges make most of the mean wait.
 //
-// At a rate r, a request takes E(r) = idle/(1 − r·slope), a system whose speed falls in proportion to the number it holds,
-// and its relative deviation is that of the rate times the elasticity r·slope/(1 − r·slope). Over T seconds the mean has
-// 2·correlation/T of its variance. The mean wait in surges makes the upper side of the interval wider.
+// At a rate r, a request takes E(r) = idle/(1 − r·slope), a system whose speed falls in proportion to the number it
+// holds, and its relative deviation is that of the rate times the elasticity r·slope/(1 − r·slope). Over T seconds the
+// mean has 2·correlation/T of its variance. The mean wait in surges makes the upper side of the interval wider.
 func (s *Saturation) precise(c *Case, u *scenario.Setup) float64 {
 	const margin = 1.3
 	d, ok := u.Traffic.Dispersion()

@@ -138,8 +138,8 @@ func idleSystem(ctx context.Context, u *scenario.Setup) (outcome, error) {
 	return probeAt(ctx, scenario.ProbeLoad{Users: 1, Requests: IdleRequests}, u, u.StandingFleet(false))
 }
 
-// Users finds the number of users of a closed loop at which throughput comes near its highest; 0 if no request completes.
-// It doubles the number until throughput stops growing. simulated is the number of requests that it took.
+// Users finds the number of users of a closed loop at which throughput comes near its highest; 0 if no request
+// completes. It doubles the number until throughput stops growing. simulated is the number of requests that it took.
 func Users(ctx context.Context, u *scenario.Setup) (users float64, simulated int64, err error) {
 	alone, err := idleSystem(ctx, u)
 	idle := alone.residence

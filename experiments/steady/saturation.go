@@ -9,12 +9,13 @@ import (
 
 // Saturation is what [Find] found out about a system.
 type Saturation struct {
-	// Rates are the saturation rates. They are nil in a closed loop, with phases of traffic, and if no request completes.
+	// Rates are the saturation rates. They are nil in a closed loop, with phases of traffic, and if no request
+	// completes.
 	Rates *report.Saturation
 	// Throughput is the rate at which the system works off a backlog, in requests per second, also of a closed loop.
 	Throughput float64
-	// Idle is the mean time of a request on an idle system, IdleTTFT that to its first token, and Service the mean time at
-	// saturation without waiting, all in seconds.
+	// Idle is the mean time of a request on an idle system, IdleTTFT that to its first token, and Service the mean time
+	// at saturation without waiting, all in seconds.
 	Idle, IdleTTFT, Service float64
 	// Longest is the longest residence at saturation without waiting, in seconds.
 	Longest float64
@@ -44,8 +45,8 @@ const (
 // the admission limits do not apply. Arrivals are Poisson: a saturation rate does not depend on bursts.
 //
 // The low rate is that at which a system with a backlog completes requests, so that it recovers below it. The high rate
-// is the largest at which a system that starts empty keeps up with 12,000 arrivals or more. They differ if throughput falls
-// when the system is full, for example through preemptions or cold caches.
+// is the largest at which a system that starts empty keeps up with 12,000 arrivals or more. They differ if throughput
+// falls when the system is full, for example through preemptions or cold caches.
 func Find(ctx context.Context, u *scenario.Setup) (*Saturation, error) {
 	s, err := find(ctx, u, firstBacklog, leastBacklog, mostBacklog)
 	if err != nil || s.Rates == nil {
@@ -90,8 +91,8 @@ const (
 	fullSearch = IdleRequests + firstBacklog + leastBacklog + trialArrivals
 	// firstShare is the part of a bounded search that estimates the rate at which the rest arrives.
 	firstShare = .25
-	// turnovers is the number of times that a backlog fills the system. With 6, the rate is too high by up to 11 %, because
-	// the batch that fills first is in step; with 10, by 3 %.
+	// turnovers is the number of times that a backlog fills the system. With 6, the rate is too high by up to 11 %,
+	// because the batch that fills first is in step; with 10, by 3 %.
 	turnovers = 10
 	// fewBacklog is the smallest backlog of a bounded search.
 	fewBacklog = 1_000
@@ -133,8 +134,8 @@ func waits(u *scenario.Setup) bool {
 	return u.Traffic.Recording == nil && u.Traffic.Spec.WaitsForOutputs()
 }
 
-// mostRunning is about the number of requests that run at once when others wait: as many as there are seats, or as the KV
-// cache holds.
+// mostRunning is about the number of requests that run at once when others wait: as many as there are seats, or as the
+// KV cache holds.
 func mostRunning(u *scenario.Setup) float64 {
 	tokens := 0.0 // that a request holds, on average
 	if u.Traffic.Recording == nil {
@@ -154,8 +155,8 @@ func mostRunning(u *scenario.Setup) float64 {
 	return sum
 }
 
-// find measures the low rate with a backlog, and takes the high rate to be the same. The numbers of requests are those of
-// [drainBacklog].
+// find measures the low rate with a backlog, and takes the high rate to be the same. The numbers of requests are those
+// of [drainBacklog].
 func find(ctx context.Context, u *scenario.Setup, first, least, most int64) (*Saturation, error) {
 	s := &Saturation{}
 	idle, err := idleSystem(ctx, u)

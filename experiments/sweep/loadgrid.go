@@ -8,15 +8,15 @@ import (
 	"clifftop/experiments/steady"
 )
 
-// A sweep that chooses enough loads keeps refinements of them for a second look around the peak, if the peak is not known
-// from the saturation rates.
+// A sweep that chooses enough loads keeps refinements of them for a second look around the peak, if the peak is not
+// known from the saturation rates.
 const (
 	refinements = 4
 	minRefined  = 8
 )
 
-// Loads chooses loads for a curve of a system: rates in requests per second or, in a closed loop, numbers of users. They
-// go from near idle to beyond saturation. There are none if no request completes.
+// Loads chooses loads for a curve of a system: rates in requests per second or, in a closed loop, numbers of users.
+// They go from near idle to beyond saturation. There are none if no request completes.
 func Loads(system *steady.Saturation, u *scenario.Setup, points int) []float64 {
 	load := system.Throughput
 	if load == 0 {

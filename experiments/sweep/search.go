@@ -165,8 +165,8 @@ func (q *search) precise() bool {
 }
 
 // confirm counts the hours that meet the objective at the value found: those of the search, and as many fresh ones, at
-// most 29, since the value was chosen to suit the former. It takes a smaller load, or more of what helps, until the count
-// is that of the share asked for.
+// most 29, since the value was chosen to suit the former. It takes a smaller load, or more of what helps, until the
+// count is that of the share asked for.
 func (q *search) confirm(list []threshold) error {
 	c := q.found
 	levels := make([]float64, len(list))

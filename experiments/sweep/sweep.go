@@ -210,7 +210,8 @@ func (p *plan) round(ctx context.Context, s *scenario.Scenario, o Options, from,
 }
 
 // single makes one run of each value, the longest first, so that no processor is idle at the end.
-func (p *plan) single(ctx context.Context, o Options, runs []*experiments.SettledRun) (results []*report.Summary, runErr,
+func (p *plan) single(ctx context.Context, o Options, runs []*experiments.SettledRun) (results []*report.Summary,
+	runErr,
 	err error) {
 	order := make([]int, len(runs))
 	for i := range order {
@@ -409,8 +410,8 @@ func (o Options) point(v string) (float64, *yamldoc.Fault) {
 }
 
 // settled makes the scenario ready at a value, whose place on the axis is x. A run that the scenario leaves open is as
-// long as it needs to settle, within a budget, if the saturation of the system is known. Where values change the system,
-// each has saturation rates of its own, which are looked for if a run depends on them.
+// long as it needs to settle, within a budget, if the saturation of the system is known. Where values change the
+// system, each has saturation rates of its own, which are looked for if a run depends on them.
 func (p *plan) settled(ctx context.Context, s *scenario.Scenario, o Options, v string, x float64) (
 	*experiments.SettledRun, error) {
 	settings := []scenario.Setting{{Key: o.Over, Value: v, Flag: "--over " + o.Over}}

@@ -78,8 +78,8 @@ func Differs(u *scenario.Setup) string {
 	if spec := &u.Traffic.Spec; u.Traffic.Recording != nil || spec.Requests == 0 || !spec.WaitsForOutputs() {
 		return ""
 	}
-	return "the trace has whole conversations, and a run of this scenario ends in the middle of some, so their requests " +
-		"differ (for the same requests, set run.duration instead of run.requests, here and in the replay)"
+	return "the trace has whole conversations, and a run of this scenario ends in the middle of some, so their " +
+		"requests differ (for the same requests, set run.duration instead of run.requests, here and in the replay)"
 }
 
 // originOf names what the traffic comes from.

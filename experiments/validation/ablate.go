@@ -43,17 +43,19 @@ func Parts() []Part {
 			timer: changing(func(b *model.Batch) { b.SharedTokens = 0 })},
 		{Name: "decode attention p-norm", Without: "a sequence's own cost and the reading of its cache add up",
 			kernels: func(o *model.KernelOptions) { o.AdditiveDecode = true }},
-		{Name: "expert kernels apart", Without: "constants of tables that mix expert-parallel rows in (H100, H200), and " +
-			"no padding of tiles",
+		{Name: "expert kernels apart", Without: "constants of tables that mix expert-parallel rows in (H100, H200), " +
+			"and no padding of tiles",
 			gpu: mixedExperts},
-		{Name: "experts as served", Without: "the tables' Triton kernels for MXFP4 on Hopper, and their tiles on Blackwell",
+		{Name: "experts as served", Without: "the tables' Triton kernels for MXFP4 on Hopper, and their tiles on " +
+			"Blackwell",
 			kernels: func(o *model.KernelOptions) { o.Tables.MoE = true }},
-		{Name: "attention in 16 bits", Without: "attention has the format of the other weights where experts are in NVFP4",
+		{Name: "attention in 16 bits", Without: "attention has the format of the other weights where experts are in " +
+			"NVFP4",
 			formats: func(d *model.Deployment) { d.AttentionDtype = d.Dtype }},
 		{Name: "fused all-reduce", Without: "all-reduce and norm are kernels apart",
 			kernels: func(o *model.KernelOptions) { o.FuseAllReduce = false }},
-		{Name: "all-reduce by size", Without: "one latency and bandwidth of all-reduces for all sizes and engines, and 3 us " +
-			"for fused ones",
+		{Name: "all-reduce by size", Without: "one latency and bandwidth of all-reduces for all sizes and engines, " +
+			"and 3 us for fused ones",
 			kernels: func(o *model.KernelOptions) { o.Tables.AllReduce = true }},
 		{Name: "front end of vLLM 0.16", Without: "4.2 ms and 2.8 us per token in all releases",
 			settings: []scenario.Setting{set("overheads.frontend", "4.2ms"),
@@ -66,8 +68,8 @@ func Parts() []Part {
 			kernels: func(o *model.KernelOptions) { o.PlainLayers = true }},
 		{Name: "expert imbalance", Without: "expert-parallel ranks are loaded alike",
 			kernels: func(o *model.KernelOptions) { o.ExpertImbalance = 1 }},
-		{Name: "dense products as served", Without: "the older tables' bandwidth (L40S), and their time per inner element " +
-			"of NVFP4",
+		{Name: "dense products as served", Without: "the older tables' bandwidth (L40S), and their time per inner " +
+			"element of NVFP4",
 			kernels: func(o *model.KernelOptions) { o.Tables.GEMM = true }},
 		{Name: "mixed attention as served", Without: "mixed tiles run at 0.8 of the prefill's rate (A100, L40S)",
 			kernels: func(o *model.KernelOptions) { o.Tables.MixedAttention = true }},

@@ -55,8 +55,8 @@ func FromRun(result *measured.Result, run *measured.Run, given *scenario.Scenari
 	row := rowOf(result, run)
 	if row.TTFT.Mean == nil && row.TPOT.Mean == nil && row.E2E.Mean == nil && len(run.Series) == 0 &&
 		throughput(row) == nil {
-		return nil, readFault(result.File, fmt.Sprintf("no mean TTFT, TPOT or E2E latency in this result of %s (want one, such "+
-			"as mean_ttft_ms)", result.Tool))
+		return nil, readFault(result.File, fmt.Sprintf("no mean TTFT, TPOT or E2E latency in this result of %s (want "+
+			"one, such as mean_ttft_ms)", result.Tool))
 	}
 	c := &Case{Rows: []*Row{row}, ranks: 1}
 	settings, err := settingsOf(c, run, given)
@@ -201,7 +201,8 @@ func trafficOf(c *Case, run *measured.Run, s *scenario.Scenario, fill func(strin
 		if s.Given("workload.arrivals") || s.Given("workload.preset") || s.Given("workload.classes") {
 			return nil // the scenario has the traffic that the engine's metrics do not tell
 		}
-		return fmt.Errorf("the file does not tell the traffic (want the load generator's result beside it, or workload in the scenario)")
+		return fmt.Errorf("the file does not tell the traffic (want the load generator's result beside it, or " +
+			"workload in the scenario)")
 	}
 	switch {
 	case load.Rate == nil && load.Concurrency != nil:
@@ -243,8 +244,8 @@ func trafficOf(c *Case, run *measured.Run, s *scenario.Scenario, fill func(strin
 		case len(lens) > 1:
 			fill(l.key, "%s", quantiles(lens))
 		case mean == nil || *mean < 1:
-			return fmt.Errorf("the result does not tell the lengths of prompts and outputs (want them in the result, or " +
-				"workload.input and workload.output in the scenario)")
+			return fmt.Errorf("the result does not tell the lengths of prompts and outputs (want them in the result, " +
+				"or workload.input and workload.output in the scenario)")
 		case std > 0:
 			fill(l.key, "{distribution: lognormal, mean: %g, cv: %g}", *mean, min(std / *mean, 100))
 			c.note("%s lengths are lognormal with the measured mean and standard deviation",

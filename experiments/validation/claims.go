@@ -55,8 +55,10 @@ var kinds = []struct {
 		map[string]float64{"TTFT": 0.03, "TPOT": 0.02, "E2E": 0.02}},
 	{"vLLM, Hopper and A100, closed loop", func(r *Result) bool { return r.hopperOrA100() },
 		map[string]float64{"TTFT": 0.06, "TPOT": 0.02, "E2E": 0.02}},
-	{"vLLM, Blackwell", func(r *Result) bool { return r.Engine == "vllm" && strings.HasPrefix(r.Generation, "blackwell") },
-		map[string]float64{"TPOT": 0.04}},
+	{"vLLM, Blackwell", func(r *Result) bool {
+		return r.Engine == "vllm" &&
+			strings.HasPrefix(r.Generation, "blackwell")
+	}, map[string]float64{"TPOT": 0.04}},
 	{"other", func(*Result) bool { return true }, nil},
 }
 
@@ -153,7 +155,8 @@ func newKind(name string, rows []*Result, goals map[string]float64) Kind {
 		if len(sizes) == 0 {
 			continue
 		}
-		e := KindError{Measure: m.name, Cells: len(sizes), Median: median(sizes), Bias: median(biases), Goal: goals[m.name]}
+		e := KindError{Measure: m.name, Cells: len(sizes), Median: median(sizes), Bias: median(biases),
+			Goal: goals[m.name]}
 		if len(unseen) > 0 {
 			x := median(unseen)
 			e.Unseen = &x
@@ -226,8 +229,8 @@ func (r *Report) kindTable(t *layout.Text) {
 				}
 			}
 			bias := e.Bias
-			grid = append(grid, append(slices.Clone(first), e.Measure, size(&e.Median), percent(&bias), size(e.Unseen), goal,
-				met))
+			grid = append(grid, append(slices.Clone(first), e.Measure, size(&e.Median), percent(&bias),
+				size(e.Unseen), goal, met))
 			if !t.Markdown {
 				first = []string{"", "", "", ""}
 			}
@@ -239,11 +242,11 @@ func (r *Report) kindTable(t *layout.Text) {
 		inSample += k.InSample
 	}
 	if inSample > 0 {
-		t.Item("", fmt.Sprintf("Constants of the catalog were fitted to runs of %d cells: their errors are in sample. The "+
-			"column of unseen cells leaves them out.", inSample))
+		t.Item("", fmt.Sprintf("Constants of the catalog were fitted to runs of %d cells: their errors are in "+
+			"sample. The column of unseen cells leaves them out.", inSample))
 	}
-	t.Item("", "The front ends of SGLang and TensorRT-LLM were fitted to the TTFT of their closed loops, and drafts, pools "+
-		"and sessions have constants of their own: these errors are in sample, too.")
-	t.Item("", "Repeats of one configuration and load count once; overloaded and suspect runs are left out. TTFT, TPOT and "+
-		"E2E are means where they were published, else medians.")
+	t.Item("", "The front ends of SGLang and TensorRT-LLM were fitted to the TTFT of their closed loops, and drafts, "+
+		"pools and sessions have constants of their own: these errors are in sample, too.")
+	t.Item("", "Repeats of one configuration and load count once; overloaded and suspect runs are left out. TTFT, "+
+		"TPOT and E2E are means where they were published, else medians.")
 }

@@ -36,8 +36,8 @@ const ownCells = 19
 type Coverage struct {
 	Schema   string `json:"schema"`
 	Clifftop string `json:"clifftop"`
-	// Rows is the number of measured runs that are judged. InSample is the number that is not judged because constants of
-	// the catalog were fitted to runs of their model on their GPU.
+	// Rows is the number of measured runs that are judged. InSample is the number that is not judged because constants
+	// of the catalog were fitted to runs of their model on their GPU.
 	Rows     int `json:"rows"`
 	InSample int `json:"in_sample"`
 	// Metrics have the coverage of each metric, over all kinds.
@@ -358,7 +358,8 @@ func (c *Coverage) WriteMarkdown(w io.Writer) error { return c.write(w, true) }
 
 func (c *Coverage) write(w io.Writer, markdown bool) error {
 	t := newLayout(markdown)
-	t.Heading("Share of cells inside bars from the other cells, of %d measured runs to which nothing was fitted", c.Rows)
+	t.Heading("Share of cells inside bars from the other cells, of %d measured runs to which nothing was fitted",
+		c.Rows)
 	grid := [][]string{{"kind", "metric", "cells", "runs", "half: bar %", "inside %", "90 %: bar %", "inside %",
 		"bars of"}}
 	line := func(kind string, m *MetricCoverage) {

@@ -51,7 +51,8 @@ func (r *Row) drafts(share int) (n int, ruled bool, err error) {
 		for _, p := range draftCount {
 			if m := p.Get().FindStringSubmatch(text); m != nil {
 				if n, err = strconv.Atoi(m[1]); err != nil || n < 1 || n > mostDrafts {
-					return 0, false, fmt.Errorf("engine_flags: %s drafts are not allowed (want 1 to %d)", m[1], mostDrafts)
+					return 0, false, fmt.Errorf("engine_flags: %s drafts are not allowed (want 1 to %d)",
+						m[1], mostDrafts)
 				}
 				return n, false, nil
 			}

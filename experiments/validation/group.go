@@ -209,7 +209,8 @@ func cells(rows []*Result) []Cell {
 	var list []Cell
 	for _, key := range sorted(parts) {
 		p := parts[key]
-		list = append(list, Cell{Model: p[0].Model, GPU: p[0].GPU, TP: p[0].TP, Rows: len(p), Errors: summedUp(p, true)})
+		list = append(list, Cell{Model: p[0].Model, GPU: p[0].GPU, TP: p[0].TP, Rows: len(p),
+			Errors: summedUp(p, true)})
 	}
 	return list
 }

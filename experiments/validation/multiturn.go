@@ -66,9 +66,10 @@ func sessionsOf(list []recorded) [][]turn {
 }
 
 // Lengths of prompts as the server counts them, read off its counters of three runs with one user (134 turns of two
-// sessions of DeepSeek-R1): a first prompt is 1.045 times as long as in the file. From turn to turn prompts grow by 0.71
-// of the recorded growth, which is the ratio of two tokenizers, and by 1,500 tokens more, the part of the generated
-// answer that remains in the history. Each of the three runs alone gives 1,410 to 1,570 tokens and 0.68 to 0.73.
+// sessions of DeepSeek-R1): a first prompt is 1.045 times as long as in the file. From turn to turn prompts grow by
+// 0.71 of the recorded growth, which is the ratio of two tokenizers, and by 1,500 tokens more, the part of the
+// generated answer that remains in the history. Each of the three runs alone gives 1,410 to 1,570 tokens and 0.68 to
+// 0.73.
 const (
 	firstPrompt  = 1.045
 	servedGrowth = 0.71
@@ -164,15 +165,17 @@ func newTalks(sessions [][]turn, output int, seconds float64) (*talks, error) {
 		var text workload.Content
 		for i, t := range turns {
 			if t.input < 1 {
-				return nil, fmt.Errorf("session %s, turn %d: %d input tokens (want 1 or more)", t.session, t.number, t.input)
+				return nil, fmt.Errorf("session %s, turn %d: %d input tokens (want 1 or more)", t.session,
+					t.number, t.input)
 			}
 			keep := 0
 			if i > 0 {
 				keep = min(t.cached, turns[i-1].input, t.input)
 			}
 			text = appendText(text, keep, t.input, fmt.Sprint(t.trace, "/", t.session, "/", t.number))
-			r := workload.Request{Content: &workload.Content{Segments: slices.Clone(text.Segments)}, Session: int32(n) + 1,
-				User: int32(n), Turn: int32(i), InputTokens: int32(t.input), OutputTokens: int32(t.output)}
+			r := workload.Request{Content: &workload.Content{Segments: slices.Clone(text.Segments)},
+				Session: int32(n) + 1,
+				User:    int32(n), Turn: int32(i), InputTokens: int32(t.input), OutputTokens: int32(t.output)}
 			if r.OutputTokens < 1 {
 				r.OutputTokens = int32(output)
 			}

@@ -32,7 +32,8 @@ func (r *Report) Picture() *plot.Figure {
 	}
 	notes := []string{"Each dot is a measured run. Dashed: 10 % above and below."}
 	if overload {
-		notes = append(notes, "Hollow: more was asked for than the system gave, which amplifies errors of waiting times.")
+		notes = append(notes, "Hollow: more was asked for than the system gave, which amplifies errors of waiting "+
+			"times.")
 	}
 	f := plot.Parity(r.finding(), panels, notes...)
 	f.Caption = r.Reference

@@ -16,7 +16,8 @@ import (
 
 // Predictive returns the error bars that the catalog has of a coverage: by kind, by engine, and of all runs.
 func (c *Coverage) Predictive() *catalog.PredictiveFile {
-	f := &catalog.PredictiveFile{Source: fmt.Sprintf("%d measured runs of %s, %d of which took no part in the constants",
+	f := &catalog.PredictiveFile{Source: fmt.Sprintf("%d measured runs of %s, %d of which took no part in the "+
+		"constants",
 		c.Rows+c.InSample, strings.Join(c.files, ", "), c.Rows)}
 	kinds := map[string]*errorCell{}
 	families := map[string]bool{}
@@ -31,7 +32,8 @@ func (c *Coverage) Predictive() *catalog.PredictiveFile {
 	}
 	for _, kind := range sorted(kinds) {
 		e := kinds[kind]
-		f.Kinds = append(f.Kinds, c.predictive(catalog.Predictive{Engine: e.family, Load: e.of.Load, MoE: e.of.MoE}, kind))
+		f.Kinds = append(f.Kinds, c.predictive(catalog.Predictive{Engine: e.family, Load: e.of.Load, MoE: e.of.MoE},
+			kind))
 	}
 	for _, engine := range sorted(families) {
 		f.Kinds = append(f.Kinds, c.predictive(catalog.Predictive{Engine: engine}, ""))
@@ -120,7 +122,8 @@ func (r *Report) Own() (*catalog.OwnAccuracy, error) {
 			k.GPUs = append(k.GPUs, row.GPU)
 		}
 		for j, metric := range coverageMetrics {
-			if e := row.Error(metric); e != nil && *e > -1 && (metric != "output_tokens_per_s" || row.Load == "closed") {
+			if e := row.Error(metric); e != nil && *e > -1 &&
+				(metric != "output_tokens_per_s" || row.Load == "closed") {
 				key := catalog.PredictiveMetrics[j]
 				k.Errors[key] = append(k.Errors[key], math.Round(1e5*(1/(1+*e)-1))/1e5)
 			}

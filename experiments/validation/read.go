@@ -140,7 +140,8 @@ func (ref *Reference) columns(path string, head []string) ([]*column, error) {
 	_, required := Columns()
 	missing := slices.DeleteFunc(slices.Clone(required), func(name string) bool { return seen[name] })
 	if len(missing) > 0 {
-		return nil, readFault(path, fmt.Sprintf("line 1: no column %s (want %s, and what was measured, such as ttft_mean_ms)",
+		return nil, readFault(path, fmt.Sprintf("line 1: no column %s (want %s, and what was measured, such as "+
+			"ttft_mean_ms)",
 			strings.Join(missing, ", "), strings.Join(required, ", ")))
 	}
 	if len(unknown) > 0 {

@@ -49,8 +49,8 @@ func (r normaliser) onlyWithDrafts(gpu string) bool {
 		r.WeightDtype == "fp8" && gpu == "b200-sxm" && r.tp() == 4 && or(r.EP, 1) == 1 && or(r.DP, 1) == 1
 }
 
-// The front end of vLLM as clients of InferenceX see it, which is the engine's default from 0.16 on. The default of older
-// releases was fitted to inference-perf. With 0.10 and 0.15 the times to first token of InferenceX's runs of
+// The front end of vLLM as clients of InferenceX see it, which is the engine's default from 0.16 on. The default of
+// older releases was fitted to inference-perf. With 0.10 and 0.15 the times to first token of InferenceX's runs of
 // Llama-3.1-70B, gpt-oss-120b and Kimi-K2.5 ask for the longer one in 14 of 15 cells.
 const (
 	clientFrontend = 12 * time.Millisecond
@@ -63,5 +63,6 @@ const clientMinor = 16
 // slowClient reports whether a release with the older default was measured by a client of InferenceX.
 func (r *Row) slowClient() bool {
 	source := strings.ToLower(r.Source)
-	return r.vllmBefore(clientMinor) && (strings.Contains(source, "aiconfigurator") || strings.Contains(source, "inferencex"))
+	return r.vllmBefore(clientMinor) && (strings.Contains(source, "aiconfigurator") ||
+		strings.Contains(source, "inferencex"))
 }

@@ -22,83 +22,91 @@ type Rule struct {
 func Rules() []Rule {
 	return []Rule{
 		{"version", "a run without an engine version is taken for the last vLLM without asynchronous scheduling, " +
-			olderVersion + ", without host time: launch scripts of the time asked vLLM 0.10.2 for asynchronous scheduling, " +
-			"which hides the host, as the times per token show, but new requests join as early as in a synchronous loop" +
-			"; the runs of inference-sim/training, of February 2026, for vllm-0.15, which the same group's dated runs carry; " +
-			"those on Blackwell and of gpt-oss, whose published launch scripts ask for asynchronous scheduling and fused " +
-			"all-reduces, for " + recipeVersion + ", where both are the default"},
-		{"early_async", "asynchronous scheduling before vLLM 0.14, where it is an option, hides the host as the times per " +
-			"token show, but new requests join as early as in a synchronous loop: it is simulated as one without host time"},
-		{"fusion", "all-reduces are fused with norms where the launch script asks for it, but not in a mixture of experts " +
-			"before vLLM 0.16, whose times per token show none"},
+			olderVersion + ", without host time: launch scripts of the time asked vLLM 0.10.2 for asynchronous " +
+			"scheduling, which hides the host, as the times per token show, but new requests join as early as in a " +
+			"synchronous loop; the runs of inference-sim/training, of February 2026, for vllm-0.15, which the same " +
+			"group's dated runs carry; those on Blackwell and of gpt-oss, whose published launch scripts ask for " +
+			"asynchronous scheduling and fused all-reduces, for " + recipeVersion + ", where both are the default"},
+		{"early_async", "asynchronous scheduling before vLLM 0.14, where it is an option, hides the host as the " +
+			"times per token show, but new requests join as early as in a synchronous loop: it is simulated as one " +
+			"without host time"},
+		{"fusion", "all-reduces are fused with norms where the launch script asks for it, but not in a mixture of " +
+			"experts before vLLM 0.16, whose times per token show none"},
 		{"kv_dtype", "aiconfigurator's runs of vLLM with quantised weights hold KV in 16 bits on H100 and in fp8 on " +
-			"Blackwell, whatever the label, as their times per token and their queues show; pools hold it in fp8 under TensorRT-LLM, and " +
-			"under SGLang on Blackwell and AMD, as the launch scripts of single engines do"},
+			"Blackwell, whatever the label, as their times per token and their queues show; pools hold it in fp8 " +
+			"under TensorRT-LLM, and under SGLang on Blackwell and AMD, as the launch scripts of single engines do"},
 		{"capture", "runs of gpt-oss without launch options capture CUDA graphs up to 2,048 tokens, as the published " +
 			"launch scripts do"},
 		{"sampling",
 			"inference-perf leaves sampling to vLLM, which takes top-p from the model's generation_config: on for " +
 				strings.Join(topPModels, ", ") + "; other clients ask for temperature 0, which is greedy"},
-		{"retokenised", "inference-perf's random text has 5 % more tokens than asked for, with a spread of 2 % to either " +
-			"side; the engine produced the nominal number of answer tokens"},
-		{"prompts", "the runs of inference-perf with shared prefixes cycle through 100 prompts, ten groups of ten, with " +
-			"prefix caching on"},
-		{"limits", "runs of inference-perf without max_num_seqs had 128, without max_num_batched_tokens 2048; anything " +
-			"else left open is the engine's default"},
+		{"retokenised", "inference-perf's random text has 5 % more tokens than asked for, with a spread of 2 % to " +
+			"either side; the engine produced the nominal number of answer tokens"},
+		{"prompts", "the runs of inference-perf with shared prefixes cycle through 100 prompts, ten groups of ten, " +
+			"with prefix caching on"},
+		{"limits", "runs of inference-perf without max_num_seqs had 128, without max_num_batched_tokens 2048; " +
+			"anything else left open is the engine's default"},
 		{"cold_start", fmt.Sprintf("a mixture of experts in 16 bits compiles its Triton kernels when a fresh process "+
-			"meets its first prompts: the first %d iterations with prefill of an inference-perf run last %g s longer; so do "+
-			"the first %d of the opening burst of a closed loop under SGLang, by %g s, and the first %d by %g s under "+
-			"TensorRT-LLM with latent attention, and the first %d of replayed sessions with it by %g s", tritonStart.steps, tritonStart.seconds, sglangStart.steps,
+			"meets its first prompts: the first %d iterations with prefill of an inference-perf run last %g s "+
+			"longer; so do the first %d of the opening burst of a closed loop under SGLang, by %g s, and the first "+
+			"%d by %g s under TensorRT-LLM with latent attention, and the first %d of replayed sessions with it by "+
+			"%g s", tritonStart.steps, tritonStart.seconds, sglangStart.steps,
 			sglangStart.seconds, trtllmStart.steps, trtllmStart.seconds, latentStart.steps, latentStart.seconds)},
-		{"queue_clock", "in runs of LLMServingSim the time to first token counts from the engine's queue: no front end, " +
-			"no streaming delay, and requests arrive when they were queued"},
+		{"queue_clock", "in runs of LLMServingSim the time to first token counts from the engine's queue: no front " +
+			"end, no streaming delay, and requests arrive when they were queued"},
 		{"workstation",
-			"the RTX PRO 6000 of LLMServingSim's runs is the workstation edition, in a machine that moves 16 GB/s between two"},
-		{"steady", fmt.Sprintf("a row with the mean batch of a steady state, its time per token and its power is not simulated: "+
-			"power follows from iterations of the measured length; prompts of unknown length have %d tokens in chat and %d in "+
-			"code", steadyChatTokens, steadyCodeTokens)},
-		{"one_rank", fmt.Sprintf("more than %d attention-data-parallel ranks, and those that look for requests only once in "+
-			"several iterations, are alike: one is simulated, with every n-th request, or an n-th of the clients or of the "+
-			"rate, and its throughput counts n times", allRanks)},
-		{"replicas", "dp of an open-loop client is a number of independent replicas behind one address, which share the " +
-			"published rate; where a row has a number of replicas, its load and its throughput are those of one"},
-		{"repeats", "runs of one configuration with the same load on different days are one point of their cell, with the " +
-			"median of their errors; runs marked suspect are in no cell"},
-		{"chunks", "where the mean time between chunks is several times that per token, the stream carries several tokens " +
-			"a chunk (SGLang's stream_interval), and times between chunks are not compared"},
-		{"sessions", "users replay recorded sessions in a closed loop: a turn is sent when the one before has ended and the " +
-			"recorded pause is over, the first turn of a session at its recorded time, or where a user has several sessions, " +
-			"when the one before is over; prompts have the lengths that the server of runs with one user counted, 0.71 of " +
-			"the recorded growth and 1,500 tokens of an answer more from turn to turn; sessions go on beyond their last " +
-			"recorded turn with usual turns"},
-		{"other_sessions", "a run without a file of its requests replays the first sessions that other runs of the file have, " +
-			"and where there are too few, others of the same lengths"},
+			"the RTX PRO 6000 of LLMServingSim's runs is the workstation edition, in a machine that moves 16 GB/s " +
+				"between two"},
+		{"steady", fmt.Sprintf("a row with the mean batch of a steady state, its time per token and its power is not "+
+			"simulated: power follows from iterations of the measured length; prompts of unknown length have %d "+
+			"tokens in chat and %d in code", steadyChatTokens, steadyCodeTokens)},
+		{"one_rank", fmt.Sprintf("more than %d attention-data-parallel ranks, and those that look for requests only "+
+			"once in several iterations, are alike: one is simulated, with every n-th request, or an n-th of the "+
+			"clients or of the rate, and its throughput counts n times", allRanks)},
+		{"replicas", "dp of an open-loop client is a number of independent replicas behind one address, which share " +
+			"the published rate; where a row has a number of replicas, its load and its throughput are those of one"},
+		{"repeats", "runs of one configuration with the same load on different days are one point of their cell, " +
+			"with the median of their errors; runs marked suspect are in no cell"},
+		{"chunks", "where the mean time between chunks is several times that per token, the stream carries several " +
+			"tokens a chunk (SGLang's stream_interval), and times between chunks are not compared"},
+		{"sessions", "users replay recorded sessions in a closed loop: a turn is sent when the one before has ended " +
+			"and the recorded pause is over, the first turn of a session at its recorded time, or where a user has " +
+			"several sessions, when the one before is over; prompts have the lengths that the server of runs with " +
+			"one user counted, 0.71 of the recorded growth and 1,500 tokens of an answer more from turn to turn; " +
+			"sessions go on beyond their last recorded turn with usual turns"},
+		{"other_sessions", "a run without a file of its requests replays the first sessions that other runs of the " +
+			"file have, and where there are too few, others of the same lengths"},
 		{"host_memory", fmt.Sprintf("KV goes to the memory of the host and back at %d GB/s for each GPU", hostLink)},
-		{"share", fmt.Sprintf("of pools with many users one of several equal parts is simulated, with its part of the ranks and "+
-			"at least %d of the users, and its throughput counts as often", fewestUsers)},
-		{"draft_host", fmt.Sprintf("SGLang prepares and verifies drafts on the host, %d us for each sequence and iteration up "+
-			"to 0.5.9, %d in 0.5.10, %d in 0.5.11, %d later, and %d on AMD's GPUs", draftHosts[0].micros, draftHosts[1].micros,
-			draftHosts[2].micros, draftHosts[3].micros, draftHostAMD)},
-		{"pools", "pools that compute prompts and outputs apart run under vLLM's scheduler, whatever the engine, with up to " +
-			fmt.Sprintf("%d prompt tokens in an iteration of a rank; a worker with data-parallel attention has a rank on each ",
-				poolPrefillTokens) + "GPU, and its ranks are balanced; requests take " + poolHop.String() + " from one pool to the other"},
-		{ruleSplit, "where tp of aiconfigurator's rows exceeds the GPUs that scale-up links join and is divisible by ep, it is " +
-			"the product of tensor and expert parallelism"},
-		{ruleRecipeDrafts, fmt.Sprintf("the recipes of SGLang 0.5.9 for Qwen3.5-397B in fp8 use four B200 without expert "+
-			"parallelism only with multi-token prediction, %d drafts, and the times per token, shorter than on eight GPUs, "+
-			"show it; max_num_seqs is then the engine's", recipeDrafts)},
-		{"decode_seqs", fmt.Sprintf("decoding ranks of TensorRT-LLM take as many sequences as in published recipes: the largest "+
-			"of %v with which all ranks take at most as many as there are users, if the users are not more than %g times as "+
-			"many; SGLang's workers beyond a node take %d", recipeBatches, recipeUsers, wideSeqs)},
-		{ruleClient, fmt.Sprintf("clients of InferenceX add %v and %v per prompt token before vLLM 0.16 too, as after it; the "+
-			"shorter front end of older releases was fitted to inference-perf", clientFrontend, clientPerToken)},
+		{"share", fmt.Sprintf("of pools with many users one of several equal parts is simulated, with its part of "+
+			"the ranks and at least %d of the users, and its throughput counts as often", fewestUsers)},
+		{"draft_host", fmt.Sprintf("SGLang prepares and verifies drafts on the host, %d us for each sequence and "+
+			"iteration up to 0.5.9, %d in 0.5.10, %d in 0.5.11, %d later, and %d on AMD's GPUs", draftHosts[0].micros,
+			draftHosts[1].micros, draftHosts[2].micros, draftHosts[3].micros, draftHostAMD)},
+		{"pools", "pools that compute prompts and outputs apart run under vLLM's scheduler, whatever the engine, " +
+			"with up to " +
+			fmt.Sprintf("%d prompt tokens in an iteration of a rank; a worker with data-parallel attention has a "+
+				"rank on each ",
+				poolPrefillTokens) + "GPU, and its ranks are balanced; requests take " + poolHop.String() +
+			" from one pool to the other"},
+		{ruleSplit, "where tp of aiconfigurator's rows exceeds the GPUs that scale-up links join and is divisible by " +
+			"ep, it is the product of tensor and expert parallelism"},
+		{ruleRecipeDrafts, fmt.Sprintf("the recipes of SGLang 0.5.9 for Qwen3.5-397B in fp8 use four B200 without "+
+			"expert parallelism only with multi-token prediction, %d drafts, and the times per token, shorter than "+
+			"on eight GPUs, show it; max_num_seqs is then the engine's", recipeDrafts)},
+		{"decode_seqs", fmt.Sprintf("decoding ranks of TensorRT-LLM take as many sequences as in published recipes: "+
+			"the largest of %v with which all ranks take at most as many as there are users, if the users are not "+
+			"more than %g times as many; SGLang's workers beyond a node take %d", recipeBatches,
+			recipeUsers, wideSeqs)},
+		{ruleClient, fmt.Sprintf("clients of InferenceX add %v and %v per prompt token before vLLM 0.16 too, as "+
+			"after it; the shorter front end of older releases was fitted to inference-perf", clientFrontend,
+			clientPerToken)},
 		{"redundant", fmt.Sprintf("where the ranks of a worker do not divide the experts, %d of them are held twice",
 			wideRedundant)},
-		{"acceptance", fmt.Sprintf("a layer of multi-token prediction has its drafts accepted with probabilities %v by "+
-			"place, as published for DeepSeek-V3 and random prompts in a chat template, and %v in forced outputs of %d tokens "+
-			"or more, which repeat themselves", acceptance, longAcceptance, longOutput)},
-		{"e2e", "where only TTFT and TPOT were published, the measured end-to-end latency is TTFT + TPOT · (output tokens " +
-			"- 1), of the means"},
+		{"acceptance", fmt.Sprintf("a layer of multi-token prediction has its drafts accepted with probabilities %v "+
+			"by place, as published for DeepSeek-V3 and random prompts in a chat template, and %v in forced outputs "+
+			"of %d tokens or more, which repeat themselves", acceptance, longAcceptance, longOutput)},
+		{"e2e", "where only TTFT and TPOT were published, the measured end-to-end latency is TTFT + TPOT · (output " +
+			"tokens - 1), of the means"},
 		{"offload", "offloading of KV to host memory is not simulated"},
 	}
 }
@@ -122,7 +130,8 @@ func (r *Row) version() (name string, ruled bool) {
 	if v := releasePattern.Get().FindString(r.EngineVersion); v != "" {
 		return r.Engine + "-" + v, false
 	}
-	if m := imageRelease.Get().FindStringSubmatch(r.Image[strings.LastIndexByte(r.Image, ':')+1:]); m != nil && r.Image != "" {
+	if m := imageRelease.Get().FindStringSubmatch(r.Image[strings.LastIndexByte(r.Image, ':')+1:]); m != nil &&
+		r.Image != "" {
 		return r.Engine + "-" + m[1], false
 	}
 	if v := releaseOn(dayOf(r)); v != "" && r.Engine == "vllm" {

@@ -349,8 +349,8 @@ func (w *writer) arrivals() error {
 		if seconds == 0 {
 			seconds = math.Ceil(float64(*row.Requests) / *row.Rate)
 		}
-		w.line("  - {name: %q, process: %s, rate: %g, duration: %ss}", "stage "+row.Stage, process, *row.Rate/float64(w.c.ranks),
-			strconv.FormatFloat(seconds, 'f', -1, 64))
+		w.line("  - {name: %q, process: %s, rate: %g, duration: %ss}", "stage "+row.Stage, process,
+			*row.Rate/float64(w.c.ranks), strconv.FormatFloat(seconds, 'f', -1, 64))
 	}
 	return nil
 }
@@ -414,8 +414,8 @@ func (w *writer) length(what, spec string, mean *float64) (string, error) {
 			tokens*(1+retokenisedSpread)), nil
 	}
 	if mean == nil || *mean < 1 {
-		return "", fmt.Errorf("%s_token_spec: %q does not say the lengths, and there is no mean (want uniform[LOW,HIGH], "+
-			"fixed N, or the mean)",
+		return "", fmt.Errorf("%s_token_spec: %q does not say the lengths, and there is no mean (want "+
+			"uniform[LOW,HIGH], fixed N, or the mean)",
 			what, yamldoc.Short(spec))
 	}
 	w.c.note("%s lengths are all taken as the mean", what)

@@ -244,7 +244,8 @@ func (r normaliser) dtype(cell string) string {
 // fourBits returns the meaning of fp4: MXFP4 for models that are published so, and on AMD's GPUs; otherwise NVFP4.
 func (r normaliser) fourBits() string {
 	llm, _ := catalog.LLM(r.Model)
-	if llm.MoEPrecision == model.MXFP4 || llm.Precision == model.MXFP4 || strings.HasPrefix(strings.ToLower(r.GPU), "mi") {
+	if llm.MoEPrecision == model.MXFP4 || llm.Precision == model.MXFP4 ||
+		strings.HasPrefix(strings.ToLower(r.GPU), "mi") {
 		return "mxfp4"
 	}
 	return "nvfp4"

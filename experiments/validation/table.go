@@ -189,7 +189,8 @@ func (r *Report) summaryTable(t *layout.Text) {
 	if r.scored() < 2 {
 		return
 	}
-	t.Heading("Errors over cells (model, GPU, tensor-parallel size): median of the cells' median sizes (their mean) in %%")
+	t.Heading("Errors over cells (model, GPU, tensor-parallel size): median of the cells' median sizes (their mean) " +
+		"in %%")
 	grid := [][]string{summedHead("", "rows", "cells")}
 	for _, c := range r.Summary {
 		line := []string{c.Name, strconv.Itoa(c.Rows), strconv.Itoa(len(c.Cells))}

@@ -174,7 +174,8 @@ func knobs(u *scenario.Setup) (list []trial) {
 	}
 	if e.MaxNumSeqs != nil {
 		for _, n := range []int{32, 64, 128, 256, 512, 1024} {
-			add("likely", "engine.max_num_seqs", strconv.Itoa(*e.MaxNumSeqs), strconv.Itoa(n), "a flag of the launch line")
+			add("likely", "engine.max_num_seqs", strconv.Itoa(*e.MaxNumSeqs), strconv.Itoa(n), "a flag of the launch "+
+				"line")
 		}
 	}
 	if e.MaxNumBatchedTokens != nil {
@@ -194,7 +195,8 @@ func knobs(u *scenario.Setup) (list []trial) {
 			"tokens in a chunk of the stream")
 	}
 	for _, sampling := range []string{"greedy", "top_p"} {
-		add("likely", "workload.sampling", u.Scenario.Workload.Sampling, sampling, "the sampling parameters of the requests")
+		add("likely", "workload.sampling", u.Scenario.Workload.Sampling, sampling, "the sampling parameters of the "+
+			"requests")
 	}
 	return list
 }
@@ -217,8 +219,12 @@ type constant struct {
 func constants() []constant {
 	return []constant{
 		{key: "compute of products", why: "the fraction of the peak that matrix products reach: clocks, power limits",
-			spread: 0.1, factor: true, apply: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.GEMMCompute = v }},
-		{key: "memory bandwidth of products", why: "the fraction of the bandwidth that weights are read with", spread: 0.1,
+			spread: 0.1, factor: true, apply: func(r *catalog.CalibratedRecord,
+				v *float64) {
+				r.Calibration.GEMMCompute = v
+			}},
+		{key: "memory bandwidth of products", why: "the fraction of the bandwidth that weights are read with",
+			spread: 0.1,
 			factor: true, apply: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.GEMMMemory = v }},
 		{key: "memory bandwidth of attention", why: "the fraction of the bandwidth that KV is read with", spread: 0.15,
 			factor: true, apply: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.AttentionMemory = v }},
@@ -227,9 +233,12 @@ func constants() []constant {
 		{key: "overhead of an iteration", why: "the host, the Python of the engine, launches", spread: 0.5, unit: "ms",
 			apply: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.StepMilliseconds = v }},
 		{key: "overhead of a sequence", why: "sampling and the host, for each sequence of an iteration", spread: 10,
-			unit: "µs", apply: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.SequenceMicroseconds = v }},
-		{key: "overheads.frontend", why: "the API server, a gateway or the network before the engine", spread: 20, unit: "ms",
-			delay: true},
+			unit: "µs", apply: func(r *catalog.CalibratedRecord,
+				v *float64) {
+				r.Calibration.SequenceMicroseconds = v
+			}},
+		{key: "overheads.frontend", why: "the API server, a gateway or the network before the engine",
+			spread: 20, unit: "ms", delay: true},
 	}
 }
 

@@ -19,9 +19,9 @@ import (
 // OverTime is the state of the engine over time, measured and simulated, in periods of equal length.
 type OverTime struct {
 	PeriodS float64 `json:"period_s"`
-	// StartS is when the simulated traffic starts, from the first sample. The samples do not tell the instant: it is the
-	// one around the first sample with a request, from a period before it to half of one after it, at which the running
-	// requests agree best.
+	// StartS is when the simulated traffic starts, from the first sample. The samples do not tell the instant: it is
+	// the one around the first sample with a request, from a period before it to half of one after it, at which the
+	// running requests agree best.
 	StartS float64 `json:"start_s"`
 	Series []Curve `json:"series"`
 
@@ -282,8 +282,8 @@ type simulation struct {
 
 func (s *simulation) end() float64 { return s.Series[len(s.Series)-1].EndS }
 
-// value returns the mean of a quantity in a period around a time, in seconds from the start of the traffic; nil where it
-// is unknown. A system without requests is idle.
+// value returns the mean of a quantity in a period around a time, in seconds from the start of the traffic; nil where
+// it is unknown. A system without requests is idle.
 func (s *simulation) value(q int, at, length float64) *float64 {
 	from, to := at-length/2, at+length/2
 	if quantities[q].name == "gpu_hit_rate" {
@@ -321,7 +321,8 @@ func stateOf(q int, p *report.SeriesPoint) *float64 {
 // hitRate returns the cached part of the prompts of a period, or of the recent ones up to a time.
 func (s *simulation) hitRate(at, from, to float64) *float64 {
 	index := func(t float64) int {
-		i, _ := slices.BinarySearchFunc(s.Lookups, t, func(l validation.Lookup, t float64) int { return cmp.Compare(l.AtS, t) })
+		i, _ := slices.BinarySearchFunc(s.Lookups, t,
+			func(l validation.Lookup, t float64) int { return cmp.Compare(l.AtS, t) })
 		return i
 	}
 	first, end := index(from), index(to)

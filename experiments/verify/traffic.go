@@ -45,8 +45,8 @@ func sameTraffic(s *scenario.Scenario, run *measured.Run, file string) error {
 	return nil
 }
 
-// sameLoad refuses a run of another kind of load than the scenario gives, such as a closed loop in place of an open one,
-// and a closed loop of another number of users.
+// sameLoad refuses a run of another kind of load than the scenario gives, such as a closed loop in place of an open
+// one, and a closed loop of another number of users.
 func sameLoad(s *scenario.Scenario, run *measured.Run, file string) error {
 	a := s.Workload.Arrivals
 	if !s.Given("workload.arrivals") || a == nil || len(a.Stages) != 1 {
@@ -184,15 +184,16 @@ func sameLaws(s *scenario.Scenario, c *validation.Case, run *measured.Run, file 
 		if key == "" || given <= 0 || x.ran.Mean == nil || *x.ran.Mean <= 0 {
 			continue
 		}
-		if ratio := given / *x.ran.Mean; ratio > margin(x.ran, run.Completed) || 1/ratio > margin(x.ran, run.Completed) {
+		if ratio := given / *x.ran.Mean; ratio > margin(x.ran, run.Completed) ||
+			1/ratio > margin(x.ran, run.Completed) {
 			return s.Fault(key, "the %s have %.4g tokens in the mean, but %s measured %.4g %s", x.what, given, file,
 				*x.ran.Mean, leaveOut)
 		}
 	}
 	if rate := u.Traffic.Rate; s.Given("workload.trace") && rate > 0 && run.Load.Rate != nil {
 		if ratio := rate / *run.Load.Rate; ratio > most || ratio < 1/most {
-			return s.Fault("workload.trace", "%.4g requests per second, but %s measured %.4g %s", rate, file, *run.Load.Rate,
-				leaveOut)
+			return s.Fault("workload.trace", "%.4g requests per second, but %s measured %.4g %s", rate, file,
+				*run.Load.Rate, leaveOut)
 		}
 	}
 	return nil

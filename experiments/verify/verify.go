@@ -76,8 +76,9 @@ type Metric struct {
 	// Half and P90 are the bars that hold half and 90 % of measured runs of this kind; nil if there are none.
 	Half *[2]float64 `json:"half"`
 	P90  *[2]float64 `json:"p90"`
-	// Chance are the least and the largest of simulations with other seeds, over the simulated value less 1. P90 includes
-	// it. It is nil if it was not needed, because the metric is within the bars of the model, or the traffic is replayed.
+	// Chance are the least and the largest of simulations with other seeds, over the simulated value less 1. P90
+	// includes it. It is nil if it was not needed, because the metric is within the bars of the model, or the traffic
+	// is replayed.
 	Chance  *[2]float64 `json:"chance,omitempty"`
 	Verdict Verdict     `json:"verdict"`
 	// Why says why the metric is not comparable.
@@ -167,7 +168,8 @@ func sameEngine(s *scenario.Scenario, run *measured.Run, file string) error {
 		!slices.Contains([]string{"vllm", "sglang", "trtllm"}, run.Engine) {
 		return nil
 	}
-	f := s.Fault("engine.policy", "%s, but %s was measured in %s (want the same engine)", s.Engine.Policy, run.Engine, file)
+	f := s.Fault("engine.policy", "%s, but %s was measured in %s (want the same engine)", s.Engine.Policy,
+		run.Engine, file)
 	f.Hint = "--set engine.policy=" + map[string]string{"trtllm": "trtllm-guaranteed-no-evict"}[run.Engine]
 	if run.Engine != "trtllm" {
 		f.Hint += run.Engine
@@ -298,8 +300,8 @@ func barOf(metric string, p *report.Predictive) *report.ErrorBars {
 	if p == nil {
 		return nil
 	}
-	return map[string]*report.ErrorBars{"ttft_mean_ms": p.TTFTMean, "ttft_p99_ms": p.TTFTP99, "tpot_mean_ms": p.TPOTMean,
-		"tpot_p99_ms": p.TPOTP99, "e2e_mean_ms": p.E2EMean, "e2e_p99_ms": p.E2EP99,
+	return map[string]*report.ErrorBars{"ttft_mean_ms": p.TTFTMean, "ttft_p99_ms": p.TTFTP99,
+		"tpot_mean_ms": p.TPOTMean, "tpot_p99_ms": p.TPOTP99, "e2e_mean_ms": p.E2EMean, "e2e_p99_ms": p.E2EP99,
 		"output_tokens_per_s": p.Throughput}[metric]
 }
 

@@ -172,8 +172,8 @@ func (r *Result) write(t *layout.Text, w io.Writer) error {
 			}
 		case run.Searched:
 			t.Blank()
-			t.Paragraph("No single knob or constant explains the difference: several may differ, or a part of the model " +
-				"is wrong.")
+			t.Paragraph("No single knob or constant explains the difference: several may differ, or a part of the " +
+				"model is wrong.")
 		}
 		t.Blank()
 		for _, remark := range run.remarks() {
@@ -195,8 +195,9 @@ func (r *Result) Picture() *plot.Figure {
 		for k, key := range keys {
 			for _, m := range run.Metrics {
 				if m.Name == key && m.Simulated != nil {
-					panels[k].Points = append(panels[k].Points, plot.ParityPoint{Measured: *m.Measured, Simulated: *m.Simulated,
-						Family: string(m.Verdict), Hollow: m.Verdict == NotComparable, Name: run.Name})
+					panels[k].Points = append(panels[k].Points, plot.ParityPoint{Measured: *m.Measured,
+						Simulated: *m.Simulated,
+						Family:    string(m.Verdict), Hollow: m.Verdict == NotComparable, Name: run.Name})
 				}
 			}
 		}

@@ -146,7 +146,8 @@ func (r *CalibratedRecord) validate() error {
 	if e := r.Evidence; e != nil {
 		f.Check(e.GPU == r.Base, "evidence.gpu is %s, but base is %s (want the runs of the base)", e.GPU, r.Base)
 		f.Check(e.Runs >= 1, "evidence.runs is %d (want 1 or more)", e.Runs)
-		f.Check(len(e.Names) == e.Runs, "evidence.names has %d names for %d runs (want one for each)", len(e.Names), e.Runs)
+		f.Check(len(e.Names) == e.Runs, "evidence.names has %d names for %d runs (want one for each)",
+			len(e.Names), e.Runs)
 		f.Check(len(e.Models) > 0, "evidence.models is missing (want the models of the runs, such as [llama-3.1-8b])")
 		for _, m := range slices.Sorted(maps.Keys(e.LeftOut)) {
 			faults.Within(&f, "evidence.left_out."+m, e.LeftOut[m], 0, 1e3)

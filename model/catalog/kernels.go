@@ -120,15 +120,16 @@ func (s *shared) regimesOf(class string, c *model.AllReduceConstants) error {
 		for i, n := range []int{2, 4, 8} {
 			to := &c.Regimes[kernels][i]
 			if len(lines[n]) > len(to) {
-				return fmt.Errorf("allreduce kernels %s, %s, %d GPUs: %d regimes (want at most %d)", names.name, class, n,
-					len(lines[n]), len(to))
+				return fmt.Errorf("allreduce kernels %s, %s, %d GPUs: %d regimes (want at most %d)",
+					names.name, class, n, len(lines[n]), len(to))
 			}
 			for j, r := range lines[n] {
 				below := r.Below * (1 << 10)
 				if below == 0 {
 					below = math.MaxFloat64
 				}
-				to[j] = model.ReduceRegime{Below: below, Latency: r.Alpha * micro, SecondsPerByte: r.PerMiB * micro / (1 << 20)}
+				to[j] = model.ReduceRegime{Below: below, Latency: r.Alpha * micro,
+					SecondsPerByte: r.PerMiB * micro / (1 << 20)}
 			}
 		}
 	}
@@ -136,7 +137,8 @@ func (s *shared) regimesOf(class string, c *model.AllReduceConstants) error {
 }
 
 func (k *kernelRows) empty() bool {
-	return k.Own == (ownCommon{}) && len(k.GEMM)+len(k.Decode)+len(k.MoE)+len(k.Reduce) == 0 && k.Prefill == nil && k.Mixed == nil
+	return k.Own == (ownCommon{}) && len(k.GEMM)+len(k.Decode)+len(k.MoE)+len(k.Reduce) == 0 && k.Prefill == nil &&
+		k.Mixed == nil
 }
 
 // shared has the constants that do not belong to one GPU.
@@ -194,7 +196,8 @@ func releases(rows yaml.MapSlice, latent bool) ([]model.Release, error) {
 		engine, version, cut := strings.Cut(name, "-")
 		time, err := strconv.ParseFloat(fmt.Sprint(item.Value), 64)
 		if !named || !cut || engine == "" || version == "" || err != nil {
-			return nil, fmt.Errorf("kernels.releases: %q: %v is not a release with its time (want such as sglang-0.5.9: 1.2)",
+			return nil, fmt.Errorf("kernels.releases: %q: %v is not a release with its time (want such as "+
+				"sglang-0.5.9: 1.2)",
 				fmt.Sprint(item.Key), item.Value)
 		}
 		all = append(all, model.Release{Name: name, Time: time, Latent: latent})

@@ -165,7 +165,8 @@ func (r *sparseRow) constants(row string) model.SparseConstants {
 		IndexLaunch: r.Index.T0 * micro, IndexMemory: r.Index.EM, IndexCompute: r.Index.EC,
 		TopKLaunch: r.TopK.T0 * micro, TopKLatency: r.TopK.Latency * nano, TopKToken: r.TopK.Token * nano,
 		TopKPair:      r.TopK.Pair * 1e-12,
-		DecodeCompute: r.Decode.EC, DecodeMemory: r.Decode.EM, PrefillCompute: r.Prefill.EC, PrefillMemory: r.Prefill.EM,
+		DecodeCompute: r.Decode.EC, DecodeMemory: r.Decode.EM, PrefillCompute: r.Prefill.EC,
+		PrefillMemory:   r.Prefill.EM,
 		PrefillCompute8: r.Prefill.EC8, Unfused8: r.Unfused.KV8 * micro, Unfused16: r.Unfused.KV16 * micro,
 	}
 }

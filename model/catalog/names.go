@@ -37,7 +37,8 @@ func find[T any](kind, name string, all []T, names func(*T) (string, []string)) 
 	if byShort >= 0 && short != "" {
 		return all[byShort], nil
 	}
-	return found, fmt.Errorf("catalog: no %s %q; nearest: %s", kind, name, strings.Join(nearest(short, all, names), ", "))
+	return found, fmt.Errorf("catalog: no %s %q; nearest: %s", kind, name,
+		strings.Join(nearest(short, all, names), ", "))
 }
 
 // nearest returns the names of the three records with the fewest edits to want.

@@ -33,7 +33,8 @@ func (o *OwnAccuracy) Write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "# Errors of own runs: measured over simulated, less 1. Written by clifftop validate --write.\n%s",
+	_, err = fmt.Fprintf(w, "# Errors of own runs: measured over simulated, less 1. Written by clifftop validate "+
+		"--write.\n%s",
 		text)
 	return err
 }

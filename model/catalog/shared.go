@@ -202,8 +202,10 @@ func (f *globalFile) common() model.CommonConstants {
 func (f *globalFile) launch() model.LaunchConstants {
 	l := &f.Launch
 	return model.LaunchConstants{
-		Eager: l.Eager * micro, Attention: l.Kernels.Attention, LatentAttention: l.Kernels.Latent, SparseAttention: l.Kernels.Sparse,
-		Recurrent: l.Kernels.Recurrent, MLP: l.Kernels.MLP, Experts: l.Kernels.Experts, Exchange: l.Kernels.Exchange,
+		Eager: l.Eager * micro, Attention: l.Kernels.Attention, LatentAttention: l.Kernels.Latent,
+		SparseAttention: l.Kernels.Sparse,
+		Recurrent:       l.Kernels.Recurrent, MLP: l.Kernels.MLP, Experts: l.Kernels.Experts,
+		Exchange:           l.Kernels.Exchange,
 		PiecewiseAttention: l.Piecewise.Attention * micro, PiecewiseRecurrent: l.Piecewise.Recurrent * micro,
 	}
 }

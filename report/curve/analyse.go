@@ -132,7 +132,8 @@ func (a *analysis) add(value float64, s *report.Summary) {
 			if before := &a.at[n-1]; !unknown(before.hits) {
 				l.bestHits = max(l.bestHits, before.hits)
 			}
-			if before := &a.at[n-1]; before.ttft.known() && (l.calmest < 0 || before.ttft.p99 < a.at[l.calmest].ttft.p99) {
+			if before := &a.at[n-1]; before.ttft.known() &&
+				(l.calmest < 0 || before.ttft.p99 < a.at[l.calmest].ttft.p99) {
 				l.calmest = n - 1
 			}
 		}

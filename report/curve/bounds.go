@@ -119,7 +119,8 @@ func (a *analysis) boundAt(request, token usage, r, t demands) Bound {
 
 func (b *Bounds) text(over string) string {
 	if b.ThinkS == nil {
-		return fmt.Sprintf("at most %s output tokens/s, which a %s of %s asks for; a request takes %s or more on average",
+		return fmt.Sprintf("at most %s output tokens/s, which a %s of %s asks for; a request takes %s or more on "+
+			"average",
 			layout.Digits(b.MaxOutputTokensPerS), report.LastKey(over), layout.Digits(b.Value),
 			layout.Seconds(b.DemandS))
 	}

@@ -124,7 +124,8 @@ func (c *Capacity) String() string {
 	case c.Passes == nil && c.Fails == nil:
 		return "could not be told from the hours that were simulated"
 	case c.Passes == nil:
-		text = fmt.Sprintf("at no value of %s that was tried do %s of hours meet the SLO", name, layout.Percent(c.Share))
+		text = fmt.Sprintf("at no value of %s that was tried do %s of hours meet the SLO", name,
+			layout.Percent(c.Share))
 	case c.Fails == nil && c.Low == nil && c.High == nil:
 		text = fmt.Sprintf("%s meet the SLO at %s, and no value was tried with which fewer do", c.Hours, at)
 	default:

@@ -109,8 +109,8 @@ func (v *scan) conclude(c *Curve) {
 	c.scan = *v
 	if v.short > 0 {
 		c.Warnings = append(c.Warnings, report.Warning{Code: "points_short", Text: fmt.Sprintf(
-			"%d of %d windows (*), the first of them at %s, are shorter than %d times what a request takes: the system is "+
-				"still filling up there. Nothing is told from them; longer runs would tell",
+			"%d of %d windows (*), the first of them at %s, are shorter than %d times what a request takes: the "+
+				"system is still filling up there. Nothing is told from them; longer runs would tell",
 			v.short, len(c.Points), axisValue(v.firstShort), report.MinResidences)})
 	}
 	if math.Abs(v.off) <= c.Thresholds.RateOff {
@@ -121,8 +121,8 @@ func (v *scan) conclude(c *Curve) {
 		side = "below"
 	}
 	c.Warnings = append(c.Warnings, report.Warning{Code: "rate_off", Text: fmt.Sprintf(
-		"the rate that was offered, at %s, is %s %s that: the course of the traffic does not average out over %s. Longer "+
-			"runs would meet more of it",
+		"the rate that was offered, at %s, is %s %s that: the course of the traffic does not average out over %s. "+
+			"Longer runs would meet more of it",
 		axisValue(v.offAt), layout.Percent(math.Abs(v.off)), side, layout.Seconds(v.offS))})
 }
 

@@ -105,11 +105,12 @@ func (p *Point) mark(s *report.Summary) string {
 // legend explains the marks that occur.
 func (c *Curve) legend() (lines [][2]string) {
 	if c.scan.finite > 0 {
-		lines = append(lines, [2]string{finiteMark, "not settled: the numbers are those of the simulated time, and a longer " +
-			"run may differ"})
+		lines = append(lines, [2]string{finiteMark, "not settled: the numbers are those of the simulated time, and a " +
+			"longer run may differ"})
 	}
 	if c.scan.overloaded > 0 {
-		lines = append(lines, [2]string{overloadedMark, "at or above saturation: latencies grow with the length of the run"})
+		lines = append(lines, [2]string{overloadedMark, "at or above saturation: latencies grow with the length of " +
+			"the run"})
 	}
 	return lines
 }

@@ -88,8 +88,8 @@ func (u *USL) fit(ns, xs []float64, t Thresholds) *USL {
 	}
 	switch {
 	case u.FreeSigma < 0 && u.FreeRMSLogError < (1-t.USLBetter)*u.RMSLogError:
-		u.Verdict = fmt.Sprintf("inappropriate: a hard limit. The curve fits only with a contention below 0 (σ = %.3g): "+
-			"it is straight for longer and bends more sharply than the law can", u.FreeSigma)
+		u.Verdict = fmt.Sprintf("inappropriate: a hard limit. The curve fits only with a contention below 0 (σ = "+
+			"%.3g): it is straight for longer and bends more sharply than the law can", u.FreeSigma)
 	case u.RMSLogError > t.USLGood:
 		u.Verdict = fmt.Sprintf("poor: off by %s, so that its parameters mean little", layout.Percent(u.RMSLogError))
 	default:

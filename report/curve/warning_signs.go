@@ -114,9 +114,12 @@ func (a *analysis) spikes(i int) (string, bool) {
 		if l.ttft.p99 >= a.Spike*b.ttft.p99 && l.ttft.p50 <= max(a.Calm, math.Sqrt(l.ttft.p99/b.ttft.p99))*b.ttft.p50 &&
 			rise > a.SureDeviations*math.Hypot(l.ttft.deviation, b.ttft.deviation) &&
 			waited > 0 && l.queue.p99-b.queue.p99 >= rise/2 {
-			return fmt.Sprintf("TTFT p99 goes from %s ms at %s to %s ms, p50 only from %s to %s ms; p99/p50 from %s to %s",
-				layout.Digits(b.ttft.p99), axisValue(b.value), layout.Digits(l.ttft.p99), layout.Digits(b.ttft.p50),
-				layout.Digits(l.ttft.p50), layout.Digits(b.ttft.p99/b.ttft.p50), layout.Digits(l.ttft.p99/l.ttft.p50)), true
+			return fmt.Sprintf("TTFT p99 goes from %s ms at %s to %s ms, p50 only from %s to %s ms; p99/p50 from %s "+
+					"to %s",
+					layout.Digits(b.ttft.p99), axisValue(b.value), layout.Digits(l.ttft.p99), layout.Digits(b.ttft.p50),
+					layout.Digits(l.ttft.p50), layout.Digits(b.ttft.p99/b.ttft.p50),
+					layout.Digits(l.ttft.p99/l.ttft.p50)),
+				true
 		}
 	}
 	return "", false

@@ -23,8 +23,8 @@ func quantiles(name string) [][2]string {
 	var list [][2]string
 	for _, q := range [...]struct{ q, name string }{{"0.99", "p99"}, {"0.95", "p95"}, {"0.9", "p90"}, {"0.5", "p50"}} {
 		list = append(list,
-			[2]string{fmt.Sprintf("histogram_quantile(%s, sum by (le) (rate(%s_bucket%s[$__rate_interval])))", q.q, name,
-				selector), q.name})
+			[2]string{fmt.Sprintf("histogram_quantile(%s, sum by (le) (rate(%s_bucket%s[$__rate_interval])))", q.q,
+				name, selector), q.name})
 	}
 	mean := fmt.Sprintf("sum(rate(%s_sum%[2]s[$__rate_interval])) / sum(rate(%[1]s_count%[2]s[$__rate_interval]))",
 		name, selector)

@@ -13,8 +13,9 @@ import (
 // which they are scheduled. wait_ms is how long the GPU had stood idle before, 0 after a start of the replica; host_ms
 // is the part of duration_ms in which it waits for the host. sequences counts the batch, decodes its sequences that
 // decode, and context_tokens the tokens to which these attend. kv_blocks are in use after scheduling.
-const IterationColumns = "replica,start_s,duration_ms,wait_ms,host_ms,sequences,decodes,first_tokens,prefill_tokens,recomputed_tokens," +
-	"lost_tokens,drafts,accepted_drafts,output_tokens,context_tokens,padded_rows,swapped_blocks,preempted,kv_blocks"
+const IterationColumns = "replica,start_s,duration_ms,wait_ms,host_ms,sequences,decodes,first_tokens," +
+	"prefill_tokens,recomputed_tokens,lost_tokens,drafts,accepted_drafts,output_tokens,context_tokens," +
+	"padded_rows,swapped_blocks,preempted,kv_blocks"
 
 // Iterations writes iterations.csv while a run goes on.
 type Iterations struct {

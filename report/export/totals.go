@@ -258,7 +258,8 @@ func (w sampler) value(f *family, v float64, labels ...Label) {
 }
 
 func (w sampler) histogram(f *family, t *tally, labels []Label) {
-	s := &Sample{Name: f.name, Help: w.m.help(f), Type: f.kind.String(), Labels: labels, Value: t.sum.Float64() / f.unit,
+	s := &Sample{Name: f.name, Help: w.m.help(f), Type: f.kind.String(), Labels: labels,
+		Value: t.sum.Float64() / f.unit,
 		Count: t.n, Bounds: make([]float64, len(f.bounds)), Counts: make([]uint64, len(f.bounds))}
 	var sum uint64
 	for i, b := range f.bounds {

@@ -48,8 +48,8 @@ func (x *Result) warn() {
 		x.warning("few_rows", "%d requests are too few to tell much from (want %d or more).", x.Requests, few)
 	}
 	if t := x.Arrivals.TogetherS; t != nil {
-		x.warning("coarse_clock", "The recording clock ticks every %s: shorter windows show the clock, not the traffic. A "+
-			"replay spreads the rows over their ticks.", layout.Seconds(*t))
+		x.warning("coarse_clock", "The recording clock ticks every %s: shorter windows show the clock, not the "+
+			"traffic. A replay spreads the rows over their ticks.", layout.Seconds(*t))
 	}
 	const cap = 0.01
 	for _, l := range []struct {

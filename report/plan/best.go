@@ -15,15 +15,16 @@ func (p *Result) bestLines(t *layout.Text) {
 	t.Heading("%s", b.Name)
 	t.Line("each replica", p.replicaText(b))
 	if v := b.Verified; v != nil {
-		t.Line("verified", fmt.Sprintf("%s; all are simulated whole behind the router %s, with a lead-in of %s", v.text(),
-			v.Router, layout.Seconds(v.LeadS)))
+		t.Line("verified", fmt.Sprintf("%s; all are simulated whole behind the router %s, with a lead-in of %s",
+			v.text(), v.Router, layout.Seconds(v.LeadS)))
 	}
 	t.Line("cost", b.costText())
 	if b.Nodes != nil && b.Nodes.GPUsPerNode > 1 {
 		t.Line("nodes", b.Nodes.text(b))
 	}
 	if b.USDPerMonthRange != nil && b.USDPerMonthRange[0] < b.USDPerMonthRange[1] {
-		t.Line("uncertainty", fmt.Sprintf("%s to %s a month within the error of the step model and the width of the search",
+		t.Line("uncertainty", fmt.Sprintf("%s to %s a month within the error of the step model and the width of the "+
+			"search",
 			layout.Dollars(b.USDPerMonthRange[0]), layout.Dollars(b.USDPerMonthRange[1])))
 	}
 	if b.Predictive != nil {
@@ -156,8 +157,8 @@ func (a *Autoscaling) text() string {
 	for _, n := range a.ReplicasByHour {
 		least = min(least, n)
 	}
-	text := fmt.Sprintf("the peak is %s times the mean; %d to %d replicas by the hour, %s on average with starts of %s "+
-		"s; standing ones are idle %s of their time",
+	text := fmt.Sprintf("the peak is %s times the mean; %d to %d replicas by the hour, %s on average with starts of "+
+		"%s s; standing ones are idle %s of their time",
 		layout.Digits(a.PeakToMean), least, a.Static, layout.Digits(a.ReplicaHours()), layout.Digits(a.StartUpS),
 		layout.Percent(a.PaidIdle))
 	if a.USDPerMonth != nil {

@@ -70,7 +70,8 @@ type Verification struct {
 type HourCount struct {
 	Met int `json:"met"`
 	Of  int `json:"of"`
-	// ShareLow and ShareHigh bound the share of all hours that meet the SLO, one-sided at 95 % each (Clopper and Pearson).
+	// ShareLow and ShareHigh bound the share of all hours that meet the SLO, one-sided at 95 % each (Clopper and
+	// Pearson).
 	ShareLow  float64 `json:"share_low"`
 	ShareHigh float64 `json:"share_high"`
 }
@@ -145,8 +146,8 @@ type Candidate struct {
 	PerMillion       TokenCost   `json:"usd_per_million_output_tokens"`
 	Capacity         *Capacity   `json:"capacity"` // of one replica
 
-	// Verified says in how many simulated hours the fleet met the SLO; nil if no hours of it were simulated, so that the
-	// number of replicas rests on short runs.
+	// Verified says in how many simulated hours the fleet met the SLO; nil if no hours of it were simulated, so that
+	// the number of replicas rests on short runs.
 	Verified *Verification `json:"verified"`
 
 	AtPlan Point `json:"at_plan"`
@@ -200,8 +201,8 @@ type Energy struct {
 	Kilowatts               *float64 `json:"kilowatts"`        // of the GPUs
 	ServerKilowatts         *float64 `json:"server_kilowatts"` // of the servers around them
 	WattHoursPerMillionToks *float64 `json:"wh_per_million_output_tokens"`
-	// CarbonPerMillion is in grams of CO2 equivalent and USDPerMillion is the price of electricity, for a million output
-	// tokens; nil if the scenario does not say them.
+	// CarbonPerMillion is in grams of CO2 equivalent and USDPerMillion is the price of electricity, for a million
+	// output tokens; nil if the scenario does not say them.
 	CarbonPerMillion *float64 `json:"co2e_g_per_million_output_tokens"`
 	USDPerMillion    *float64 `json:"electricity_usd_per_million_output_tokens"`
 }

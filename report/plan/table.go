@@ -233,14 +233,16 @@ func (p *Result) ranking(t *layout.Text) {
 			cost = layout.Dollars(*c.USDPerMonth)
 		}
 		rows = append(rows, []string{name, strconv.Itoa(c.Group), cost, layout.Price(c.PerMillion.AtPlan),
-			least + layout.Digits(c.Capacity.PassesRequestsPerS), layout.Percent(c.AtPlan.SLOUse), e, c.Verified.short()})
+			least + layout.Digits(c.Capacity.PassesRequestsPerS), layout.Percent(c.AtPlan.SLOUse), e,
+			c.Verified.short()})
 	}
 	t.Table(rows, 1, 2)
 	t.Space()
-	note := "$/M: per million output tokens in the peak hour; req/s: what one replica carries, by short runs; SLO: the part " +
-		"used of the limit that is nearest, by a short run; hours: of the whole fleet, those that meet the SLO. Where none " +
-		"were simulated, bursts can take more replicas. * no candidate is both cheaper and faster (Pareto set). Costs of one group overlap. " +
-		"“?” marks an assumed error: no measured run stands behind the step times."
+	note := "$/M: per million output tokens in the peak hour; req/s: what one replica carries, by short runs; SLO: " +
+		"the part used of the limit that is nearest, by a short run; hours: of the whole fleet, those that meet the " +
+		"SLO. Where none were simulated, bursts can take more replicas. * no candidate is both cheaper and faster " +
+		"(Pareto set). Costs of one group overlap. “?” marks an assumed error: no measured run stands behind the " +
+		"step times."
 	if hidden > 0 {
 		note = fmt.Sprintf("%d more candidates, dearer and slower or of a GPU listed, are hidden. ", hidden) + note
 	}
@@ -283,8 +285,8 @@ func (p *Result) apart(t *layout.Text) {
 	}
 	t.Table(rows, 1, 2)
 	t.Space()
-	note := "These are not recommended: no measured run stands behind their step times. req/s is what one replica carries, " +
-		"within the assumed error. --unmeasured ranked ranks them with the others."
+	note := "These are not recommended: no measured run stands behind their step times. req/s is what one replica " +
+		"carries, within the assumed error. --unmeasured ranked ranks them with the others."
 	if hidden > 0 {
 		note = fmt.Sprintf("%d more are hidden. ", hidden) + note
 	}

@@ -52,8 +52,8 @@ func Curve(c *curve.Curve, name string) (*Figure, error) {
 	return nil, fmt.Errorf("plot: unknown picture %q (want one of %s)", name, strings.Join(Names(), ", "))
 }
 
-// WriteAll writes every picture of a sweep, as [Figure.WriteFiles] does. The caption stands below the titles. The pictures
-// are drawn at the same time, and kept in their order.
+// WriteAll writes every picture of a sweep, as [Figure.WriteFiles] does. The caption stands below the titles. The
+// pictures are drawn at the same time, and kept in their order.
 func WriteAll(c *curve.Curve, caption string, keep func(name string, fill func(io.Writer) error) error) error {
 	var files []pictureFile
 	for _, name := range Names() {
@@ -62,7 +62,8 @@ func WriteAll(c *curve.Curve, caption string, keep func(name string, fill func(i
 			return err
 		}
 		f.Caption = caption
-		files = append(files, pictureFile{name: name + ".png", draw: f.WritePNG}, pictureFile{name: name + ".svg", draw: f.WriteSVG})
+		files = append(files, pictureFile{name: name + ".png", draw: f.WritePNG},
+			pictureFile{name: name + ".svg", draw: f.WriteSVG})
 	}
 	var all sync.WaitGroup
 	for i := range files {

@@ -57,8 +57,8 @@ func Latencies(runs []NamedRun) *chart.Lines {
 		"percentiles in tables are exact."
 	exact := !slices.ContainsFunc(runs, func(r NamedRun) bool { return r.Detail == nil })
 	if !exact {
-		note = "Completed requests that arrived in the window. The points are p50, p90, p95, p99, p99.9 and the maximum, " +
-			"as far as there are requests enough to know them; what lies between is not kept."
+		note = "Completed requests that arrived in the window. The points are p50, p90, p95, p99, p99.9 and the " +
+			"maximum, as far as there are requests enough to know them; what lies between is not kept."
 		if slices.ContainsFunc(runs, func(r NamedRun) bool { return r.Replications != nil }) {
 			note += " Of several runs the percentiles are means."
 		}

@@ -237,8 +237,8 @@ func PlanPareto(p *plan.Result) *Figure {
 	first, last := front.points[0], front.points[len(front.points)-1]
 	title := fmt.Sprintf("%s a month is the least, and nothing dearer is faster", usd(first.y))
 	if len(front.points) > 1 {
-		title = fmt.Sprintf("%d of %d candidates are not beaten in both cost and latency: from %s at %s of the limit to "+
-			"%s at %s",
+		title = fmt.Sprintf("%d of %d candidates are not beaten in both cost and latency: from %s at %s of the limit "+
+			"to %s at %s",
 			len(front.points), n, usd(first.y), percent(first.x), usd(last.y), percent(last.x))
 	}
 	var names []string

@@ -71,7 +71,8 @@ func (p ResidualPanel) panel(families []string) *panel {
 	}
 	d.y.spread(errors, 6)
 	for _, level := range []float64{0, -0.1, 0.1} {
-		guide := series{color: pale, width: 0.9, guide: true, points: []xy{{x: d.x.min, y: level}, {x: d.x.max, y: level}}}
+		guide := series{color: pale, width: 0.9, guide: true,
+			points: []xy{{x: d.x.min, y: level}, {x: d.x.max, y: level}}}
 		if level != 0 {
 			guide.width, guide.dash = 0.7, dashed
 		}

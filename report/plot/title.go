@@ -107,7 +107,8 @@ func (v *sweep) kept() string {
 		if c.MoreHelps {
 			bound = "from"
 		}
-		return fmt.Sprintf("%s kept in %s of hours %s %s.", objective, layout.Percent(c.Share), bound, v.load(*c.Passes))
+		return fmt.Sprintf("%s kept in %s of hours %s %s.", objective, layout.Percent(c.Share), bound,
+			v.load(*c.Passes))
 	}
 	var loads []float64 // that can be judged
 	var met []bool
@@ -152,17 +153,18 @@ func (v *sweep) notes() []string {
 	if slices.ContainsFunc(v.points, func(p point) bool { return !p.steady }) {
 		if v.open() {
 			notes = append(notes,
-				"Hollow points, dotted lines: no steady state. The queue grows, and latency with it, for as long as the run lasts.")
+				"Hollow points, dotted lines: no steady state. The queue grows, and latency with it, for as long as "+
+					"the run lasts.")
 		} else {
 			notes = append(notes, "Hollow points, dotted lines: the run had not settled.")
 		}
 	}
 	if slices.ContainsFunc(v.points, func(p point) bool { return p.finite && p.steady }) {
-		note := "Hollow points, solid lines: not settled. The numbers are those of the simulated time; a longer run may " +
-			"differ."
+		note := "Hollow points, solid lines: not settled. The numbers are those of the simulated time; a longer run " +
+			"may differ."
 		if v.points.hourly() {
-			note = "Hollow points, solid lines: not settled. Latencies are those of the median hour, and bars have 10 to " +
-				"90 % of the hours, or all of fewer than ten."
+			note = "Hollow points, solid lines: not settled. Latencies are those of the median hour, and bars have " +
+				"10 to 90 % of the hours, or all of fewer than ten."
 		}
 		notes = append(notes, note)
 	}

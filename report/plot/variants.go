@@ -46,8 +46,8 @@ func Variants(v *verdict.Result) *Figure {
 		Title: title, Caption: "Change against " + short(v.Baseline, 60),
 		key:   []keyEntry{{"better", green}, {"worse", vermilion}, {"not distinguishable, or not judged", grey}},
 		width: 720,
-		notes: []string{"Bars: 95 % confidence intervals of the change. Better and worse: by more than chance, with all " +
-			"variants of a metric taken together (Holm)."},
+		notes: []string{"Bars: 95 % confidence intervals of the change. Better and worse: by more than chance, with " +
+			"all variants of a metric taken together (Holm)."},
 	}
 	if slices.ContainsFunc(v.States, func(s verdict.State) bool { return s.ByMedian }) {
 		f.notes = append(f.notes, "The runs do not settle: latencies are compared by the median of the pairs.")

@@ -31,8 +31,8 @@ func Differences(v *verdict.Result, x *verdict.Variant) *Figure {
 	return &Figure{
 		Title: fmt.Sprintf("%s against %s: of %d numbers that differ, %s", x.Name, v.Baseline, len(r.names),
 			strings.Join(parts, ", ")),
-		notes: []string{"Bars: 95 % confidence intervals of the ratio. Better and worse are told by more than chance, all " +
-			"comparisons allowed for."},
+		notes: []string{"Bars: 95 % confidence intervals of the ratio. Better and worse are told by more than " +
+			"chance, all comparisons allowed for."},
 		width: pageWidth, height: 360, rows: []row{{1, []*panel{p}}},
 	}
 }

@@ -140,8 +140,8 @@ func Operating(peak, bandwidth float64, runs []NamedRun) *chart.Lines {
 		at = ", at " + runs[len(runs)-1].Name
 	}
 	return &chart.Lines{
-		Title: fmt.Sprintf("%s is the nearer roof%s: while busy, the GPU reaches %s of its memory bandwidth and %s of its "+
-			"arithmetic",
+		Title: fmt.Sprintf("%s is the nearer roof%s: while busy, the GPU reaches %s of its memory bandwidth and %s "+
+			"of its arithmetic",
 			upperFirst(nearer), at, percent(memory), percent(compute)),
 		Panels: []chart.Panel{p},
 		Notes:  []string{"Averages over the window, while the GPU is busy. The attention of prompts is left out."},

@@ -31,8 +31,8 @@ func replicaGrid(s *report.Summary, t *layout.Text) {
 	}
 	section(t, rows)
 	if m := s.Imbalance; s.System.Replicas == nil && m != nil && m.Busy != nil && m.Requests != nil {
-		t.Line("balance", fmt.Sprintf("of %d replicas the busiest is busy %s times as long as the average, and one was "+
-			"sent %s times as many requests",
+		t.Line("balance", fmt.Sprintf("of %d replicas the busiest is busy %s times as long as the average, and one "+
+			"was sent %s times as many requests",
 			len(s.Replicas), layout.Digits(*m.Busy), layout.Digits(*m.Requests)))
 	}
 }

@@ -171,7 +171,8 @@ func saturationText(r *report.Saturation) string {
 	case r == nil:
 		return ""
 	case r.Metastable:
-		return fmt.Sprintf("metastable: keeps up with %s requests/s if it starts empty, recovers from a backlog below %s",
+		return fmt.Sprintf("metastable: keeps up with %s requests/s if it starts empty, recovers from a backlog "+
+			"below %s",
 			layout.Digits(r.HighRequestsPerS), layout.Digits(r.LowRequestsPerS))
 	}
 	return fmt.Sprintf("%s requests/s (%s to %s)", layout.Digits(r.HighRequestsPerS), layout.Digits(r.HighCI95[0]),

@@ -55,8 +55,8 @@ func (o *Options) conditions(runs [][]*report.Summary) []Condition {
 	}
 	cost := limit("cost not up", pathCost, false)
 	if runs[0][0].Goodput.SLO == nil {
-		return []Condition{limit("successful output tokens/s not down", "throughput.successful_output_tokens_per_s", true),
-			cost}
+		return []Condition{limit("successful output tokens/s not down", "throughput.successful_output_tokens_per_s",
+			true), cost}
 	}
 	return []Condition{limit("SLO attainment not down", "goodput.attainment", true),
 		limit("goodput not down", "goodput.requests_per_s", true), cost}

@@ -168,10 +168,10 @@ func less(base, variant float64) float64 { return variant - base }
 func (b *Bootstrap) says() string {
 	if b.Resamples == 0 {
 		const least = 10
-		return fmt.Sprintf("one recorded trace: its window has %d blocks of %s, five times what a request takes, too few "+
-			"for intervals (want %d or more, a trace of about %s)", b.Blocks, layout.Seconds(b.BlockS), least,
+		return fmt.Sprintf("one recorded trace: its window has %d blocks of %s, five times what a request takes, too "+
+			"few for intervals (want %d or more, a trace of about %s)", b.Blocks, layout.Seconds(b.BlockS), least,
 			layout.Seconds(math.Ceil(1.5*least*b.BlockS)))
 	}
-	return fmt.Sprintf("one recorded trace: one run of each, with intervals by a moving-block bootstrap over %d blocks "+
-		"of %s; they are about traffic like that of this trace", b.Blocks, layout.Seconds(b.BlockS))
+	return fmt.Sprintf("one recorded trace: one run of each, with intervals by a moving-block bootstrap over %d "+
+		"blocks of %s; they are about traffic like that of this trace", b.Blocks, layout.Seconds(b.BlockS))
 }

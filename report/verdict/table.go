@@ -56,7 +56,8 @@ func (v *Result) write(w io.Writer, t *layout.Text) error {
 	v.groups(t)
 	if len(v.Seeds) > 1 {
 		t.Space()
-		t.Line("VR", "how many times more a difference would vary if the runs of a pair did not share their random numbers")
+		t.Line("VR", "how many times more a difference would vary if the runs of a pair did not share their random "+
+			"numbers")
 	}
 	for _, warning := range v.Warnings {
 		t.Line("warning", warning.Text)

@@ -163,7 +163,8 @@ func compared() []metric {
 
 // felt reports whether users feel a number: TTFT, TPOT, E2E, goodput and failures.
 func felt(path string) bool {
-	for _, part := range [...]string{"latency_ms.ttft.", "latency_ms.tpot.", "latency_ms.e2e.", "goodput.requests_per_s",
+	for _, part := range [...]string{"latency_ms.ttft.", "latency_ms.tpot.", "latency_ms.e2e.",
+		"goodput.requests_per_s",
 		"system.error_rate"} {
 		if strings.HasPrefix(path, part) {
 			return true

@@ -52,8 +52,8 @@ func (p *KEDA) Make(target float64) Policy { made := *p; made.Target = target; r
 func (p *KEDA) Validate(least int) error {
 	faults := p.faults("keda")
 	if p.Poll <= 0 || p.Cooldown < 0 || p.PollPhase < 0 {
-		faults = append(faults, fmt.Errorf("keda: a poll every %v and a cooldown of %v are not allowed (want more than 0, "+
-			"and 0 or more)", p.Poll, p.Cooldown))
+		faults = append(faults, fmt.Errorf("keda: a poll every %v and a cooldown of %v are not allowed (want more "+
+			"than 0, and 0 or more)", p.Poll, p.Cooldown))
 	}
 	if p.Activation < 0 {
 		faults = append(faults, fmt.Errorf("keda: activation: %v is negative", p.Activation))

@@ -25,10 +25,11 @@ var metrics = [...]struct {
 	held    bool
 	limited bool
 }{
-	Waiting:     {name: "waiting", of: func(g *Gauges) float64 { return float64(g.Waiting) }, held: true},
-	Running:     {name: "running", of: func(g *Gauges) float64 { return float64(g.Running) }},
-	Concurrency: {name: "concurrency", of: func(g *Gauges) float64 { return float64(g.Waiting + g.Running) }, held: true},
-	KVUsage:     {name: "kv-usage", of: func(g *Gauges) float64 { return g.KVUsage }, limited: true},
+	Waiting: {name: "waiting", of: func(g *Gauges) float64 { return float64(g.Waiting) }, held: true},
+	Running: {name: "running", of: func(g *Gauges) float64 { return float64(g.Running) }},
+	Concurrency: {name: "concurrency", of: func(g *Gauges) float64 { return float64(g.Waiting + g.Running) },
+		held: true},
+	KVUsage: {name: "kv-usage", of: func(g *Gauges) float64 { return g.KVUsage }, limited: true},
 }
 
 // Metrics lists the metrics.

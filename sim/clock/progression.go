@@ -46,7 +46,8 @@ func (p *Progression) EndRemainder(k int) int64 {
 // Tail is the progression without its first k iterations.
 func (p *Progression) Tail(k int) Progression {
 	start, remainder := p.EndAt(k)
-	return Progression{Start: start, Remainder: remainder, First: p.First + int64(k)*p.Slope, Slope: p.Slope, N: p.N - k}
+	return Progression{Start: start, Remainder: remainder, First: p.First + int64(k)*p.Slope,
+		Slope: p.Slope, N: p.N - k}
 }
 
 // Head is the progression of the first k iterations.

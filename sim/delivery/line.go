@@ -68,8 +68,8 @@ type sums struct {
 
 // stream is the progress of the stream to the client of a sequence.
 type stream struct {
-	// first, last and sent are when the first, the last and the latest chunk leave the front end. sent is not kept while
-	// the sequence decodes and the line is level or turning.
+	// first, last and sent are when the first, the last and the latest chunk leave the front end. sent is not kept
+	// while the sequence decodes and the line is level or turning.
 	first, last, sent clock.Time
 	sentIn            int64 // the latest iteration with a token
 	joined            int64 // the iteration after which it began to decode
@@ -188,8 +188,8 @@ func (l *Line) Imbalance() (gaps, elapsed clock.Duration) {
 	return l.gaps, elapsed
 }
 
-// elapsed returns the time from the first chunk of sequence i to its last one so far. Chunks after the end of its output
-// do not count.
+// elapsed returns the time from the first chunk of sequence i to its last one so far. Chunks after the end of its
+// output do not count.
 func (l *Line) elapsed(i int32) clock.Duration {
 	switch s := &l.streams[i]; {
 	case s.sent == 0:
@@ -222,8 +222,8 @@ func (l *Line) number(o *Output, opening bool) int64 {
 }
 
 // Send queues the output of up to n equal iterations, the first ones of p, and returns of how many. It says in d when
-// clients get it. opening is true for the iteration that was composed, and false for one that repeats it. If Send returns
-// 0, the senders must be listed.
+// clients get it. opening is true for the iteration that was composed, and false for one that repeats it. If Send
+// returns 0, the senders must be listed.
 func (l *Line) Send(o *Output, p *clock.Progression, n int, d *event.Delivery, opening bool) int {
 	d.First, d.Later, d.Cycle, d.Others = 0, 0, 0, d.Others[:0] // whole-struct stores stall the loads that follow
 	if o.Decodes+len(o.Firsts) == 0 {

@@ -1,8 +1,8 @@
 package delivery
 
 // order is the stream order: the running sequences in order of admission, and a count of those that decode up to each.
-// It has a slot for each sequence, and a Fenwick tree over the slots. Slots are given out in order of admission, so that
-// a sequence never changes its order; when they are used up, all running sequences get new ones.
+// It has a slot for each sequence, and a Fenwick tree over the slots. Slots are given out in order of admission, so
+// that a sequence never changes its order; when they are used up, all running sequences get new ones.
 type order struct {
 	tree   []int32 // of decoding sequences
 	bySlot []int32 // the running sequence with a slot, or none

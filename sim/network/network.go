@@ -451,8 +451,8 @@ func (n *Network) Check(at clock.Time) error {
 	for l := range n.links {
 		k := &n.links[l]
 		if all := k.carried.Add(left[l]).Add(k.spared); all.Cmp(k.begun) != 0 {
-			return fmt.Errorf("sim: broken invariant at %v: of %.0f bytes, link %d has carried %.0f, %.0f are left and %.0f "+
-				"were stopped", at,
+			return fmt.Errorf("sim: broken invariant at %v: of %.0f bytes, link %d has carried %.0f, %.0f are left "+
+				"and %.0f were stopped", at,
 				k.begun.Float64()*1e-12, l, k.carried.Float64()*1e-12, left[l].Float64()*1e-12,
 				k.spared.Float64()*1e-12)
 		}

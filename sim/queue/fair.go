@@ -191,7 +191,8 @@ func (a *Fair) Admitted(q *workload.Request) (client int32) {
 	return client
 }
 
-// Produced charges a client for tokens that a sequence produced outside the cohort. A negative number takes tokens back.
+// Produced charges a client for tokens that a sequence produced outside the cohort. A negative number takes tokens
+// back.
 func (a *Fair) Produced(client, tokens int32) {
 	if a != nil {
 		a.list[client].charged += a.order.Token() * int64(tokens)

@@ -72,7 +72,8 @@ const forever = 1 << 30
 // needsWholePrompts rejects a token budget that the longest prompt does not fit.
 func needsWholePrompts(policy string, l Limits) error {
 	if l.MaxNumBatchedTokens < int(l.MaxModelLen) {
-		return fmt.Errorf("max_num_batched_tokens: %d is less than max_model_len %d, but policy %s does not divide prompts",
+		return fmt.Errorf("max_num_batched_tokens: %d is less than max_model_len %d, but policy %s does not divide "+
+			"prompts",
 			l.MaxNumBatchedTokens, l.MaxModelLen, policy)
 	}
 	return nil

@@ -84,10 +84,12 @@ func (*MLFQ) Defaults() Defaults { return Defaults{Synchronous: true, NoPrefixCa
 func (p *MLFQ) Validate(l Limits) error {
 	faults := []error{needsPages("mlfq", l), needsTokens("mlfq", l)}
 	if l.Ordered {
-		faults = append(faults, errors.New("policy mlfq: its levels are the order; the queue itself is first in, first out"))
+		faults = append(faults, errors.New("policy mlfq: its levels are the order; the queue itself is first in, "+
+			"first out"))
 	}
 	if p.Quantum < 1 || p.Ratio < 1 || p.Levels < 1 {
-		faults = append(faults, fmt.Errorf("mlfq: quantum %d, ratio %d, levels %d are not allowed (want 1 or more of each)",
+		faults = append(faults, fmt.Errorf("mlfq: quantum %d, ratio %d, levels %d are not allowed (want 1 or more of "+
+			"each)",
 			p.Quantum, p.Ratio, p.Levels))
 	}
 	if p.Starvation < 0 || p.Batch < 0 {

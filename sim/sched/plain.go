@@ -1,7 +1,7 @@
 package sched
 
-// PlainRule is vLLM's scheduling rule as values: running requests first, then admission from the head of the queue, with
-// one token budget. An engine that has no optional part composes iterations by it without calls of the policy.
+// PlainRule is vLLM's scheduling rule as values: running requests first, then admission from the head of the queue,
+// with one token budget. An engine that has no optional part composes iterations by it without calls of the policy.
 type PlainRule struct {
 	LongPrefill  int32   // most tokens that one request gets in an iteration; 0 is no limit
 	WholePrompts bool    // a prompt is admitted only when the budget has room for all of it

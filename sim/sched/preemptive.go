@@ -46,17 +46,18 @@ func (p *Preemptive) Make(k *Keys) Scheduler {
 func (p *Preemptive) Validate(l Limits) error {
 	switch {
 	case !l.Ordered:
-		return errors.New("policy preemptive: the queue needs an order; in order of arrival no waiting request is more " +
-			"urgent than a running one")
+		return errors.New("policy preemptive: the queue needs an order; in order of arrival no waiting request is " +
+			"more urgent than a running one")
 	case l.Connector:
 		return errors.New("policy preemptive: it does not support a KV connector (want policy vllm)")
 	case l.Speculative && l.Async:
-		return errors.New("policy preemptive: it does not support drafts with asynchronous scheduling (want policy vllm)")
+		return errors.New("policy preemptive: it does not support drafts with asynchronous scheduling (want policy " +
+			"vllm)")
 	case l.Contiguous:
 		return errors.New("policy preemptive: it does not support a contiguous pool")
 	case p.Victim != LeastUrgent:
-		return errors.New("policy preemptive: the least urgent gives way, also to running sequences that grow (want that " +
-			"victim)")
+		return errors.New("policy preemptive: the least urgent gives way, also to running sequences that grow (want " +
+			"that victim)")
 	case p.MaxLoRAs > 0:
 		return errors.New("policy preemptive: it does not support max_loras (want policy vllm)")
 	case p.Threshold < 0:

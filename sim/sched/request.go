@@ -46,8 +46,8 @@ type Waiting struct {
 	// Grouped means that there are KV cache groups with block tables of their own: [Grouping] says what an admission
 	// takes, and Held is not set.
 	Grouped bool
-	// Padding is the number of dummy drafts that [Admitter.Admit] accepts in addition to the last missing token, so that
-	// a decode batch stays uniform; 0 if more than one token is missing, or if the engine does not pad.
+	// Padding is the number of dummy drafts that [Admitter.Admit] accepts in addition to the last missing token, so
+	// that a decode batch stays uniform; 0 if more than one token is missing, or if the engine does not pad.
 	Padding int32
 	// Urgency is its place in the order of the queue.
 	Urgency Urgency

@@ -96,8 +96,8 @@ type Limits struct {
 	// Speculative means that decoding sequences are given drafts, so that each must be visited: DecodeAll and
 	// DecodeFirst schedule nothing.
 	Speculative bool
-	// Hybrid means that there are KV cache groups with block tables of their own, so that each sequence must be visited:
-	// DecodeAll and DecodeFirst schedule nothing.
+	// Hybrid means that there are KV cache groups with block tables of their own, so that each sequence must be
+	// visited: DecodeAll and DecodeFirst schedule nothing.
 	Hybrid bool
 }
 

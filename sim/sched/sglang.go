@@ -66,8 +66,8 @@ type SGLang struct {
 	attempt   pass
 	batches   int64 // prefill batches so far
 	mixed     int   // blocks that the decoding sequences of a mixed iteration have taken
-	// matched is the number of tokens to compute of waiting requests when they were last matched, by request. Preemption
-	// by priority goes by it.
+	// matched is the number of tokens to compute of waiting requests when they were last matched, by request.
+	// Preemption by priority goes by it.
 	matched map[int64]int32
 }
 

@@ -21,11 +21,11 @@ const (
 	DFSWeight
 	// LongestOutput tries first those requests that may produce most: the largest max_new_tokens (lof).
 	LongestOutput
-	// RandomOrder shuffles the queue for each attempt to build a prefill batch (random). The shuffle depends on the seed,
-	// the replica, and how many iterations have been composed.
+	// RandomOrder shuffles the queue for each attempt to build a prefill batch (random). The shuffle depends on the
+	// seed, the replica, and how many iterations have been composed.
 	RandomOrder
-	// RoutingKey tries first those requests whose routing key, the session, most running requests have (routing-key). Of
-	// keys with as many the lower number comes first, then requests whose key no request runs with, those without a
+	// RoutingKey tries first those requests whose routing key, the session, most running requests have (routing-key).
+	// Of keys with as many the lower number comes first, then requests whose key no request runs with, those without a
 	// session first. If no session runs, it is the order of the queue.
 	RoutingKey
 )

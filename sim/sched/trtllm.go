@@ -125,8 +125,8 @@ type Chunking uint8
 
 // The chunking policies.
 const (
-	// FirstComeFirstServed gives each context all that it can use, in order. One that is left with less than a unit gets
-	// nothing, and a later one that fits whole overtakes it.
+	// FirstComeFirstServed gives each context all that it can use, in order. One that is left with less than a unit
+	// gets nothing, and a later one that fits whole overtakes it.
 	FirstComeFirstServed Chunking = iota
 	// EqualProgress gives all contexts one unit each in turn.
 	EqualProgress

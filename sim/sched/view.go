@@ -149,10 +149,10 @@ type QueueText interface {
 	// Beginning returns a key of the first known tokens of the request at place i: requests that begin alike have equal
 	// keys. ok is false if the request has fewer tokens. It costs as much as Waiting.
 	Beginning(i int, tokens int32) (key uint64, ok bool)
-	// Path appends to to the nodes of a radix cache, from the root on, that hold known tokens of the request at place i,
-	// the last one included, although it is always computed. It appends nothing without a radix cache. A number stands for
-	// the same node within one iteration. Of the children of a node, those that were added earlier have lower numbers. It
-	// costs as much as Waiting.
+	// Path appends to to the nodes of a radix cache, from the root on, that hold known tokens of the request at place
+	// i, the last one included, although it is always computed. It appends nothing without a radix cache. A number
+	// stands for the same node within one iteration. Of the children of a node, those that were added earlier have
+	// lower numbers. It costs as much as Waiting.
 	Path(i int, to []int32) []int32
 }
 

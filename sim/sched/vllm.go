@@ -82,8 +82,8 @@ func (p *VLLM) Validate(l Limits) error {
 	case l.Speculative && p.Admission == FullLength:
 		return errors.New("policy vllm: room for the full length of requests does not go with drafts, which need more")
 	case l.Connector && p.Admission == FullLength:
-		return errors.New("policy vllm: room for the full length of requests does not go with KV that is loaded, which " +
-			"takes room for the tokens known")
+		return errors.New("policy vllm: room for the full length of requests does not go with KV that is loaded, " +
+			"which takes room for the tokens known")
 	case p.Swap && l.HostBlocks == 0:
 		return errors.New("preemption: swap needs swap space in host memory, which has none")
 	case p.Swap && l.PrefixCaching:

@@ -71,8 +71,8 @@ func (c *checker) iterations() {
 		c.want(it.SwappedBlocks == 0 || c.cfg.HostBlocks > 0, "iteration %d: %d blocks moved without host memory", i,
 			it.SwappedBlocks)
 		tokens := it.Decodes + it.Drafts + it.PrefillTokens + it.RecomputedTokens
-		c.want(it.Drafts <= c.cfg.MaxNumSeqs*int(c.cfg.Speculative.Tokens), "iteration %d: %d drafts of %d sequences at "+
-			"most", i, it.Drafts, c.cfg.MaxNumSeqs)
+		c.want(it.Drafts <= c.cfg.MaxNumSeqs*int(c.cfg.Speculative.Tokens), "iteration %d: %d drafts of %d sequences "+
+			"at most", i, it.Drafts, c.cfg.MaxNumSeqs)
 		c.want(0 <= it.Discarded && it.Discarded <= it.Accepted && it.Accepted <= it.Drafts,
 			"iteration %d: drafts: %+v", i, it)
 		c.want(tokens >= 1, "iteration %d: empty: %+v", i, it)
@@ -251,8 +251,8 @@ func (c *checker) tokens() {
 		unpredicted += preempted
 	}
 	if cancelled == 0 {
-		c.want(dropped <= unpredicted, "tokens: %d dropped, but no client left and %d outputs ended unpredicted", dropped,
-			unpredicted)
+		c.want(dropped <= unpredicted, "tokens: %d dropped, but no client left and %d outputs ended unpredicted",
+			dropped, unpredicted)
 		c.want(dropped > 0 || inSpans == firstToLast, "gaps: they sum to %d, but from first to last tokens it is %d",
 			inSpans, firstToLast)
 		c.want(unpredicted > 0 || prefilled+decoded == misses-later+decodes+dropped,
@@ -279,8 +279,8 @@ func (c *checker) levels() {
 		c.want(l.Decoding >= 0 && l.Decoding <= l.Running && l.Running <= c.cfg.MaxNumSeqs && l.Waiting >= 0 &&
 			l.Running+l.Waiting <= l.System,
 			"levels at %v: %+v", ch.At, l)
-		c.want(l.Waiting > 0 || l.Blocked == sched.NotBlocked, "levels at %v: blocked by %v, but no request waits", ch.At,
-			l.Blocked)
+		c.want(l.Waiting > 0 || l.Blocked == sched.NotBlocked, "levels at %v: blocked by %v, but no request waits",
+			ch.At, l.Blocked)
 		c.want(c.cfg.MaxQueuedRequests == 0 || l.Waiting+l.Running <= c.cfg.MaxQueuedRequests,
 			"levels at %v: %+v, but %d are allowed",
 			ch.At, l, c.cfg.MaxQueuedRequests)

@@ -196,7 +196,8 @@ func (w *disaggregatedRecorder) compare(f *sim.Fleet, src *Requests, config func
 				}
 			}
 			if diff := l.diff(recorder, i, linkLost); diff != "" {
-				return fmt.Sprintf("engine %d of replica %d of %d, naive and in the fleet: %s", k, i, len(d.Instances), diff)
+				return fmt.Sprintf("engine %d of replica %d of %d, naive and in the fleet: %s", k, i,
+					len(d.Instances), diff)
 			}
 			if len(l.recording.Iterations) > 0 {
 				seen[fmt.Sprintf("engines %d that served", min(k, 2))]++

@@ -254,9 +254,9 @@
 // The front end of an engine sends the output: one server with a queue. When an iteration ends, each sequence that
 // produces tokens joins the queue, but for one that is in it and whose turn has not begun before this instant: its
 // tokens are sent with those that wait, as one chunk. A turn takes StreamPerSequence, and the chunk leaves at its end.
-// Sequences whose client has left or whose output has ended take their turns too. With a StreamInterval above 1 only the
-// first token of a request joins, each StreamInterval-th after the last one that joined, and the last one; the others
-// are sent with the next one that joins.
+// Sequences whose client has left or whose output has ended take their turns too. With a StreamInterval above 1 only
+// the first token of a request joins, each StreamInterval-th after the last one that joined, and the last one; the
+// others are sent with the next one that joins.
 //
 // If the front end is idle when the iteration ends, sequences join in batch order, so that the k-th is sent
 // k·StreamPerSequence after that end. Otherwise they join in the order in which their last chunks leave, and then those

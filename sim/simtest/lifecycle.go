@@ -229,8 +229,8 @@ func checkConserved(t *Recorder, src *Requests) error {
 		c.want(e.How == rec.Ending && e.Again == rec.Again &&
 			(rec.Outcome == event.Failed) == (rec.Ending == workload.Disconnected),
 			"request %d: source got %+v, record %+v", rec.Request.ID, e, rec)
-		c.want(e.How == workload.Answered || e.Tokens <= rec.Tokens, "request %d: source got %+v, record %+v", rec.Request.ID,
-			e, rec)
+		c.want(e.How == workload.Answered || e.Tokens <= rec.Tokens, "request %d: source got %+v, record %+v",
+			rec.Request.ID, e, rec)
 		delivered += int(rec.Tokens)
 	}
 	c.want(len(open) == 0 && len(told) == len(t.Records), "%d of %d requests have not ended, and %d are done",

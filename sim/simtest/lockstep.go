@@ -27,7 +27,8 @@ func VerifyLockstep(t testing.TB, p Policy, router func() route.Router) {
 		c.config.Connector = nil
 		ranks := rapid.IntRange(2, 4).Draw(t, "ranks")
 		copies := rapid.Bool().Draw(t, "copies")
-		c.config.Timer = sharing{c.config.Timer, ranks, rapid.Int64Range(0, 1e6).Draw(t, "femtos per token of all ranks"),
+		c.config.Timer = sharing{c.config.Timer, ranks, rapid.Int64Range(0, 1e6).Draw(t, "femtos per token of all "+
+			"ranks"),
 			rapid.Int64Range(0, 1e6).Draw(t, "femtos per token of the busiest rank")}
 		if copies {
 			c.together()

@@ -66,7 +66,8 @@ func Policies() []Policy {
 				ChunkedContext: k.Flag("chunked"),
 				Chunking:       sched.Chunking(k.Choice("chunking", "first-come-first-served", "equal-progress")),
 				ChunkUnit:      int32(k.Int("unit", 64, 1, 20)),
-				Waits:          sched.ContextWaits{Timeout: k.Int("timeout", 0, 0, 9), Batching: k.Int("batching", 0, 0, 3)},
+				Waits: sched.ContextWaits{Timeout: k.Int("timeout", 0, 0, 9),
+					Batching: k.Int("batching", 0, 0, 3)},
 			}
 		}},
 	}

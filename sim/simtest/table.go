@@ -84,7 +84,8 @@ type tableBuilder struct {
 
 func newTableBuilder(e *Env) *tableBuilder {
 	n := len(e.attempts)
-	k := &tableBuilder{env: e, records: make([]*event.Record, n), computed: make([]int32, n), produced: make([]int32, n)}
+	k := &tableBuilder{env: e, records: make([]*event.Record, n), computed: make([]int32, n),
+		produced: make([]int32, n)}
 	for i := range e.recording.Records {
 		rec := &e.recording.Records[i]
 		k.records[rec.Request.ID] = rec

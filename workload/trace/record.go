@@ -16,16 +16,16 @@ import "slices"
 //	cached_tokens  tokens of the prompt that the server found in its prefix cache, if it says so
 //	model          the name of the model in the request
 func RecordColumns() []string {
-	return []string{"outcome", "status", "received", "counted", "ttft_s", "e2e_s", "gap_mean_s", "gap_p50_s", "gap_p99_s",
-		"gap_max_s", "cached_tokens", "model"}
+	return []string{"outcome", "status", "received", "counted", "ttft_s", "e2e_s", "gap_mean_s",
+		"gap_p50_s", "gap_p99_s", "gap_max_s", "cached_tokens", "model"}
 }
 
 // recordFormat is Clifftop's own format with the columns of clifftop record. A request without output was rejected or
 // failed.
 func recordFormat() format {
 	f := nativeFormat()
-	f.Format = Format{"clifftop-record", "CSV: that of clifftop, with outcome, ttft_s and other columns that clifftop " +
-		"record measured", "Clifftop's own"}
+	f.Format = Format{"clifftop-record", "CSV: that of clifftop, with outcome, ttft_s and other columns that " +
+		"clifftop record measured", "Clifftop's own"}
 	f.need = [][]string{append(slices.Clone(nativeColumns), "outcome", "ttft_s")}
 	f.may = append(slices.Clone(f.may), RecordColumns()...)
 	f.failures = true

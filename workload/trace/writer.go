@@ -12,8 +12,8 @@ import (
 )
 
 // Writer writes requests in Clifftop's own format without loss: a reader gets the same arrivals, lengths, shared
-// prefixes, sessions, classes, priorities and adapters; with [Columns], also replicas and cancellations. Call Flush at the
-// end.
+// prefixes, sessions, classes, priorities and adapters; with [Columns], also replicas and cancellations. Call Flush at
+// the end.
 type Writer struct {
 	w       *bufio.Writer
 	classes []string

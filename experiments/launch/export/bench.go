@@ -22,7 +22,8 @@ func bench(u *scenario.Setup) []byte {
 		remark("%d classes of requests; the lengths are those of the mixture's mean", len(w.Classes))
 	}
 	if w.Trace != nil {
-		remark("the recorded requests of %s; write them with clifftop trace convert and replay them", plain(w.Trace.File))
+		remark("the recorded requests of %s; write them with clifftop trace convert and replay them",
+			plain(w.Trace.File))
 	}
 	input, output, err := u.Traffic.Spec.MeanTokens()
 	if err != nil || u.Traffic.Recording != nil {

@@ -18,7 +18,8 @@ func (j *job) only(chart string, engines []string, nodes, apart bool) error {
 		case !slices.Contains(engines, g.Line.Engine):
 			return refuse("engine.policy", "%s does not launch %s (want kubernetes)", chart, g.Line.Engine)
 		case g.Nodes > 1 && !nodes:
-			return refuse("deployment", "a replica has %d machines, which %s does not have (want kubernetes)", g.Nodes, chart)
+			return refuse("deployment", "a replica has %d machines, which %s does not have (want kubernetes)",
+				g.Nodes, chart)
 		case g.Role != "" && !apart:
 			return refuse("pools", "%s does not have prefill and decode pools (want llm-d or dynamo)", chart)
 		}
@@ -160,8 +161,9 @@ func llmD(j *job) ([]File, error) {
 
 // dynamo writes a DynamoGraphDeployment with a front end and a worker for each pool.
 func dynamo(j *job) ([]File, error) {
-	frontend := object("componentType", "frontend", "replicas", 1, "extraPodSpec", object("mainContainer", object("image",
-		"nvcr.io/nvidia/ai-dynamo/"+runtime(j.system.Groups[0].Line.Engine)+":latest")))
+	frontend := object("componentType", "frontend", "replicas", 1, "extraPodSpec",
+		object("mainContainer", object("image",
+			"nvcr.io/nvidia/ai-dynamo/"+runtime(j.system.Groups[0].Line.Engine)+":latest")))
 	mode := "round-robin"
 	if r := j.system.Router; r != nil && r.Kind == "dynamo-frontend" {
 		mode = "kv"
@@ -178,8 +180,8 @@ func dynamo(j *job) ([]File, error) {
 			l.Flags = append(l.Flags, launch.Flag{Name: "disaggregation-mode", Value: g.Role})
 		}
 		if l.Engine == "trtllm" && options(&l) != nil {
-			return nil, refuse("engine.policy", "Dynamo's TensorRT-LLM workers with a file of options are not exported "+
-				"(want kubernetes)")
+			return nil, refuse("engine.policy", "Dynamo's TensorRT-LLM workers with a file of options are not "+
+				"exported (want kubernetes)")
 		}
 		args := arguments(&l, "")
 		if l.Engine != "sglang" {
@@ -208,5 +210,6 @@ func dynamo(j *job) ([]File, error) {
 
 // runtime is the image of Dynamo with an engine.
 func runtime(engine string) string {
-	return map[string]string{"vllm": "vllm-runtime", "sglang": "sglang-runtime", "trtllm": "tensorrtllm-runtime"}[engine]
+	return map[string]string{"vllm": "vllm-runtime", "sglang": "sglang-runtime",
+		"trtllm": "tensorrtllm-runtime"}[engine]
 }

@@ -21,7 +21,8 @@ func command(j *job) ([]File, error) {
 	r := rack{size: max(j.setup.Deployment.GPU.NodeSize(), 1)}
 	several := r.machines(j.system) > 1
 	if several {
-		b.WriteString("\n# Each machine runs its own lines: the addresses of machines 0, 1, … are $MACHINE_0, $MACHINE_1, …\n")
+		b.WriteString("\n# Each machine runs its own lines: the addresses of machines 0, 1, … are $MACHINE_0, " +
+			"$MACHINE_1, …\n")
 	}
 	port := firstPort
 	var servers []server
@@ -37,7 +38,8 @@ func command(j *job) ([]File, error) {
 			if several {
 				host = machineHost(machine)
 			}
-			servers = append(servers, server{host: host, port: port, group: g, bootstrap: firstBootstrap + port - firstPort})
+			servers = append(servers, server{host: host, port: port, group: g,
+				bootstrap: firstBootstrap + port - firstPort})
 			if err := j.replica(&b, g, optionsFile, place{port, machine, device, several}); err != nil {
 				return nil, err
 			}
@@ -228,7 +230,8 @@ func nodeFlags(g *launch.Group, rank, leader string, follower bool) ([]string, e
 		if n, err := strconv.Atoi(rank); err == nil && n > 0 {
 			flags = append(flags, "--data-parallel-start-rank", strconv.Itoa(n*local))
 		} else if err != nil {
-			flags = append(flags, "--data-parallel-start-rank", fmt.Sprintf("$((%s * %d))", strings.Trim(rank, "$(){}"), local))
+			flags = append(flags, "--data-parallel-start-rank",
+				fmt.Sprintf("$((%s * %d))", strings.Trim(rank, "$(){}"), local))
 		}
 	} else {
 		flags = []string{"--nnodes", strconv.Itoa(g.Nodes), "--node-rank", rank, "--master-addr", leader}

@@ -12,8 +12,8 @@ import (
 func compose(j *job) ([]File, error) {
 	size := j.setup.Deployment.GPU.NodeSize()
 	if n := (rack{size: size}).machines(j.system); n > 1 {
-		return nil, refuse("deployment", "the replicas need %d machines of %d GPUs, which a compose file cannot have (want "+
-			"kubernetes)", n, size)
+		return nil, refuse("deployment", "the replicas need %d machines of %d GPUs, which a compose file cannot have "+
+			"(want kubernetes)", n, size)
 	}
 	gpu := j.system.Groups[0].Accelerator
 	if kind := resource(gpu); kind != nvidia && kind != "amd.com/gpu" {
@@ -43,11 +43,12 @@ func compose(j *job) ([]File, error) {
 		words := routerCommand(r, servers, servicePort, optionsFolder+"/router.yaml")
 		image := map[string]string{"sglang-router": "lmsysorg/sglang:latest",
 			"trtllm-disaggregated": j.system.Groups[0].Line.Image}[r.Kind]
-		service := object("image", cmpOr(image, "lmcache/lmstack-router:latest"), "entrypoint", strs(words[0]), "command",
-			strs(words[1:]...), "ports", strs("8000:8000"))
+		service := object("image", cmpOr(image, "lmcache/lmstack-router:latest"), "entrypoint",
+			strs(words[0]), "command", strs(words[1:]...), "ports", strs("8000:8000"))
 		if file := routerConfig(r, servers, servicePort); file != "" {
 			configs.Put("router", yamldoc.Place{}, object("content", file))
-			service.Put("configs", yamldoc.Place{}, list(object("source", "router", "target", optionsFolder+"/router.yaml")))
+			service.Put("configs", yamldoc.Place{},
+				list(object("source", "router", "target", optionsFolder+"/router.yaml")))
 		}
 		services.Put("router", yamldoc.Place{}, service)
 	}

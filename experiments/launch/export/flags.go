@@ -238,7 +238,8 @@ func (w *lineWriter) sglang() {
 		w.note("SGLang multiplies schedule_conservativeness by %g with data-parallel attention", ranksReserve)
 	}
 	w.drafts(func(method, model string, tokens int) {
-		algorithm, ok := map[string]string{"eagle": "EAGLE3", "mtp": "EAGLE", "draft": "STANDALONE", "ngram": "NGRAM"}[method]
+		algorithm, ok := map[string]string{"eagle": "EAGLE3", "mtp": "EAGLE", "draft": "STANDALONE",
+			"ngram": "NGRAM"}[method]
 		if !ok {
 			w.note("engine.speculative.method %s: SGLang has no such drafts", method)
 			return

@@ -20,7 +20,8 @@ var products = map[string]string{
 	"l40s": "NVIDIA-L40S", "rtx-4090": "NVIDIA-GeForce-RTX-4090",
 	"rtx-pro-6000-se": "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition",
 	"rtx-pro-6000-ws": "NVIDIA-RTX-PRO-6000-Blackwell-Workstation-Edition",
-	"mi300x":          "AMD_Instinct_MI300X_OAM", "mi325x": "AMD_Instinct_MI325X_OAM", "mi355x": "AMD_Instinct_MI355X_OAM",
+	"mi300x":          "AMD_Instinct_MI300X_OAM", "mi325x": "AMD_Instinct_MI325X_OAM",
+	"mi355x": "AMD_Instinct_MI355X_OAM",
 }
 
 // selector is the node selector of a GPU; nil where no label is known.
@@ -115,7 +116,8 @@ func (j *job) group(i int) ([]*yamldoc.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	workload := object("apiVersion", "apps/v1", "kind", "Deployment", "metadata", object("name", name, "labels", labels()),
+	workload := object("apiVersion", "apps/v1", "kind", "Deployment", "metadata",
+		object("name", name, "labels", labels()),
 		"spec", object("replicas", max(g.Replicas, 1), "selector", object("matchLabels", object("app", name)),
 			"template", leader))
 	if g.Nodes > 1 {
@@ -205,7 +207,8 @@ func (j *job) probes(container *yamldoc.Node) {
 	check := func() *yamldoc.Node { return object("path", "/health", "port", servicePort) }
 	container.Put("startupProbe", yamldoc.Place{}, object("httpGet", check(), "periodSeconds", probePeriod,
 		"failureThreshold", int(math.Ceil(start/probePeriod))))
-	container.Put("readinessProbe", yamldoc.Place{}, object("httpGet", check(), "periodSeconds", 5, "failureThreshold", 3))
+	container.Put("readinessProbe", yamldoc.Place{}, object("httpGet", check(), "periodSeconds", 5,
+		"failureThreshold", 3))
 	container.Put("livenessProbe", yamldoc.Place{}, object("httpGet", check(), "periodSeconds", probePeriod,
 		"failureThreshold", 6))
 }
@@ -236,20 +239,22 @@ func (j *job) routerObjects(r *launch.Router) []*yamldoc.Node {
 	spec.Put("containers", yamldoc.Place{}, list(container))
 	var objects []*yamldoc.Node
 	if file := routerConfig(r, servers, servicePort); file != "" {
-		objects = append(objects, object("apiVersion", "v1", "kind", "ConfigMap", "metadata", object("name", name+"-options"),
-			"data", object("router.yaml", file)))
+		objects = append(objects, object("apiVersion", "v1", "kind", "ConfigMap", "metadata",
+			object("name", name+"-options"), "data", object("router.yaml", file)))
 		container.Put("volumeMounts", yamldoc.Place{}, list(object("name", "options", "mountPath", optionsFolder)))
-		spec.Put("volumes", yamldoc.Place{}, list(object("name", "options", "configMap", object("name", name+"-options"))))
+		spec.Put("volumes", yamldoc.Place{},
+			list(object("name", "options", "configMap", object("name", name+"-options"))))
 	}
 	if finds {
 		objects = append(objects, podReader(name)...)
 	}
 	return append(objects,
-		object("apiVersion", "apps/v1", "kind", "Deployment", "metadata", object("name", name, "labels", labels()), "spec",
-			object("replicas", 1, "selector", object("matchLabels", labels()), "template", object("metadata",
+		object("apiVersion", "apps/v1", "kind", "Deployment", "metadata", object("name", name, "labels", labels()),
+			"spec", object("replicas", 1, "selector", object("matchLabels", labels()), "template", object("metadata",
 				object("labels", labels()), "spec", spec))),
 		object("apiVersion", "v1", "kind", "Service", "metadata", object("name", name, "labels", labels()), "spec",
-			object("selector", labels(), "ports", list(object("name", "http", "port", servicePort, "targetPort", servicePort)))))
+			object("selector", labels(), "ports",
+				list(object("name", "http", "port", servicePort, "targetPort", servicePort)))))
 }
 
 // podRouter is the command of the router in a pod. Routers that find the pods of engines by their labels know each
@@ -268,7 +273,8 @@ func (j *job) podRouter(r *launch.Router, servers []server) (command []string, f
 		command = append(command[:len(command)-1], "--service-discovery", "--service-discovery-port", port)
 		apart := false
 		for i := range j.system.Groups {
-			flag := map[string]string{"prefill": "--prefill-selector", "decode": "--decode-selector"}[j.system.Groups[i].Role]
+			flag := map[string]string{"prefill": "--prefill-selector",
+				"decode": "--decode-selector"}[j.system.Groups[i].Role]
 			apart = apart || flag != ""
 			command = append(command, cmpOr(flag, "--selector"), "app="+j.poolLabel(i))
 		}
@@ -298,7 +304,8 @@ func podReader(name string) []*yamldoc.Node {
 		object("apiVersion", group+"/v1", "kind", "Role", "metadata", object("name", name), "rules", list(object(
 			"apiGroups", strs(""), "resources", strs("pods"), "verbs", strs("get", "list", "watch")))),
 		object("apiVersion", group+"/v1", "kind", "RoleBinding", "metadata", object("name", name), "roleRef", object(
-			"apiGroup", group, "kind", "Role", "name", name), "subjects", list(object("kind", "ServiceAccount", "name", name))),
+			"apiGroup", group, "kind", "Role", "name", name), "subjects",
+			list(object("kind", "ServiceAccount", "name", name))),
 	}
 }
 

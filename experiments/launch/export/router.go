@@ -162,8 +162,8 @@ func routerCommand(r *launch.Router, servers []server, port int, config string) 
 		}
 		return c
 	case "dynamo-frontend":
-		return []string{"python3", "-m", "dynamo.frontend", "--router-mode", cmpOr(flag("router-mode"), "kv"), "--http-port",
-			at}
+		return []string{"python3", "-m", "dynamo.frontend", "--router-mode", cmpOr(flag("router-mode"), "kv"),
+			"--http-port", at}
 	case "trtllm-disaggregated":
 		return []string{"trtllm-serve", "disaggregated", "-c", config}
 	}
@@ -172,8 +172,8 @@ func routerCommand(r *launch.Router, servers []server, port int, config string) 
 		urls, models = append(urls, servers[i].url()), append(models, servers[i].group.Line.Model)
 		roles = append(roles, servers[i].group.Role)
 	}
-	c := []string{"vllm-router", "--port", at, "--service-discovery", "static", "--static-backends", strings.Join(urls, ","),
-		"--static-models", strings.Join(models, ",")}
+	c := []string{"vllm-router", "--port", at, "--service-discovery", "static", "--static-backends",
+		strings.Join(urls, ","), "--static-models", strings.Join(models, ",")}
 	logic := cmpOr(flag("routing-logic"), "roundrobin")
 	if strings.HasPrefix(logic, "disaggregated") {
 		c = append(c, "--static-model-labels", strings.Join(roles, ","))
@@ -200,7 +200,8 @@ func routerConfig(r *launch.Router, servers []server, port int) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "hostname: 0.0.0.0\nport: %d\nbackend: pytorch\n", port)
-	for _, pool := range []struct{ key, role string }{{"context_servers", "prefill"}, {"generation_servers", "decode"}} {
+	for _, pool := range []struct{ key, role string }{{"context_servers", "prefill"},
+		{"generation_servers", "decode"}} {
 		var urls []string
 		for i := range servers {
 			if servers[i].group.Role == pool.role {

@@ -11,7 +11,8 @@ import (
 
 // Target is the target of an autoscaler that a simulation found: running requests per replica.
 type Target struct {
-	// Running is the mean number of requests that run on a replica at the highest load that meets the SLO, with a margin.
+	// Running is the mean number of requests that run on a replica at the highest load that meets the SLO, with a
+	// margin.
 	Running float64
 	// Max is the largest number of replicas; 0 is twice the scenario's.
 	Max int
@@ -23,7 +24,8 @@ type Target struct {
 var scalings = map[string]map[string]string{
 	"vllm": {"waiting": "vllm:num_requests_waiting", "running": "vllm:num_requests_running",
 		"kv-usage": "vllm:kv_cache_usage_perc"},
-	"sglang": {"waiting": "sglang:num_queue_reqs", "running": "sglang:num_running_reqs", "kv-usage": "sglang:token_usage"},
+	"sglang": {"waiting": "sglang:num_queue_reqs", "running": "sglang:num_running_reqs",
+		"kv-usage": "sglang:token_usage"},
 	"trtllm": {"waiting": "trtllm_queue_requests", "running": "trtllm_active_requests",
 		"kv-usage": "trtllm_kv_cache_utilization"},
 }
@@ -62,7 +64,8 @@ func (j *job) horizontal(i int) *yamldoc.Node {
 	ref := kindOf(g)
 	ref.Put("name", yamldoc.Place{}, str(name))
 	metrics := list(object("type", "Pods", "pods", object("metric", object("name",
-		podMetric(g.Line.Engine, s.Metric)), "target", object("type", "AverageValue", "averageValue", quantity(s.Target)))))
+		podMetric(g.Line.Engine, s.Metric)), "target", object("type", "AverageValue", "averageValue",
+		quantity(s.Target)))))
 	metrics.Comment = plain(why) + "; a Prometheus adapter serves the metric of the pods"
 	return object("apiVersion", "autoscaling/v2", "kind", "HorizontalPodAutoscaler", "metadata", object("name", name),
 		"spec", object("scaleTargetRef", ref, "minReplicas", max(lowest, 1), "maxReplicas", max(highest, lowest, 1),
@@ -110,8 +113,8 @@ func keda(j *job) ([]File, error) {
 				max(highest, lowest, 1), "pollingInterval", 15, "cooldownPeriod", 300, "triggers", triggers)))
 	}
 	if len(objects) == 0 {
-		return nil, refuse("lifecycle.autoscale", "there is nothing to scale by (want an autoscaler in the scenario, or an "+
-			"SLO, from which the target is found)")
+		return nil, refuse("lifecycle.autoscale", "there is nothing to scale by (want an autoscaler in the scenario, "+
+			"or an SLO, from which the target is found)")
 	}
 	return []File{{"keda.yaml", j.documents(objects...)}}, nil
 }

@@ -54,7 +54,8 @@ func readDockerfile(name string, data []byte, o Options) (*launch.System, error)
 		return nil, fault(top, "", "", "this Dockerfile has no FROM (want FROM IMAGE)")
 	}
 	c := &container{image: s.image, command: s.entrypoint, args: s.command, env: s.env, at: top}
-	if len(s.entrypoint) == 3 && s.entrypoint[1].Text == "-c" && len(s.command) > 0 && s.entrypoint[0].Text == "/bin/sh" {
+	if len(s.entrypoint) == 3 && s.entrypoint[1].Text == "-c" && len(s.command) > 0 &&
+		s.entrypoint[0].Text == "/bin/sh" {
 		c.args = nil // CMD counts only beside an ENTRYPOINT in brackets
 	}
 	commands, err := r.launch(c)

@@ -51,7 +51,8 @@ func components(r *reader, o *yamldoc.Node) (list []component) {
 		if main := spec.Lookup("mainContainer"); main != nil {
 			spec = &yamldoc.Node{Kind: yamldoc.Map, At: spec.At, Fields: slices.Clone(spec.Fields)}
 			main = withResources(main, f.Value)
-			spec.Put("containers", main.At, &yamldoc.Node{Kind: yamldoc.List, Items: []*yamldoc.Node{main}, At: main.At})
+			spec.Put("containers", main.At, &yamldoc.Node{Kind: yamldoc.List, Items: []*yamldoc.Node{main},
+				At: main.At})
 		}
 		kind, role := text(f.Value, "componentType"), text(f.Value, "subComponentType")
 		list = append(list, component{f.Name, kind, role, f.Value, spec})

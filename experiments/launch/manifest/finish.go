@@ -57,7 +57,8 @@ func (r *reader) finish() (*launch.System, error) {
 		if n == 1 {
 			want = "1: there is one engine here"
 		}
-		return nil, yamldoc.Faults{{Where: "--line", Problem: fmt.Sprintf("%d is not allowed (want %s)", r.o.Line, want)}}
+		return nil, yamldoc.Faults{{Where: "--line", Problem: fmt.Sprintf("%d is not allowed (want %s)",
+			r.o.Line, want)}}
 	} else if r.o.Line > 0 {
 		s.Groups = s.Groups[r.o.Line-1 : r.o.Line]
 	}
@@ -128,8 +129,8 @@ func (r *reader) merge() {
 
 // nothing is the fault of a file without an engine.
 func (r *reader) nothing() error {
-	problem := "no engine is launched here (want a container that runs vllm serve, sglang.launch_server, trtllm-serve " +
-		"or a worker of dynamo)"
+	problem := "no engine is launched here (want a container that runs vllm serve, sglang.launch_server, " +
+		"trtllm-serve or a worker of dynamo)"
 	if r.system.Router != nil {
 		problem = "only a router is launched here (want the file that launches the engines)"
 	}
@@ -174,7 +175,8 @@ func (r *reader) rolesByName() {
 	for i := range groups { // a pool alone computes both phases
 		switch g := &groups[i]; {
 		case g.Role == "decode" && !has("prefill"), g.Role == "prefill" && !has("decode"):
-			r.note(g.At, "%s is a %s pool, but the file has no pool of the other role: it computes prompts and outputs here",
+			r.note(g.At, "%s is a %s pool, but the file has no pool of the other role: it computes prompts and "+
+				"outputs here",
 				g.Name, g.Role)
 			g.Role = "both"
 		}

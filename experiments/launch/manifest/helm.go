@@ -194,7 +194,8 @@ func stackRouter(r *reader, n *yamldoc.Node) {
 	for _, f := range n.Fields {
 		switch f.Name {
 		case "routingLogic", "sessionKey", "kvAwareThreshold", "engineScrapeInterval":
-			router.Flags = append(router.Flags, launch.Flag{Name: dashed(f.Name), Value: f.Value.Text, File: true, At: f.At})
+			router.Flags = append(router.Flags, launch.Flag{Name: dashed(f.Name), Value: f.Value.Text,
+				File: true, At: f.At})
 		}
 	}
 	extra := items(n, "extraArgs")

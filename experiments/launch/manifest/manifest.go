@@ -70,7 +70,8 @@ func Read(name string, data []byte, o Options) (*launch.System, error) {
 		return nil, yamldoc.Faults{{Where: name,
 			Problem: fmt.Sprintf("the file is too long (want at most %d MiB)", maxBytes>>20)}}
 	case bytes.IndexByte(data, 0) >= 0:
-		return nil, yamldoc.Faults{{Where: name, Problem: "this is not text (want a script, a manifest or a Dockerfile)"}}
+		return nil, yamldoc.Faults{{Where: name, Problem: "this is not text (want a script, a manifest or a " +
+			"Dockerfile)"}}
 	case yamldoc.Blank(data):
 		return nil, yamldoc.Faults{{Where: name, Problem: "the file is empty (want a launch line or a manifest)"}}
 	}
@@ -143,11 +144,12 @@ func readOther(name string, data []byte, o Options) (*launch.System, error) {
 			hint = "kubectl kustomize FOLDER > rendered.yaml, then import rendered.yaml"
 		}
 		if isEngineConfig(keys) {
-			hint += fmt.Sprintf("; for the configuration of an engine import the command, as in 'vllm serve --config %s'", name)
+			hint += fmt.Sprintf("; for the configuration of an engine import the command, as in 'vllm serve --config "+
+				"%s'", name)
 		}
 	}
-	return nil, yamldoc.Faults{{Where: name, Hint: hint, Problem: "this is no manifest that is known (want objects of " +
-		"Kubernetes, a compose file, or values of the charts of vLLM's production stack or llm-d)"}}
+	return nil, yamldoc.Faults{{Where: name, Hint: hint, Problem: "this is no manifest that is known (want objects " +
+		"of Kubernetes, a compose file, or values of the charts of vLLM's production stack or llm-d)"}}
 }
 
 // isEngineConfig reports whether keys belong to the configuration file of an engine.

@@ -60,7 +60,8 @@ func fences(page string) (list []fence) {
 		switch {
 		case open == "" && mark != "":
 			language, _, _ := strings.Cut(strings.TrimSpace(strings.TrimLeft(trimmed, "`~")), " ")
-			shell = slices.Contains([]string{"", "bash", "sh", "shell", "console", "zsh", "bash,", "shell-session"}, language)
+			shell = slices.Contains([]string{"", "bash", "sh", "shell", "console", "zsh", "bash,", "shell-session"},
+				language)
 			open, first = mark, i+2
 			b.Reset()
 		case open != "" && mark == open:

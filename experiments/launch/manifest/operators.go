@@ -26,7 +26,8 @@ func vllmRuntime(r *reader, o *yamldoc.Node) error {
 	settings := &yamldoc.Node{Kind: yamldoc.Map}
 	for _, f := range append(fields(spec, "model"), fields(spec, "vllmConfig")...) {
 		switch f.Name {
-		case "modelURL", "enableLoRA", "enableTool", "toolCallParser", "hfTokenSecret", "hfTokenName", "env", "maxLoras":
+		case "modelURL", "enableLoRA", "enableTool", "toolCallParser", "hfTokenSecret", "hfTokenName",
+			"env", "maxLoras":
 		default:
 			settings.Put(f.Name, f.At, f.Value)
 		}
@@ -70,7 +71,8 @@ func kubeAIModel(r *reader, o *yamldoc.Node) error {
 	}
 	profile, count, _ := strings.Cut(text(spec, "resourceProfile"), ":")
 	c := &container{image: cmp.Or(text(spec, "image"), "vllm/vllm-openai"), at: o.At,
-		command: wordsAt(url.At, "vllm", "serve", named(strings.Split(url.Text, "?")[0])), args: r.words(spec.Lookup("args"))}
+		command: wordsAt(url.At, "vllm", "serve", named(strings.Split(url.Text, "?")[0])),
+		args:    r.words(spec.Lookup("args"))}
 	for _, f := range fields(spec, "env") {
 		c.env = append(c.env, shell.Variable{Name: f.Name, Value: f.Value.Text})
 	}

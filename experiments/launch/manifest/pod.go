@@ -79,7 +79,8 @@ func (r *reader) container(n *yamldoc.Node, p *pod) (*container, error) {
 		case v.Kind != yamldoc.List && strings.Contains(v.Text, "{{"):
 			return nil, templated(v.At, v.Text)
 		case v.Kind != yamldoc.List:
-			return nil, fault(v.At, key, `for example [sh, -c, "vllm serve MODEL"]`, "%s (want a list of texts)", v.Describe())
+			return nil, fault(v.At, key, `for example [sh, -c, "vllm serve MODEL"]`, "%s (want a list of texts)",
+				v.Describe())
 		default:
 			*to = r.words(v)
 		}

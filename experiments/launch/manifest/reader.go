@@ -103,7 +103,8 @@ func (r *reader) launch(c *container) ([]launch.Command, error) {
 func (c *container) read(beside func(string) ([]byte, error)) func(string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		if f, ok := c.files[name]; ok {
-			return []byte(strings.Repeat("\n", f.line-1) + f.text), nil // so that its lines have the numbers of the manifest
+			// So many lines above it that its lines have the numbers of the manifest.
+			return []byte(strings.Repeat("\n", f.line-1) + f.text), nil
 		}
 		if beside == nil {
 			return nil, fmt.Errorf("%s is not in the manifest", name)

@@ -67,7 +67,8 @@ func hpa(r *reader, g *launch.Group, spec *yamldoc.Node, at yamldoc.Place) error
 		s.Metric = "cpu"
 	}
 	if w := spec.Lookup("behavior", "scaleDown", "stabilizationWindowSeconds"); w != nil && w.Kind == yamldoc.Number {
-		s.Options = append(s.Options, launch.Flag{Name: "stabilization_window", Value: w.Text + "s", File: true, At: w.At})
+		s.Options = append(s.Options, launch.Flag{Name: "stabilization_window", Value: w.Text + "s",
+			File: true, At: w.At})
 	}
 	g.Scaler = s
 	return nil
@@ -122,7 +123,8 @@ func knative(r *reader, g *launch.Group, predictor *yamldoc.Node) error {
 	if err := bounds(r, g, predictor, "minReplicas", "maxReplicas"); err != nil {
 		return err
 	}
-	s := &launch.Scaler{Policy: "knative", Metric: text(predictor, "scaleMetric"), At: predictor.Lookup("maxReplicas").At}
+	s := &launch.Scaler{Policy: "knative", Metric: text(predictor, "scaleMetric"),
+		At: predictor.Lookup("maxReplicas").At}
 	if target, ok := quantity(text(predictor, "scaleTarget")); ok && (s.Metric == "" || s.Metric == "concurrency") {
 		s.Metric, s.Target = "concurrency", target
 	}

@@ -71,7 +71,8 @@ func applied(args []shell.Word) (files []string) {
 	if f := disaggregatedConfig(args); f != "" {
 		return []string{f}
 	}
-	if len(args) == 0 || !slices.Contains([]string{"kubectl", "oc", "docker", "docker-compose", "podman", "podman-compose",
+	if len(args) == 0 || !slices.Contains([]string{"kubectl", "oc", "docker", "docker-compose", "podman",
+		"podman-compose",
 		"helm", "helmfile"}, path.Base(args[0].Text)) {
 		return nil
 	}

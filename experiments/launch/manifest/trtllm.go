@@ -35,15 +35,16 @@ func disaggregated(r *reader, data []byte) error {
 	}
 	d := docs[0]
 	r.system.Router = &launch.Router{Kind: "trtllm-disaggregated", At: d.At}
-	for _, pool := range []struct{ key, role string }{{"context_servers", "prefill"}, {"generation_servers", "decode"}} {
+	for _, pool := range []struct{ key, role string }{{"context_servers", "prefill"},
+		{"generation_servers", "decode"}} {
 		n := d.Lookup(pool.key)
 		if n == nil {
 			continue
 		}
 		if kind := text(n, "router", "type"); kind != "" {
 			at := n.Lookup("router", "type").At
-			r.system.Router.Flags = append(r.system.Router.Flags, launch.Flag{Name: pool.key + ".router.type", Value: kind,
-				File: true, At: at})
+			r.system.Router.Flags = append(r.system.Router.Flags,
+				launch.Flag{Name: pool.key + ".router.type", Value: kind, File: true, At: at})
 		}
 		model := n.Lookup("model")
 		if model == nil {

@@ -148,7 +148,8 @@ func (r *runner) look(file *syntax.File) {
 			if n.Param != nil {
 				name = n.Param.Value
 			}
-			if e := n.Exp; e != nil && e.Word != nil && (e.Op == syntax.AlternateUnset || e.Op == syntax.AlternateUnsetOrNull) {
+			if e := n.Exp; e != nil && e.Word != nil &&
+				(e.Op == syntax.AlternateUnset || e.Op == syntax.AlternateUnsetOrNull) {
 				syntax.Walk(e.Word, func(inner syntax.Node) bool { // of ${NAME:+--flag $NAME}
 					if p, ok := inner.(*syntax.ParamExp); ok && p.Param != nil && p.Param.Value == name {
 						guarded[p] = true

@@ -101,8 +101,9 @@ func (c *call) fits(q *prompt) error {
 		return bad("input_tokens", "the maximum context length is %d tokens, but the prompt has %d: shorten the prompt",
 			most, n)
 	case c.p.asked && n+int(c.p.most) > most:
-		return bad("input_tokens", "the maximum context length is %d tokens, but the prompt has %d and the request asks "+
-			"for %d output tokens, %d in total: shorten the prompt or lower max_tokens", most, n, c.p.most, n+int(c.p.most))
+		return bad("input_tokens", "the maximum context length is %d tokens, but the prompt has %d and the request "+
+			"asks for %d output tokens, %d in total: shorten the prompt or lower max_tokens", most, n, c.p.most,
+			n+int(c.p.most))
 	}
 	return nil
 }

@@ -28,8 +28,8 @@ type Options struct {
 	Keys []string
 	// AllowOrigins are the origins of web pages that may read responses, or "*" for all; empty allows none.
 	AllowOrigins []string
-	// Mount, if not nil, returns more handlers of a port by their [http.ServeMux] patterns, such as "GET /metrics". They
-	// need no key. The replica is the number of the one that the port serves, from 1, or 0.
+	// Mount, if not nil, returns more handlers of a port by their [http.ServeMux] patterns, such as "GET /metrics".
+	// They need no key. The replica is the number of the one that the port serves, from 1, or 0.
 	Mount func(replica int32) map[string]http.Handler
 	// Replicas knows which replicas are ready, for /health; nil means that all are. It must be among the observers of
 	// Live.

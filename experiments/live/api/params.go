@@ -142,7 +142,8 @@ func (s *Server) headers(p *params, h http.Header) error {
 	if v := h.Get(OutputHeader); v != "" {
 		n, err := strconv.ParseInt(v, 10, 32)
 		if err != nil || n < 1 || n > workload.MaxTokens {
-			return bad(OutputHeader, "%s: %s is not allowed (want 1 to %d)", OutputHeader, nameOf(v), workload.MaxTokens)
+			return bad(OutputHeader, "%s: %s is not allowed (want 1 to %d)", OutputHeader, nameOf(v),
+				workload.MaxTokens)
 		}
 		p.header = int32(n)
 	}

@@ -85,11 +85,11 @@ var errNoKV = &failure{status: http.StatusInternalServerError,
 func (p *peers) check(t *transferParams, replica int32) error {
 	switch role := p.role(replica); {
 	case t.keeps() && role == "decode":
-		return bad("kv_transfer_params", "do_remote_decode: the replica %s decodes and keeps no KV (want the port of a "+
-			"prefill replica)", p.names[replica-1])
+		return bad("kv_transfer_params", "do_remote_decode: the replica %s decodes and keeps no KV (want the port of "+
+			"a prefill replica)", p.names[replica-1])
 	case t.loads() && role == "prefill":
-		return bad("kv_transfer_params", "do_remote_prefill: the replica %s prefills and loads no KV (want the port of a "+
-			"decode replica)", p.names[replica-1])
+		return bad("kv_transfer_params", "do_remote_prefill: the replica %s prefills and loads no KV (want the port "+
+			"of a decode replica)", p.names[replica-1])
 	case t.loads() && role == "decode" && p.fails && p.find(*t.Engine) == 0:
 		return errNoKV
 	}

@@ -95,7 +95,8 @@ func (b *book) arrived(r *workload.Request) {
 		walk := workload.NewBlockKeys(r, k.size)
 		if k.radix { // its tree has the keys of the text as content
 			c := workload.Content{Segments: r.Text(nil)}
-			walk = workload.NewBlockKeys(&workload.Request{Content: &c, InputTokens: r.InputTokens + r.OutputTokens}, k.size)
+			walk = workload.NewBlockKeys(&workload.Request{Content: &c, InputTokens: r.InputTokens + r.OutputTokens},
+				k.size)
 		}
 		for range (r.InputTokens + r.OutputTokens) / k.size {
 			key, _ := walk.Next()

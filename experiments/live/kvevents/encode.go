@@ -98,7 +98,8 @@ func (e *encoder) stored(c *change) []field {
 		number, name = func() { e.integer(int64(adapter)) }, e.text(e.adapter(adapter))
 	}
 	fields := []field{
-		{"block_hashes", func() { e.hashes(c.keys) }}, {"parent_block_hash", parent}, {"token_ids", func() { e.tokens(c) }},
+		{"block_hashes", func() { e.hashes(c.keys) }}, {"parent_block_hash", parent},
+		{"token_ids", func() { e.tokens(c) }},
 		{"block_size", func() { e.integer(int64(c.size)) }}, {"lora_id", number}, {"medium", e.text(medium)},
 		{"lora_name", name},
 	}

@@ -29,8 +29,8 @@ type Options struct {
 	Output func(request int64, k int) uint32
 	// Adapter returns the name of a LoRA adapter; nil is "adapter-1" and so on. It must be safe for concurrent use.
 	Adapter func(number int32) string
-	// Wall returns the instant of the wall clock that corresponds to a simulated one; nil sends all at once. It is first
-	// called when the simulation runs, so that it may use a server that is made with the publisher.
+	// Wall returns the instant of the wall clock that corresponds to a simulated one; nil sends all at once. It is
+	// first called when the simulation runs, so that it may use a server that is made with the publisher.
 	Wall func(clock.Time) time.Time
 }
 
@@ -109,8 +109,8 @@ func (p *Publisher) open(u *scenario.Setup, o *Options) error {
 				p.book.kinds = append(p.book.kinds, kind)
 			}
 			r := &replica{
-				encoder: encoder{asMap: o.Format == formatMap || o.Format == "" && !kind.radix, rank: k % max(1, pool.Ranks),
-					output: o.Output, adapter: o.Adapter},
+				encoder: encoder{asMap: o.Format == formatMap || o.Format == "" && !kind.radix,
+					rank: k % max(1, pool.Ranks), output: o.Output, adapter: o.Adapter},
 				topic:   []byte(o.topicOf(i)),
 				waiting: newQueue[*batch](o.MaxQueueSize, math.MaxInt),
 			}

@@ -299,7 +299,8 @@ func (r *result) judge(l *limits, loop bool) error {
 	}
 	for _, x := range r.rows() {
 		if d := math.Abs(x.client - x.sim); d > max(1e-3, l.equal*x.sim) {
-			all = append(all, fmt.Errorf("%s is %s at the client and %s in the simulation", x.name, ms(x.client), ms(x.sim)))
+			all = append(all, fmt.Errorf("%s is %s at the client and %s in the simulation", x.name,
+				ms(x.client), ms(x.sim)))
 		}
 	}
 	if q := r.client.throughput / r.sim.throughput; math.Abs(q-1) > l.equal {

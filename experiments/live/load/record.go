@@ -62,8 +62,8 @@ func (o *options) measureRecord(ctx context.Context, p plan, out io.Writer) erro
 		if trace != "" {
 			way = "through record"
 		}
-		fmt.Fprintf(out, "%-14s %d requests; client - simulated: TTFT p50 %s, p99 %s, E2E p50 %s, p99 %s\n", way, len(calls),
-			ms(quantile(of[k].ttft, .5)), ms(quantile(of[k].ttft, .99)), ms(quantile(of[k].e2e, .5)),
+		fmt.Fprintf(out, "%-14s %d requests; client - simulated: TTFT p50 %s, p99 %s, E2E p50 %s, p99 %s\n",
+			way, len(calls), ms(quantile(of[k].ttft, .5)), ms(quantile(of[k].ttft, .99)), ms(quantile(of[k].e2e, .5)),
 			ms(quantile(of[k].e2e, .99)))
 		if trace == "" {
 			continue
@@ -80,7 +80,8 @@ func (o *options) measureRecord(ctx context.Context, p plan, out io.Writer) erro
 		added := quantile(x.with, .99) - quantile(x.direct, .99)
 		fmt.Fprintf(out, "record adds %s to the 99th percentile of the %s\n", ms(added), x.name)
 		if o.limits.p99 > 0 && added > o.limits.p99.Seconds() {
-			faults = append(faults, fmt.Errorf("record adds %s to the %s (want %v or less)", ms(added), x.name, o.limits.p99))
+			faults = append(faults, fmt.Errorf("record adds %s to the %s (want %v or less)", ms(added), x.name,
+				o.limits.p99))
 		}
 	}
 	return errors.Join(faults...)
@@ -106,7 +107,8 @@ func (o *options) pass(ctx context.Context, p plan, trace string, out io.Writer)
 	if proxy != nil {
 		if u := proxy.usage(); len(u) > 0 {
 			last := u[len(u)-1]
-			fmt.Fprintf(out, "record: %.1f MiB, %.0f %% of a core\n", last.resident, 100*last.cpu.Seconds()/last.at.Seconds())
+			fmt.Fprintf(out, "record: %.1f MiB, %.0f %% of a core\n", last.resident,
+				100*last.cpu.Seconds()/last.at.Seconds())
 		}
 		if err := proxy.stop(); err != nil {
 			return nil, err
@@ -136,9 +138,11 @@ func (o *options) judgeTrace(ctx context.Context, trace string, served []twin, o
 	for k, name := range names {
 		for _, p := range []float64{.5, .9, .99} {
 			x, y := quantile(a[k], p), quantile(b[k], p)
-			fmt.Fprintf(out, "%s p%.0f of the trace %s, of the journal %s: %+.2f %%\n", name, 100*p, ms(x), ms(y), 100*(x/y-1))
+			fmt.Fprintf(out, "%s p%.0f of the trace %s, of the journal %s: %+.2f %%\n", name, 100*p, ms(x),
+				ms(y), 100*(x/y-1))
 			if d := x/y - 1; o.limits.equal > 0 && max(d, -d) > o.limits.equal {
-				faults = append(faults, fmt.Errorf("%s p%.0f of the trace is %s, of the journal %s", name, 100*p, ms(x), ms(y)))
+				faults = append(faults, fmt.Errorf("%s p%.0f of the trace is %s, of the journal %s", name, 100*p,
+					ms(x), ms(y)))
 			}
 		}
 	}

@@ -82,7 +82,8 @@ func New(u *scenario.Setup, o Options) *Monitor {
 	}
 	m := &Monitor{
 		options: o, info: info, totals: export.NewTotals(info), replicas: make([]replica, len(info.Engines)),
-		requests: make(map[int64]*request), expected: make(map[int64]Params), events: newRing[note](64), tickTime: tickTime,
+		requests: make(map[int64]*request), expected: make(map[int64]Params), events: newRing[note](64),
+		tickTime: tickTime,
 	}
 	m.window = newWindow(o.Speed)
 	m.about = describe(u, info, o.Speed)

@@ -91,7 +91,8 @@ func (c *collector) own() (samples []*export.Sample) {
 	gauge("clifftop_lag_seconds", "The longest lag of the simulation behind the wall clock in the last three seconds.",
 		lag.recent.Seconds())
 	gauge("clifftop_lag_max_seconds", "The longest lag behind the wall clock so far.", lag.most.Seconds())
-	add("counter", "clifftop_late_total", "Checks, four a second, that found a lag of more than 50 ms since the last one.",
+	add("counter", "clifftop_late_total", "Checks, four a second, that found a lag of more than 50 ms since the last "+
+		"one.",
 		float64(lag.late))
 	gauge("clifftop_speed", "Simulated seconds per second of the wall clock.", m.options.Speed)
 	gauge("clifftop_simulated_seconds", "Simulated time since the start.", m.now().Seconds())

@@ -125,8 +125,8 @@ func (m *Monitor) state(watched []int) (*state, map[int]*batch) {
 	s.Requests, s.Arrivals = float64(sum.ended[event.Completed])/seconds, float64(sum.arrivals)/seconds
 	w := &m.window
 	s.Latencies = latencyState{quantiles(&w.first.sum), quantiles(&w.output.sum), quantiles(&w.gaps.sum)}
-	s.latest = latencyState{quantiles(w.first.latest(now, latestSeconds)), quantiles(w.output.latest(now, latestSeconds)),
-		quantiles(w.gaps.latest(now, latestSeconds))}
+	s.latest = latencyState{quantiles(w.first.latest(now, latestSeconds)),
+		quantiles(w.output.latest(now, latestSeconds)), quantiles(w.gaps.latest(now, latestSeconds))}
 	unlimited := false
 	for i := range m.replicas {
 		r := &m.replicas[i]

@@ -49,8 +49,8 @@ func NewFiller(t Tokenizer, seed uint64) (*Filler, error) {
 		}
 	}
 	if len(f.first) < minPieces {
-		return nil, fmt.Errorf("tokenizer: %d of our words begin a text as single tokens (want %d or more)", len(f.first),
-			minPieces)
+		return nil, fmt.Errorf("tokenizer: %d of our words begin a text as single tokens (want %d or more)",
+			len(f.first), minPieces)
 	}
 	for w := range strings.FieldsSeq(openers) {
 		f.opener = f.follow(t, f.opener, " "+w)
@@ -100,8 +100,8 @@ func (f *Filler) check(t Tokenizer) error {
 			add(f.word, i)
 		}
 		if got := t.Encode(text.String()); !slices.Equal(got, want) {
-			return fmt.Errorf("tokenizer: it merges tokens across words: %q has %d tokens, not %d", text.String()[:40], len(got),
-				len(want))
+			return fmt.Errorf("tokenizer: it merges tokens across words: %q has %d tokens, not %d",
+				text.String()[:40], len(got), len(want))
 		}
 	}
 	return nil

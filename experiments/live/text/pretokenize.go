@@ -119,14 +119,20 @@ func (v *Vocabulary) addSplitter(c component) error {
 		case c.Pattern.Regex != nil && !c.Invert && c.Behavior == "Isolated":
 			return v.addPattern(*c.Pattern.Regex)
 		case c.Pattern.String != nil && !c.Invert && c.Behavior == "MergedWithPrevious" && *c.Pattern.String != "":
-			v.split = append(v.split, funcSplitter(func(s string) []string { return strings.SplitAfter(s, *c.Pattern.String) }))
+			v.split = append(v.split, funcSplitter(func(s string) []string {
+				return strings.SplitAfter(s,
+					*c.Pattern.String)
+			}))
 		default:
 			return fmt.Errorf("split with behavior %.40q is not supported (want Isolated)", c.Behavior)
 		}
 	case "Digits":
 		return v.addPattern(map[bool]string{false: `\p{N}+`, true: `\p{N}`}[c.Individual])
 	case "Metaspace":
-		v.split = append(v.split, funcSplitter(func(s string) []string { return []string{strings.ReplaceAll(s, " ", "▁")} }))
+		v.split = append(v.split, funcSplitter(func(s string) []string {
+			return []string{strings.ReplaceAll(s,
+				" ", "▁")}
+		}))
 		if c.PrependScheme != "never" && (c.PrependScheme != "" || truth(c.AddPrefixSpace)) {
 			v.split = append(v.split, prefixSplitter{prefix: "▁", onlyFirst: c.PrependScheme == "first"})
 		}

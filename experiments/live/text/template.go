@@ -159,7 +159,8 @@ func formOf(t Tokenizer) form {
 		return form{nil, ids[:1:1], newline, append(ids[1:2:2], newline...), "assistant"}
 	}
 	if ids, ok := special("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"); ok {
-		return form{optional("<|begin_of_text|>"), ids[:1:1], append(ids[1:2:2], t.Encode("\n\n")...), ids[2:], "assistant"}
+		return form{optional("<|begin_of_text|>"), ids[:1:1], append(ids[1:2:2], t.Encode("\n\n")...),
+			ids[2:], "assistant"}
 	}
 	if ids, ok := special("<start_of_turn>", "<end_of_turn>"); ok {
 		return form{optional("<bos>"), ids[:1:1], newline, append(ids[1:2:2], newline...), "model"}

@@ -249,7 +249,8 @@ func NewVocabulary(data []byte) (*Vocabulary, error) {
 		return nil, fmt.Errorf("model.type: %.40q is not supported (want BPE)", m.Type)
 	}
 	if m.Prefix != "" || m.Suffix != "" {
-		return nil, fmt.Errorf("model: prefixes and suffixes of words are not supported (want byte-level or metaspace BPE)")
+		return nil, fmt.Errorf("model: prefixes and suffixes of words are not supported (want byte-level or " +
+			"metaspace BPE)")
 	}
 	v := &Vocabulary{
 		added: map[string]uint32{}, fuse: m.Fuse, whole: m.IgnoreMerges, unknown: none, words: map[string][]uint32{},

@@ -57,7 +57,8 @@ func documents(data []byte) []part {
 	line := 0
 	for text := range bytes.Lines(data) {
 		line++
-		mark := bytes.HasPrefix(text, []byte("---")) && (len(text) == 3 || bytes.IndexByte([]byte(" \t\r\n"), text[3]) >= 0)
+		mark := bytes.HasPrefix(text, []byte("---")) &&
+			(len(text) == 3 || bytes.IndexByte([]byte(" \t\r\n"), text[3]) >= 0)
 		if mark && line > 1 {
 			parts = append(parts, part{line: line})
 		}

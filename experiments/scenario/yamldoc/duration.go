@@ -50,7 +50,9 @@ var timeUnits = []struct {
 const wantDuration = "a duration with a unit of ns, us, ms, s, m or h, such as 60s"
 
 // DurationPattern is the syntax of a duration.
-const DurationPattern = `^([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))*$`
+const DurationPattern = `^` + numberAndUnit + `(` + numberAndUnit + `)*$`
+
+const numberAndUnit = `([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)`
 
 var (
 	durationSyntax = pattern.New(DurationPattern)

@@ -146,7 +146,8 @@ func course(r *results) *chart.Lines {
 	}
 	ttft.Rules = []chart.Rule{{At: 3000, Name: "limit", Limit: true}}
 	return &chart.Lines{
-		Title:   "The queue length is too late: new replicas come when the queue is already long, and leave when it is empty",
+		Title: "The queue length is too late: new replicas come when the queue is already long, and leave when it " +
+			"is empty",
 		Caption: "llama-3.1-8b on a10g, chat in office hours, 3 requests/s on average; seed " + fmt.Sprint(seeds[0]),
 		Panels:  []chart.Panel{replicas, ttft},
 	}

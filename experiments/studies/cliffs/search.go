@@ -132,8 +132,8 @@ func (c *cliff) table(list []candidate, most int) string {
 			holding++
 		}
 	}
-	fmt.Fprintf(&b, "%s: %d traffics tried with seed %d. In %d of them, throughput falls from 100 to 200 users by %.3g "+
-		"%% or more, but not with %s.\n",
+	fmt.Fprintf(&b, "%s: %d traffics tried with seed %d. In %d of them, throughput falls from 100 to 200 users by "+
+		"%.3g %% or more, but not with %s.\n",
 		c.name, len(list), chosenOn, holding, 100*c.least, c.controls[0].name)
 	for _, k := range list[:min(most, len(list))] {
 		for i, a := range c.search.axes {

@@ -300,7 +300,8 @@ func (f *findings) picture() *plot.Figure {
 		}
 		main.Lines = append(main.Lines, q)
 		if f.scaled() != 1 {
-			o.Notes = append(o.Notes, fmt.Sprintf("The published numbers are divided by %.3g: only the shape is compared.",
+			o.Notes = append(o.Notes, fmt.Sprintf("The published numbers are divided by %.3g: only the shape is "+
+				"compared.",
 				f.scaled()))
 		}
 	}

@@ -37,8 +37,8 @@ func rate(v *float64) string {
 func picture(list []*traffic) *plot.Figure {
 	c := plot.Comparison{
 		Title: title(list),
-		Caption: "llama-3.1-8b on four h100-sxm; requests per second at which 90 % get a first token within 2 s and meet " +
-			"the TPOT limit",
+		Caption: "llama-3.1-8b on four h100-sxm; requests per second at which 90 % get a first token within 2 s and " +
+			"meet the TPOT limit",
 	}
 	for _, o := range objectives {
 		c.Loads = append(c.Loads, o.name)

@@ -87,8 +87,8 @@ func (x *study) tables(b *strings.Builder, runs [][][]*course) {
 // sizeTable writes the load that n replicas can have.
 func sizeTable(b *strings.Builder, good [][][]float64) {
 	b.WriteString("\n## The load that n replicas can have if one is lost\n\nThe highest load, in steps of 0.05, at " +
-		"which 95 % of the requests in the last two minutes of the outage get a first token within 2 s, for every seed.\n" +
-		"\n| replicas | load | (n − 1)/n |\n|---:|---:|---:|\n")
+		"which 95 % of the requests in the last two minutes of the outage get a first token within 2 s, for every " +
+		"seed.\n\n| replicas | load | (n − 1)/n |\n|---:|---:|---:|\n")
 	for i, n := range sizes {
 		fmt.Fprintf(b, "| %d | %.2f | %.3f |\n", n, survived(tried(n), good[i]), float64(n-1)/float64(n))
 	}
@@ -153,8 +153,8 @@ func recovery(runs [][][]*course) *chart.Lines {
 		return p
 	}
 	return &chart.Lines{
-		Title: fmt.Sprintf("One of four replicas is lost at %.0f %% load: with patient clients the fleet recovers, with "+
-			"retries it never does", 100*high),
+		Title: fmt.Sprintf("One of four replicas is lost at %.0f %% load: with patient clients the fleet recovers, "+
+			"with retries it never does", 100*high),
 		Caption: "llama-3.1-8b on l40s, chat; seed " + fmt.Sprint(seeds[0]),
 		Panels: []chart.Panel{
 			panel(fmt.Sprintf("A crash at %.0f %% of the capacity of four", 100*high), high,

@@ -17,7 +17,8 @@ func (c *contest) picture() *plot.Figure {
 	d := c.scenario
 	f := plot.Comparison{
 		Title: c.finding(),
-		Caption: fmt.Sprintf("%s, %d replicas of %d %s, means over %d seeds; see the tables for differences and intervals",
+		Caption: fmt.Sprintf("%s, %d replicas of %d %s, means over %d seeds; see the tables for differences and "+
+			"intervals",
 			d.Model, d.Deployment.Replicas, d.Deployment.TensorParallelSize, d.GPU, len(seeds)),
 	}
 	var shown []int
@@ -31,8 +32,8 @@ func (c *contest) picture() *plot.Figure {
 	}
 	for _, i := range shown {
 		if v := c.mean(i, len(c.points)-1, columns()[0].of); v > tooLate {
-			f.Notes = append(f.Notes, fmt.Sprintf("%s sends almost everything to one replica: its mean TTFT is %s s at %s, "+
-				"outside the scale.",
+			f.Notes = append(f.Notes, fmt.Sprintf("%s sends almost everything to one replica: its mean TTFT is %s s "+
+				"at %s, outside the scale.",
 				c.systems[i].name, layout.Digits(v/1e3), c.points[len(c.points)-1].name))
 		}
 	}
@@ -91,8 +92,8 @@ func (c *contest) finding() string {
 			return &seconds
 		}
 		last := len(c.points) - 1
-		return fmt.Sprintf("With metrics that are %s old, TTFT p99 is %s s by queue length, %s s with local counts, and "+
-			"%s s at random",
+		return fmt.Sprintf("With metrics that are %s old, TTFT p99 is %s s by queue length, %s s with local counts, "+
+			"and %s s at random",
 			c.points[last].name, at("least-queue", last, p99), at("least-queue, local", last, p99),
 			at("random", last, p99))
 	case "front-ends":

@@ -15,7 +15,8 @@ import (
 	"strings"
 )
 
-//go:embed uPlot.iife.min.js uPlot.min.css uPlot.LICENSE format.js labels.js table.js paint.js talk.js chart.js chart.css
+//go:embed uPlot.iife.min.js uPlot.min.css uPlot.LICENSE
+//go:embed format.js labels.js table.js paint.js talk.js chart.js chart.css
 var files embed.FS
 
 // ScriptNames are the scripts in the order in which they must run, and StyleNames the style sheets.

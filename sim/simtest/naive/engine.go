@@ -33,7 +33,8 @@ func RunLifetime(cfg engine.Config, src workload.Source, obs event.Observer, lif
 // newEngine makes an engine whose KV transfers go over a network.
 func newEngine(cfg engine.Config, src workload.Source, obs event.Observer, lifetime Lifetime,
 	network *Network) *Engine {
-	n := &Engine{lifetime: lifetime, cfg: cfg, src: src, obs: event.Join(obs), depth: 1, byID: make(map[int64]*sequence)}
+	n := &Engine{lifetime: lifetime, cfg: cfg, src: src, obs: event.Join(obs), depth: 1,
+		byID: make(map[int64]*sequence)}
 	n.memory = memory{cfg: &n.cfg, kv: newStore(&n.cfg)}
 	n.outbox.each, n.outbox.interval = n.cfg.StreamPerSequence, int32(max(1, n.cfg.StreamInterval))
 	n.queue = queue{cfg: &n.cfg, accounts: newAccounts(cfg.Order)}
@@ -228,8 +229,8 @@ func (n *Engine) queueFull() bool {
 	for _, s := range slices.Concat(loads, n.inbox.sequences, n.waiting, n.running) {
 		tokens += int64(max(0, s.prompt-s.computed))
 	}
-	return most > 0 && len(loads)+len(n.inbox.sequences)+len(n.waiting)+len(n.running)+len(n.finishing) >= most || mostTokens > 0 &&
-		tokens >= mostTokens
+	return most > 0 && len(loads)+len(n.inbox.sequences)+len(n.waiting)+len(n.running)+len(n.finishing) >= most ||
+		mostTokens > 0 && tokens >= mostTokens
 }
 
 // mostIterations is the length at which a run fails: sequences that preempt each other endlessly would fill the memory.

@@ -33,8 +33,8 @@ func (f *frontEnd) waits(s *sequence, at clock.Time) bool {
 	return s.sent != clock.Never && s.sent-clock.Time(f.each) >= at
 }
 
-// tells reports whether the tokens of a share are queued: the first one of a request, each interval-th after it, and the
-// last one. A token that is produced again, because it was dropped, is queued again.
+// tells reports whether the tokens of a share are queued: the first one of a request, each interval-th after it, and
+// the last one. A token that is produced again, because it was dropped, is queued again.
 func (f *frontEnd) tells(sh *share) bool {
 	s := sh.seq
 	produced := s.scheduled
