@@ -112,18 +112,20 @@ func (c summariser) latencyFractions(w *window) []fraction {
 		}
 		return list
 	}
-	c.kept.each(func(x *sample) {
-		if x.arrival < w.start || x.arrival >= w.until {
-			return
-		}
+	count, gaps := list[ttft].den, list[tpot].den
+	first, gap, whole, wait := list[ttft].num, list[tpot].num, list[e2e].num, list[queue].num
+	c.kept.in(w, func(x *sample) {
 		k := min(c.line.index(x.arrival), w.to-1) - w.from
-		for i := range list {
-			if v, ok := x.value(i); ok {
-				list[i].num[k] += v * 1e-9
-				list[i].den[k]++
-			}
+		count[k]++
+		first[k] += float64(x.ttft) * 1e-9
+		whole[k] += float64(x.e2e) * 1e-9
+		wait[k] += float64(x.queue) * 1e-9
+		if v := x.gap(); !math.IsNaN(v) {
+			gaps[k]++
+			gap[k] += v * 1e-9
 		}
 	})
+	list[e2e].den, list[queue].den = count, count
 	return list
 }
 

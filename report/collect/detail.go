@@ -25,12 +25,10 @@ func (c *Collector) Detail() *report.Detail {
 			}
 		}
 	}
-	c.kept.each(func(x *sample) {
-		if x.arrival >= w.start && x.arrival < w.until {
-			for _, m := range drawn {
-				if v, ok := x.value(m); ok {
-					of[m].Record(int64(v), 1)
-				}
+	c.kept.in(&w, func(x *sample) {
+		for _, m := range drawn {
+			if v, ok := x.value(m); ok {
+				of[m].Record(int64(v), 1)
 			}
 		}
 	})

@@ -223,21 +223,16 @@ func (c summariser) replicaLatencies(w *window) []report.ReplicaLatency {
 		}
 		return all
 	}
-	within := func(x *sample) bool { return x.arrival >= w.start && x.arrival < w.until }
 	ends := make([]int, len(c.parts)+1)
-	c.kept.each(func(x *sample) {
-		if within(x) {
-			ends[x.replica+1]++
-		}
-	})
+	c.kept.in(w, func(x *sample) { ends[x.replica+1]++ })
 	for i := range c.parts {
 		ends[i+1] += ends[i]
 	}
 	values, next := make([]float64, ends[len(c.parts)]), make([]int, len(c.parts))
 	for m := range latencyNames {
 		copy(next, ends)
-		c.kept.each(func(x *sample) {
-			if y, ok := x.value(m); ok && within(x) {
+		c.kept.in(w, func(x *sample) {
+			if y, ok := x.value(m); ok {
 				values[next[x.replica]] = y
 				next[x.replica]++
 			}

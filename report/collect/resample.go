@@ -75,11 +75,9 @@ func newInParts(c *Collector, w *window) inParts {
 	p := inParts{Collector: c, from: w.from}
 	if !c.folded {
 		p.samples = make([][]sample, w.to-w.from)
-		c.kept.each(func(x *sample) {
-			if x.arrival >= w.start && x.arrival < w.until {
-				k := min(c.line.index(x.arrival)-w.from, len(p.samples)-1)
-				p.samples[k] = append(p.samples[k], *x)
-			}
+		c.kept.in(w, func(x *sample) {
+			k := min(c.line.index(x.arrival)-w.from, len(p.samples)-1)
+			p.samples[k] = append(p.samples[k], *x)
 		})
 	}
 	for _, k := range c.classes {

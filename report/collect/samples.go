@@ -42,29 +42,49 @@ var latencyNames = [...]string{ttft: "ttft", tpot: "tpot", e2e: "e2e", queue: "q
 // latencyNamed is the metric with a name of the catalogue; -1 if it is not measured per request.
 func latencyNamed(name string) int { return slices.Index(latencyNames[:], name) }
 
-// value is a metric of the sample, in picoseconds or in tokens per second. ok is false where the
-// request has none.
+// value is a metric of the sample, in picoseconds or in tokens per second. ok is false where the request has none.
 func (s *sample) value(metric int) (v float64, ok bool) {
-	perSecond := func(d clock.Duration) (float64, bool) {
-		return float64(s.tokens) / d.Seconds(), d > 0
-	}
 	switch metric {
 	case ttft:
-		return float64(s.ttft), true
+		v = float64(s.ttft)
 	case tpot:
-		return float64(s.e2e-s.ttft) / float64(s.tokens-1), s.tokens > 1
+		v = s.gap()
 	case e2e:
-		return float64(s.e2e), true
+		v = float64(s.e2e)
 	case queue:
-		return float64(s.queue), true
+		v = float64(s.queue)
 	case streamTPS:
-		v, ok = perSecond(s.e2e - s.ttft)
-		return v, ok && s.tokens > 1
+		v = s.stream()
 	case userTPS:
-		return perSecond(s.e2e)
+		v = s.perSecond(s.e2e)
 	default:
-		return perSecond(s.flight)
+		v = s.perSecond(s.flight)
 	}
+	return v, !math.IsNaN(v)
+}
+
+// gap is the mean time between two tokens, in picoseconds; NaN of a single token.
+func (s *sample) gap() float64 {
+	if s.tokens <= 1 {
+		return math.NaN()
+	}
+	return float64(s.e2e-s.ttft) / float64(s.tokens-1)
+}
+
+// stream is the speed from the first token on; NaN of a single token.
+func (s *sample) stream() float64 {
+	if s.tokens <= 1 {
+		return math.NaN()
+	}
+	return s.perSecond(s.e2e - s.ttft)
+}
+
+// perSecond is the speed of all tokens in a time; NaN in none.
+func (s *sample) perSecond(d clock.Duration) float64 {
+	if d <= 0 {
+		return math.NaN()
+	}
+	return float64(s.tokens) / d.Seconds()
 }
 
 // sketchScale is how many units of a sketch make one of a speed, so that its integers are
@@ -99,6 +119,38 @@ func (s *samples) each(visit func(*sample)) {
 		}
 		left -= len(chunk)
 	}
+}
+
+// in visits the samples that arrived in the window, in the order in which they came.
+func (s *samples) in(w *window, visit func(*sample)) {
+	s.each(func(x *sample) {
+		if x.arrival >= w.start && x.arrival < w.until {
+			visit(x)
+		}
+	})
+}
+
+// columns are all metrics of the samples that arrived in the window, in the order in which they came.
+func (s *samples) columns(w *window) *[metrics][]float64 {
+	var columns [metrics][]float64
+	for m := range columns {
+		columns[m] = make([]float64, 0, s.n)
+	}
+	add := func(m int, v float64) {
+		if !math.IsNaN(v) {
+			columns[m] = append(columns[m], v)
+		}
+	}
+	s.in(w, func(x *sample) {
+		add(ttft, float64(x.ttft))
+		add(tpot, x.gap())
+		add(e2e, float64(x.e2e))
+		add(queue, float64(x.queue))
+		add(streamTPS, x.stream())
+		add(userTPS, x.perSecond(x.e2e))
+		add(flightTPS, x.perSecond(x.flight))
+	})
+	return &columns
 }
 
 // split divides the samples into n parts, in their order; part says which one a sample is in, or −1 for none.

@@ -56,7 +56,12 @@ func (c summariser) statistic(o *report.Objective, w *window, d *detail, quick, 
 	if c.folded || w.sketched {
 		return d.sketch[metric].QuantileAmong(q, quick, never)
 	}
-	values := c.values(make([]float64, quick, int(quick)+c.kept.n), metric, w)
+	values := make([]float64, quick, int(quick)+c.kept.n)
+	c.kept.in(w, func(x *sample) {
+		if v, ok := x.value(metric); ok {
+			values = append(values, v)
+		}
+	})
 	switch {
 	case len(values) == 0 && never == 0:
 		return 0

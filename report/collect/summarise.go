@@ -3,6 +3,7 @@ package collect
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"clifftop/report"
 	"clifftop/report/layout"
@@ -123,18 +124,18 @@ func (c summariser) latencies(s *report.Summary, w *window, sum *bucket, d *deta
 		msPerFemto = 1e-12
 	)
 	failures := sum.arrivals - sum.samples
-	scratch := make([]float64, 0, c.samplesOf(w).n)
+	columns := c.samplesOf(w).columns(w)
 	measure := func(metric int, scale float64) (completed, all report.Distribution) {
 		if c.folded {
 			h := &d.sketch[metric]
 			return report.DistributionOfHistogram(h, scale), withFailures(h, scale, failures)
 		}
-		completed = report.DistributionOfValues(c.values(scratch, metric, w), scale, 0)
-		all = completed
 		if failures > 0 && (metric == ttft || metric == e2e) {
-			all = report.DistributionOfValues(c.values(scratch, metric, w), scale, failures)
+			all = report.DistributionOfValues(slices.Clone(columns[metric]), scale, failures)
+			return report.DistributionOfValues(columns[metric], scale, 0), all
 		}
-		return completed, all
+		completed = report.DistributionOfValues(columns[metric], scale, 0)
+		return completed, completed
 	}
 	l := &s.Latency
 	l.TTFT, l.WithFailures.TTFT = measure(ttft, msPerPico)
@@ -147,25 +148,14 @@ func (c summariser) latencies(s *report.Summary, w *window, sum *bucket, d *deta
 	if c.folded {
 		speed = 1 / sketchScale
 	}
+	if r := c.opts.Reading; r > 0 {
+		streams := slices.Clone(columns[streamTPS])
+		surplus, _ := measure(streamTPS, speed/r)
+		s.PaceSurplus, columns[streamTPS] = &surplus, streams
+	}
 	s.StreamTPS, _ = measure(streamTPS, speed)
 	s.E2ETPSUser, _ = measure(userTPS, speed)
-	if r := c.opts.Reading; r > 0 {
-		surplus, _ := measure(streamTPS, speed/r)
-		s.PaceSurplus = &surplus
-	}
 	s.E2ETPSInFlight, _ = measure(flightTPS, speed)
-}
-
-// values appends a metric of the kept samples that arrived in the window.
-func (c summariser) values(v []float64, metric int, w *window) []float64 {
-	c.samplesOf(w).each(func(x *sample) {
-		if x.arrival >= w.start && x.arrival < w.until {
-			if y, ok := x.value(metric); ok {
-				v = append(v, y)
-			}
-		}
-	})
-	return v
 }
 
 // samplesOf are kept samples, among them all that arrived in the window.

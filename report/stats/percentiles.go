@@ -41,7 +41,7 @@ func Percentiles(values []float64, n int, quantiles ...float64) []float64 {
 // ordered finds the values of the given ranks, which ascend and count from 0. It sorts few values. Of many it
 // looks, in two passes, only for those that lie near the wanted ones. It overwrites values.
 func ordered(values []float64, ranks []int, found []float64) {
-	const few, parts = 1 << 11, 1 << 12
+	const few = 1 << 11
 	if len(ranks) == 0 {
 		return
 	}
@@ -52,20 +52,10 @@ func ordered(values []float64, ranks []int, found []float64) {
 		}
 		return
 	}
-	// Numbers that are not negative are in the order of their bits.
-	least, most := values[0], values[0]
-	for _, v := range values {
-		if v < least {
-			least = v
-		} else if v > most {
-			most = v
-		}
-	}
-	base := math.Float64bits(least)
-	shift := max(0, bits.Len64(math.Float64bits(most)-base)-12)
+	of := partsOf(values)
 	var counts [parts]int
 	for _, v := range values {
-		counts[(math.Float64bits(v)-base)>>shift&(parts-1)]++
+		counts[of.part(v)]++
 	}
 	var wanted [parts]bool
 	inner := make([]int, len(ranks)) // ranks among the values of wanted parts
@@ -81,7 +71,7 @@ func ordered(values []float64, ranks []int, found []float64) {
 	}
 	near := values[:0]
 	for _, v := range values {
-		if wanted[(math.Float64bits(v)-base)>>shift&(parts-1)] {
+		if wanted[of.part(v)] {
 			near = append(near, v)
 		}
 	}
@@ -93,4 +83,28 @@ func ordered(values []float64, ranks []int, found []float64) {
 	for i, rank := range inner {
 		found[i] = near[rank]
 	}
+}
+
+const parts = 1 << 12
+
+// division divides numbers that are not negative, which are in the order of their bits, into parts from the number
+// with the bits base on. The first and the last part also have the numbers outside.
+type division struct {
+	base  int64
+	shift uint
+}
+
+// partsOf makes parts for the range of a few of the values.
+func partsOf(values []float64) division {
+	const looks = 1 << 6
+	base, most := int64(math.MaxInt64), int64(0)
+	for i := 0; i < len(values); i += max(1, len(values)/looks) {
+		b := int64(math.Float64bits(values[i]))
+		base, most = min(base, b), max(most, b)
+	}
+	return division{base, uint(max(0, bits.Len64(uint64(most-base))-bits.Len(parts-1)))}
+}
+
+func (d division) part(v float64) int64 {
+	return min(max((int64(math.Float64bits(v))-d.base)>>(d.shift&63), 0), parts-1)
 }
