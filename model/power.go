@@ -116,6 +116,11 @@ type StepPower struct {
 	pair                                    int64 // nanojoules per 1024 pairs of a new token and one of its context
 	experts                                 []int64
 	windows                                 []windowEnergy
+
+	// For Below: the energy of a token at most, in nanojoules, and by how many watts the bound has to be below a power.
+	// The margin is infinite if sums do not tell the energy of iterations.
+	most   int64
+	margin float64
 }
 
 // expertTable is the number of tokens up to which the experts read are tabulated; more tokens read as many.
@@ -175,6 +180,10 @@ func newStepPower(d *Deployment, rows, yield float64) *StepPower {
 			}
 		}
 	}
+	p.most, p.margin = p.token+p.decode+p.emit, float64(p.base)+1e-6
+	if p.experts != nil || p.windows != nil {
+		p.margin = math.Inf(1)
+	}
 	return p
 }
 
@@ -233,6 +242,13 @@ func (p *StepPower) Count(e *Energy, x *Iterations) {
 		e.Excess = e.Excess.Add(p.excess(dynamic, growth, x, last))
 	}
 	e.Peak = max(e.Peak, peak)
+}
+
+// Below reports whether iterations draw less than so many watts, and their sums tell their energy: then Count need not
+// see them. It looks at a bound, and may report false. They compute so many tokens each, read a context of at most this
+// size, and take so many femtoseconds or more.
+func (p *StepPower) Below(watts float64, tokens, context, femtos int64) bool {
+	return float64(p.iteration+tokens*p.most+context*p.context)*1e6 < (watts-p.margin)*float64(femtos)
 }
 
 // Add adds the energy of other iterations.

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -62,6 +63,39 @@ func TestMeanDraftedPower(t *testing.T) {
 		if plain < 1.1*half {
 			t.Errorf("%s: %g W without the drafts, %g W with them: the iterations read the weights twice", name, plain, half)
 		}
+	}
+}
+
+// TestBelow demands that iterations which Below leaves out would not have changed the energy, and that it leaves out most
+// of those that draw much less than the highest power.
+func TestBelow(t *testing.T) {
+	p := model.NewStepPower(deploy(t, "llama-3.1-8b", "h100", model.Options{}))
+	rng := rand.New(rand.NewPCG(1, 2))
+	low, left := 0, 0
+	for range 20_000 {
+		draw := func() *model.Iterations {
+			decodes := rng.Int64N(300)
+			return &model.Iterations{First: 1e12 + rng.Int64N(4e13), Slope: rng.Int64N(1e9), N: 1 + rng.Int64N(200),
+				Decodes: decodes, Tokens: decodes + rng.Int64N(2000), Emit: decodes, Context: decodes * rng.Int64N(2000)}
+		}
+		e, x := p.Of(draw()), draw()
+		after := e
+		p.Count(&after, x)
+		if p.Of(x).Peak < 0.7*e.Peak {
+			low++
+		}
+		if p.Below(e.Peak, x.Tokens, x.Context+(x.N-1)*x.Decodes, x.First) {
+			if left++; after != e {
+				t.Fatalf("%+v is left out, but changes %+v to %+v", *x, e, after)
+			}
+		}
+	}
+	if low < 1000 || left < low/2 {
+		t.Errorf("%d of %d iterations that draw little are left out", left, low)
+	}
+	windows := model.NewStepPower(deploy(t, "gpt-oss-20b", "h100", model.Options{}))
+	if windows.Below(1e9, 1, 1, 1e15) {
+		t.Error("sums do not tell the energy of windows")
 	}
 }
 
