@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -102,22 +103,7 @@ func ReadCommand(file string, c shell.Command, o ScriptOptions) (list []Command,
 	}
 	c.Args = withEntrypoint(c.Args, c.Image)
 	if i := scriptAt(c.Args); i >= 0 {
-		env := map[string]string{}
-		for _, v := range c.Env {
-			env[v.Name] = v.Value
-		}
-		for name, value := range o.Env {
-			env[name] = value
-		}
-		inner := o
-		inner.Env, inner.FirstLine = env, o.FirstLine+c.Args[i].Line-1
-		list, notes, err = ReadScript(file, []byte(c.Args[i].Text), inner)
-		for _, cmd := range list {
-			if l := cmd.Line; l != nil && l.Image == "" {
-				l.Image, l.Release, l.GPUs = c.Image, releaseOf(c.Image), c.GPUs
-			}
-		}
-		return list, notes, err
+		return readInside(file, c, i, o)
 	}
 	p, rest := find(c.Args)
 	if p == nil {
@@ -139,19 +125,10 @@ func ReadCommand(file string, c shell.Command, o ScriptOptions) (list []Command,
 	fs, free := splitFlags(c.Args[rest:], find, at)
 	var out Command
 	if p.router != "" {
-		out.Router = &Router{Kind: p.router, At: at(c.Line)}
-		out.Router.Flags = slices.DeleteFunc(slices.Clone(fs), func(f Flag) bool { return !isRouters(f) })
+		own := slices.DeleteFunc(slices.Clone(fs), func(f Flag) bool { return !isRouters(f) })
 		fs = slices.DeleteFunc(fs, isRouters)
-		if p.router == "trtllm-disaggregated" {
-			if err := out.Router.withServers(o); err != nil {
-				return nil, nil, err
-			}
-		}
-		for _, v := range c.Env {
-			if strings.HasPrefix(v.Name, "DYN_") { // Dynamo's front end reads each option from a variable too
-				out.Router.Flags = append(out.Router.Flags, Flag{Name: v.Name, Value: v.Value, Env: true,
-					At: at(c.Line)})
-			}
+		if out.Router, err = newRouter(p.router, own, c, at(c.Line), o); err != nil {
+			return nil, nil, err
 		}
 	}
 	if p.engine != "" {
@@ -169,6 +146,39 @@ func ReadCommand(file string, c shell.Command, o ScriptOptions) (list []Command,
 		out.Line = l
 	}
 	return []Command{out}, nil, nil
+}
+
+// readInside understands the script that is argument i of a command, such as bash -c SCRIPT.
+func readInside(file string, c shell.Command, i int, o ScriptOptions) (list []Command, notes []Note, err error) {
+	env := map[string]string{}
+	for _, v := range c.Env {
+		env[v.Name] = v.Value
+	}
+	maps.Copy(env, o.Env)
+	o.Env, o.FirstLine = env, o.FirstLine+c.Args[i].Line-1
+	list, notes, err = ReadScript(file, []byte(c.Args[i].Text), o)
+	for _, cmd := range list {
+		if l := cmd.Line; l != nil && l.Image == "" {
+			l.Image, l.Release, l.GPUs = c.Image, releaseOf(c.Image), c.GPUs
+		}
+	}
+	return list, notes, err
+}
+
+// newRouter returns the router that a command launches, with its own flags and those in variables.
+func newRouter(kind string, own []Flag, c shell.Command, at yamldoc.Place, o ScriptOptions) (*Router, error) {
+	r := &Router{Kind: kind, Flags: own, At: at}
+	if kind == "trtllm-disaggregated" {
+		if err := r.withServers(o); err != nil {
+			return nil, err
+		}
+	}
+	for _, v := range c.Env {
+		if strings.HasPrefix(v.Name, "DYN_") { // Dynamo's front end reads each option from a variable too
+			r.Flags = append(r.Flags, Flag{Name: v.Name, Value: v.Value, Env: true, At: at})
+		}
+	}
+	return r, nil
 }
 
 // withRouter is for commands that launch an engine and its router, whose flags have the prefix router-. It returns how

@@ -29,37 +29,37 @@ type Part struct {
 	warm     bool
 }
 
+// ablated returns settings of keys, each followed by its value.
+func ablated(pairs ...string) (list []scenario.Setting) {
+	for pair := range slices.Chunk(pairs, 2) {
+		list = append(list, scenario.Setting{Key: pair[0], Value: pair[1], Flag: "ablation"})
+	}
+	return list
+}
+
 // Parts are the parts, the most telling first.
 func Parts() []Part {
-	set := func(key, value string) scenario.Setting {
-		return scenario.Setting{Key: key, Value: value, Flag: "ablation"}
-	}
 	return []Part{
 		{Name: "async loop", Without: "an iteration is composed when the one before it has ended",
-			settings: []scenario.Setting{set("engine.async_scheduling", "false")}},
+			settings: ablated("engine.async_scheduling", "false")},
 		{Name: "prefix cache", Without: "every prompt is computed in full",
-			settings: []scenario.Setting{set("engine.enable_prefix_caching", "false")}},
+			settings: ablated("engine.enable_prefix_caching", "false")},
 		{Name: "shared KV read once", Without: "every sequence reads the blocks that it shares",
 			timer: changing(func(b *model.Batch) { b.SharedTokens = 0 })},
 		{Name: "decode attention p-norm", Without: "a sequence's own cost and the reading of its cache add up",
 			kernels: func(o *model.KernelOptions) { o.AdditiveDecode = true }},
 		{Name: "expert kernels apart", Without: "constants of tables that mix expert-parallel rows in (H100, H200), " +
-			"and no padding of tiles",
-			gpu: mixedExperts},
+			"and no padding of tiles", gpu: mixedExperts},
 		{Name: "experts as served", Without: "the tables' Triton kernels for MXFP4 on Hopper, and their tiles on " +
-			"Blackwell",
-			kernels: func(o *model.KernelOptions) { o.Tables.MoE = true }},
+			"Blackwell", kernels: func(o *model.KernelOptions) { o.Tables.MoE = true }},
 		{Name: "attention in 16 bits", Without: "attention has the format of the other weights where experts are in " +
-			"NVFP4",
-			formats: func(d *model.Deployment) { d.AttentionDtype = d.Dtype }},
+			"NVFP4", formats: func(d *model.Deployment) { d.AttentionDtype = d.Dtype }},
 		{Name: "fused all-reduce", Without: "all-reduce and norm are kernels apart",
 			kernels: func(o *model.KernelOptions) { o.FuseAllReduce = false }},
 		{Name: "all-reduce by size", Without: "one latency and bandwidth of all-reduces for all sizes and engines, " +
-			"and 3 us for fused ones",
-			kernels: func(o *model.KernelOptions) { o.Tables.AllReduce = true }},
+			"and 3 us for fused ones", kernels: func(o *model.KernelOptions) { o.Tables.AllReduce = true }},
 		{Name: "front end of vLLM 0.16", Without: "4.2 ms and 2.8 us per token in all releases",
-			settings: []scenario.Setting{set("overheads.frontend", "4.2ms"),
-				set("overheads.frontend_per_token", "2.8us")}},
+			settings: ablated("overheads.frontend", "4.2ms", "overheads.frontend_per_token", "2.8us")},
 		{Name: "unfused layer kernels", Without: "MiniMax's layers, recurrent layers under SGLang and sparse " +
 			"attention under vLLM run the usual kernels alone",
 			kernels: func(o *model.KernelOptions) { o.FuseLayerKernels = true }},
@@ -69,18 +69,17 @@ func Parts() []Part {
 		{Name: "expert imbalance", Without: "expert-parallel ranks are loaded alike",
 			kernels: func(o *model.KernelOptions) { o.ExpertImbalance = 1 }},
 		{Name: "dense products as served", Without: "the older tables' bandwidth (L40S), and their time per inner " +
-			"element of NVFP4",
-			kernels: func(o *model.KernelOptions) { o.Tables.GEMM = true }},
+			"element of NVFP4", kernels: func(o *model.KernelOptions) { o.Tables.GEMM = true }},
 		{Name: "mixed attention as served", Without: "mixed tiles run at 0.8 of the prefill's rate (A100, L40S)",
 			kernels: func(o *model.KernelOptions) { o.Tables.MixedAttention = true }},
 		{Name: "sampler sort", Without: "sampling with top-p costs as greedy does",
-			settings: []scenario.Setting{set("workload.sampling", "greedy")}},
+			settings: ablated("workload.sampling", "greedy")},
 		{Name: "streaming delay", Without: "clients see a token when its iteration ends",
-			settings: []scenario.Setting{set("overheads.stream_per_sequence", "0")}},
+			settings: ablated("overheads.stream_per_sequence", "0")},
 		{Name: "front end", Without: "requests reach the engine when they are sent",
-			settings: []scenario.Setting{set("overheads.frontend", "0"), set("overheads.frontend_per_token", "0")}},
+			settings: ablated("overheads.frontend", "0", "overheads.frontend_per_token", "0")},
 		{Name: "front end per token", Without: "5.8 ms for every prompt, as one of 575 tokens has",
-			settings: []scenario.Setting{set("overheads.frontend", "5.8ms"), set("overheads.frontend_per_token", "0")}},
+			settings: ablated("overheads.frontend", "5.8ms", "overheads.frontend_per_token", "0")},
 		{Name: "overheads of served runs", Without: "0.6 ms an iteration and 3 us a sequence, as kernel tables had it",
 			kernels: func(o *model.KernelOptions) {
 				o.Overheads = &model.Overheads{Step: 600 * clock.Microsecond, Sequence: 3 * clock.Microsecond}
@@ -94,9 +93,9 @@ func Parts() []Part {
 		{Name: "padded ranks", Without: "vLLM before 0.17 pads data-parallel ranks only in CUDA graphs",
 			kernels: func(o *model.KernelOptions) { o.PadRanks = false }},
 		{Name: "exchange by kind", Without: "ranks exchange tokens with experts by a gather",
-			settings: []scenario.Setting{set("deployment.all2all_backend", "allgather_reducescatter")}},
+			settings: ablated("deployment.all2all_backend", "allgather_reducescatter")},
 		{Name: "engine of pools", Without: "pools have the kernels, the host and the front end of vLLM",
-			settings: []scenario.Setting{set("engine.kernels", "auto")}},
+			settings: ablated("engine.kernels", "auto")},
 		{Name: "cold start", Without: "the experts' kernels are compiled before", warm: true},
 		{Name: "unequal contexts", Without: "attention takes all contexts of a batch as equal (Blackwell)",
 			kernels: func(o *model.KernelOptions) { o.EqualContexts = true }},

@@ -19,7 +19,10 @@ type Rule struct {
 }
 
 // Rules are all that is filled in. The rows of a [Report] carry the codes of those that were applied.
-func Rules() []Rule {
+func Rules() []Rule { return slices.Concat(engineRules(), sourceRules(), deploymentRules()) }
+
+// engineRules settle what files leave open of a single engine and its client.
+func engineRules() []Rule {
 	return []Rule{
 		{"version", "a run without an engine version is taken for the last vLLM without asynchronous scheduling, " +
 			olderVersion + ", without host time: launch scripts of the time asked vLLM 0.10.2 for asynchronous " +
@@ -52,6 +55,12 @@ func Rules() []Rule {
 			"%d by %g s under TensorRT-LLM with latent attention, and the first %d of replayed sessions with it by "+
 			"%g s", tritonStart.steps, tritonStart.seconds, sglangStart.steps,
 			sglangStart.seconds, trtllmStart.steps, trtllmStart.seconds, latentStart.steps, latentStart.seconds)},
+	}
+}
+
+// sourceRules settle what one source of measurements does its own way, and the traffic of rows.
+func sourceRules() []Rule {
+	return []Rule{
 		{"queue_clock", "in runs of LLMServingSim the time to first token counts from the engine's queue: no front " +
 			"end, no streaming delay, and requests arrive when they were queued"},
 		{"workstation",
@@ -76,6 +85,12 @@ func Rules() []Rule {
 			"sessions go on beyond their last recorded turn with usual turns"},
 		{"other_sessions", "a run without a file of its requests replays the first sessions that other runs of the " +
 			"file have, and where there are too few, others of the same lengths"},
+	}
+}
+
+// deploymentRules settle what files leave open of large deployments, pools and drafts.
+func deploymentRules() []Rule {
+	return []Rule{
 		{"host_memory", fmt.Sprintf("KV goes to the memory of the host and back at %d GB/s for each GPU", hostLink)},
 		{"share", fmt.Sprintf("of pools with many users one of several equal parts is simulated, with its part of "+
 			"the ranks and at least %d of the users, and its throughput counts as often", fewestUsers)},

@@ -27,6 +27,32 @@ func WriteMarkdown(s *report.Summary, w io.Writer, p report.Profile) error {
 }
 
 func sections(s *report.Summary, t *layout.Text, p report.Profile) {
+	loadLines(s, t)
+	t.Blank()
+	latencyGrid(s, t, p)
+	if !t.Markdown {
+		t.Blank()
+	}
+	stageGrid(s, t)
+	classGrid(s, t)
+	replicaGrid(s, t)
+	serviceLines(s, t)
+	systemLines(s, t)
+	if s.EngineDefaults != "" {
+		t.Line("defaults", s.EngineDefaults)
+	}
+	if s.Accuracy != nil {
+		t.Line("error", report.ErrorText(s.Predictive, s.Accuracy))
+	}
+	for _, w := range s.Warnings {
+		if w.Code != "few_samples" { // the latencies say it
+			t.Line("warning", w.Text)
+		}
+	}
+}
+
+// loadLines are the run, its requests and its throughput.
+func loadLines(s *report.Summary, t *layout.Text) {
 	t.Line("window", windowText(s))
 	if text := trafficText(s); text != "" {
 		t.Line("traffic", text)
@@ -45,14 +71,10 @@ func sections(s *report.Summary, t *layout.Text, p report.Profile) {
 		t.Line("attempts", text)
 	}
 	t.Line("throughput", throughputText(s))
-	t.Blank()
-	latencyGrid(s, t, p)
-	if !t.Markdown {
-		t.Blank()
-	}
-	stageGrid(s, t)
-	classGrid(s, t)
-	replicaGrid(s, t)
+}
+
+// serviceLines are what clients get beside latencies.
+func serviceLines(s *report.Summary, t *layout.Text) {
 	if g := s.Goodput; g.SLO != nil || g.Attainment != nil {
 		t.Line("goodput", goodputText(s))
 	}
@@ -66,6 +88,10 @@ func sections(s *report.Summary, t *layout.Text, p report.Profile) {
 		t.Line("pace", fmt.Sprintf("output arrives %s times as fast as users read (median; p90 %s)",
 			layout.Cell(p.P50), layout.Cell(p.P90)))
 	}
+}
+
+// systemLines are what happens in the system, and what it uses.
+func systemLines(s *report.Summary, t *layout.Text) {
 	c := s.Concurrency
 	t.Line("concurrency", fmt.Sprintf("in system %s (p95 %s), running %s (%s), decoding %s (%s), queued %s (%s)",
 		layout.Cell(c.InSystem.Mean), layout.Cell(c.InSystem.P95), layout.Cell(c.Running.Mean),
@@ -89,17 +115,6 @@ func sections(s *report.Summary, t *layout.Text, p report.Profile) {
 	if k := s.Cost; k != nil && k.USDPerHour != nil {
 		t.Line("cost", fmt.Sprintf("%s/h, %s per million output tokens at this load", layout.Price(k.USDPerHour),
 			layout.Price(k.USDPerMillionOutputAtLoad)))
-	}
-	if s.EngineDefaults != "" {
-		t.Line("defaults", s.EngineDefaults)
-	}
-	if s.Accuracy != nil {
-		t.Line("error", report.ErrorText(s.Predictive, s.Accuracy))
-	}
-	for _, w := range s.Warnings {
-		if w.Code != "few_samples" { // the latencies say it
-			t.Line("warning", w.Text)
-		}
 	}
 }
 

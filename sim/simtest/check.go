@@ -191,83 +191,110 @@ func (c *checker) record(rec *event.Record) {
 	}
 }
 
-// tokens compares the sums over iterations with the sums over requests.
-func (c *checker) tokens() {
-	var emitted, produced, gaps, recomputed, prefilled, decoded, computed, rejected int
-	var inSpans clock.Duration
+// iterationSums are sums over iterations.
+type iterationSums struct {
+	emitted, produced, gaps, recomputed, prefilled, decoded, computed, rejected int
+
+	inGaps clock.Duration
+}
+
+func (c *checker) sumIterations() (s iterationSums) {
 	last := clock.Time(0)
 	for _, it := range c.t.Iterations {
-		emitted += it.Decodes + it.FirstTokens
-		produced += it.Decodes + it.FirstTokens + it.Accepted - it.Discarded
-		decoded += it.Decodes + it.Accepted - it.Discarded
-		computed += it.Decodes + it.Drafts + it.PrefillTokens + it.RecomputedTokens
-		rejected += it.Drafts - it.Accepted + it.Discarded
-		gaps += it.Gaps
-		prefilled += it.PrefillTokens
-		recomputed += it.RecomputedTokens
-		inSpans += clock.Duration(it.Gaps) * it.End.Sub(last)
+		s.emitted += it.Decodes + it.FirstTokens
+		s.produced += it.Decodes + it.FirstTokens + it.Accepted - it.Discarded
+		s.decoded += it.Decodes + it.Accepted - it.Discarded
+		s.computed += it.Decodes + it.Drafts + it.PrefillTokens + it.RecomputedTokens
+		s.rejected += it.Drafts - it.Accepted + it.Discarded
+		s.gaps += it.Gaps
+		s.prefilled += it.PrefillTokens
+		s.recomputed += it.RecomputedTokens
+		s.inGaps += clock.Duration(it.Gaps) * it.End.Sub(last)
 		last = it.End
 	}
 	for _, g := range c.t.Gapped {
-		gaps++
-		inSpans += g.Gap
+		s.gaps++
+		s.inGaps += g.Gap
 	}
+	return s
+}
+
+// recordSums are sums over requests. misses, later, decodes and unpredicted are of those that were served.
+type recordSums struct {
+	delivered, started, recomputed, preempted int
+
+	misses, later, decodes, unpredicted int
+	cancelled                           int
+	firstToLast                         clock.Duration
+}
+
+func (c *checker) sumRecords() (s recordSums) {
+	for i := range c.t.Records {
+		rec := &c.t.Records[i]
+		s.delivered += int(rec.Tokens)
+		s.recomputed += int(rec.RecomputedTokens)
+		s.preempted += int(rec.Preemptions)
+		if rec.Tokens > 0 {
+			s.started++
+		}
+		switch {
+		case rec.LastToken != clock.Never: // served, whether or not its client has left
+			s.firstToLast += rec.LastToken.Sub(rec.FirstToken)
+			s.misses += int(rec.Request.InputTokens - rec.CachedTokens - rec.LoadedTokens - rec.PulledTokens)
+			s.later += int(rec.LaterCachedTokens)
+			s.decodes += int(rec.Tokens) - 1
+			answer, declared := naive.OutputLengths(c.cfg, &rec.Request)
+			if c.cfg.AsyncScheduling && (answer < declared || c.cfg.UnpredictedEnds ||
+				c.cfg.Speculative.On() && answer > 1) {
+				s.unpredicted++
+			}
+		case rec.Scheduled != clock.Never:
+			s.cancelled++
+		}
+	}
+	return s
+}
+
+// tokens compares the sums over iterations with the sums over requests.
+func (c *checker) tokens() {
+	it, req := c.sumIterations(), c.sumRecords()
 	dropped := 0
 	for _, d := range c.t.Drops {
 		dropped += d.Tokens
 	}
-	var delivered, started, again, misses, later, decodes, preempted, cancelled, unpredicted int
-	var firstToLast clock.Duration
-	for i := range c.t.Records {
-		rec := &c.t.Records[i]
-		delivered += int(rec.Tokens)
-		again += int(rec.RecomputedTokens)
-		preempted += int(rec.Preemptions)
-		if rec.Tokens > 0 {
-			started++
-		}
-		switch {
-		case rec.LastToken != clock.Never: // served, whether or not its client has left
-			firstToLast += rec.LastToken.Sub(rec.FirstToken)
-			misses += int(rec.Request.InputTokens - rec.CachedTokens - rec.LoadedTokens - rec.PulledTokens)
-			later += int(rec.LaterCachedTokens)
-			decodes += int(rec.Tokens) - 1
-			answer, declared := naive.OutputLengths(c.cfg, &rec.Request)
-			if c.cfg.AsyncScheduling && (answer < declared || c.cfg.UnpredictedEnds ||
-				c.cfg.Speculative.On() && answer > 1) {
-				unpredicted++
-			}
-		case rec.Scheduled != clock.Never:
-			cancelled++
-		}
+	c.want(it.produced == req.delivered+dropped, "tokens: %d produced, %d delivered, %d dropped", it.produced,
+		req.delivered, dropped)
+	c.want(it.recomputed == req.recomputed, "tokens: %d recomputed in iterations, %d in records", it.recomputed,
+		req.recomputed)
+	c.want(req.preempted == len(c.t.Preemptions), "preemptions: %d, but %d in records", len(c.t.Preemptions),
+		req.preempted)
+	opened := it.emitted - it.gaps // sequences that produced a token
+	c.want(req.started <= opened && opened <= req.started+dropped, "gaps: %d of %d tokens of %d sequences", it.gaps,
+		it.produced, req.started)
+	if req.cancelled > 0 {
+		return
 	}
-	c.want(produced == delivered+dropped, "tokens: %d produced, %d delivered, %d dropped", produced, delivered, dropped)
-	c.want(recomputed == again, "tokens: %d recomputed in iterations, %d in records", recomputed, again)
-	c.want(preempted == len(c.t.Preemptions), "preemptions: %d, but %d in records", len(c.t.Preemptions), preempted)
-	opened := emitted - gaps // sequences that produced a token
-	c.want(started <= opened && opened <= started+dropped, "gaps: %d of %d tokens of %d sequences", gaps, produced,
-		started)
+	unpredicted := req.unpredicted
 	if c.cfg.UnpredictedEnds { // the token in flight of a preempted sequence is dropped
-		unpredicted += preempted
+		unpredicted += req.preempted
 	}
-	if cancelled == 0 {
-		c.want(dropped <= unpredicted, "tokens: %d dropped, but no client left and %d outputs ended unpredicted",
-			dropped, unpredicted)
-		c.want(dropped > 0 || inSpans == firstToLast, "gaps: they sum to %d, but from first to last tokens it is %d",
-			inSpans, firstToLast)
-		c.want(unpredicted > 0 || prefilled+decoded == misses-later+decodes+dropped,
-			"tokens: %d computed, but requests need %d and %d were dropped",
-			prefilled+decoded, misses-later+decodes, dropped)
-		if preempted == 0 {
-			c.want(later == 0, "tokens: %d found after preemptions, but there were none", later)
-			c.want(prefilled == misses, "tokens: %d prefilled, but prompts miss %d", prefilled, misses)
-			c.want(computed == misses+recomputed+decodes+dropped+rejected,
-				"tokens: %d computed, prompts miss %d, %d recomputed, %d decoded, %d rejected", computed, misses,
-				recomputed, decodes, rejected)
-			c.want(decoded == decodes+dropped, "tokens: %d decoded, but outputs need %d and %d were dropped", decoded,
-				decodes, dropped)
-		}
+	c.want(dropped <= unpredicted, "tokens: %d dropped, but no client left and %d outputs ended unpredicted",
+		dropped, unpredicted)
+	c.want(dropped > 0 || it.inGaps == req.firstToLast, "gaps: they sum to %d, but from first to last tokens it is %d",
+		it.inGaps, req.firstToLast)
+	c.want(unpredicted > 0 || it.prefilled+it.decoded == req.misses-req.later+req.decodes+dropped,
+		"tokens: %d computed, but requests need %d and %d were dropped",
+		it.prefilled+it.decoded, req.misses-req.later+req.decodes, dropped)
+	if req.preempted > 0 {
+		return
 	}
+	c.want(req.later == 0, "tokens: %d found after preemptions, but there were none", req.later)
+	c.want(it.prefilled == req.misses, "tokens: %d prefilled, but prompts miss %d", it.prefilled, req.misses)
+	c.want(it.computed == req.misses+it.recomputed+req.decodes+dropped+it.rejected,
+		"tokens: %d computed, prompts miss %d, %d recomputed, %d decoded, %d rejected", it.computed, req.misses,
+		it.recomputed, req.decodes, it.rejected)
+	c.want(it.decoded == req.decodes+dropped, "tokens: %d decoded, but outputs need %d and %d were dropped", it.decoded,
+		req.decodes, dropped)
 }
 
 // levels checks them, and Little's law for them: the integral of a level is the sum of residences.

@@ -61,24 +61,18 @@ func VerifyDisaggregated(t testing.TB, p Policy) {
 		if err == nil {
 			err = e.Run(context.Background())
 		}
-		describe := func() string {
-			return fmt.Sprintf("%+v\n%+v\ntiers %+v, pull %d, fails %v, block of %d bytes\n%v", *f.Disaggregation,
-				f.Lifecycle, f.Replicas[0].Connector.Tiers,
-				f.Replicas[0].Connector.PullPercent, f.Replicas[0].Connector.FailLost,
-				f.Replicas[0].Connector.BlockBytes, c)
+		if err == nil {
+			err = checkConserved(&w.Recorder, src)
 		}
 		if err != nil {
-			t.Fatalf("%v\n%v", err, describe())
-		}
-		if err := checkConserved(&w.Recorder, src); err != nil {
-			t.Fatalf("%v\n%v", err, describe())
+			t.Fatalf("%v\n%v", err, describe(&f, &c))
 		}
 		count(seen, &w.Recorder)
 		for i := range w.Records {
 			rec := &w.Records[i]
 			if asked := src.list[src.origin[src.sent[rec.Request.ID]]].OutputTokens; rec.Request.OutputTokens != asked {
 				t.Fatalf("request %d: asks for %d tokens, and not for %d\n%v", rec.Request.ID, rec.Request.OutputTokens,
-					asked, describe())
+					asked, describe(&f, &c))
 			}
 			if rec.HandedOver {
 				seen["handed over, "+rec.Outcome.String()]++
@@ -88,10 +82,17 @@ func VerifyDisaggregated(t testing.TB, p Policy) {
 			return
 		}
 		if diff := w.compare(&f, src, config, seen); diff != "" {
-			t.Fatalf("%s\n%v", diff, describe())
+			t.Fatalf("%s\n%v", diff, describe(&f, &c))
 		}
 	})
 	t.Log(seen)
+}
+
+// describe is a disaggregated fleet with its case, as text.
+func describe(f *sim.Fleet, c *Case) string {
+	connector := f.Replicas[0].Connector
+	return fmt.Sprintf("%+v\n%+v\ntiers %+v, pull %d, fails %v, block of %d bytes\n%v", *f.Disaggregation, f.Lifecycle,
+		connector.Tiers, connector.PullPercent, connector.FailLost, connector.BlockBytes, *c)
 }
 
 // disaggregated draws a fleet with disaggregated prefill and decode for a case, and its lifecycle.

@@ -71,18 +71,7 @@ func VerifyFleet(t testing.TB, p Policy, router func(id route.Identity) route.Ro
 		}
 		for i := range obs.parts {
 			part := &obs.parts[i]
-			alone := new(StepRecorder)
-			cfg := c.Config()
-			if err := naive.Run(cfg, newReplay(part.Arrivals, src), alone); err != nil {
-				t.Fatalf("replica %d alone: %v\n%v", i, err, c)
-			}
-			for k := range alone.Records {
-				alone.Records[k].Replica = i
-			}
-			for k := range alone.Moves {
-				alone.Moves[k].Replica = i
-			}
-			if d := Diff(&alone.Recorder, part); d != "" {
+			if d := alone(t, &c, i, part, src); d != "" {
 				t.Fatalf("replica %d of %d, alone and in the fleet: %s\n%v", i, replicas, d, c)
 			}
 			if len(part.Records) > 0 {
@@ -92,6 +81,21 @@ func VerifyFleet(t testing.TB, p Policy, router func(id route.Identity) route.Ro
 		count(seen, &obs.Recorder)
 	})
 	t.Log(seen)
+}
+
+// alone runs the naive engine with the requests of replica i of a fleet, and returns how the replica's part differs.
+func alone(t *rapid.T, c *Case, i int, part *Recorder, src *Requests) string {
+	run := new(StepRecorder)
+	if err := naive.Run(c.Config(), newReplay(part.Arrivals, src), run); err != nil {
+		t.Fatalf("replica %d alone: %v\n%v", i, err, *c)
+	}
+	for k := range run.Records {
+		run.Records[k].Replica = i
+	}
+	for k := range run.Moves {
+		run.Moves[k].Replica = i
+	}
+	return Diff(&run.Recorder, part)
 }
 
 // fleetRecorder is a recording of a fleet, with one of each replica.

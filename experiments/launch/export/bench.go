@@ -46,8 +46,19 @@ func bench(u *scenario.Setup) []byte {
 		remark("the distribution of lengths: the means are sent, with a range of half of them")
 		c = append(c, "--random-range-ratio", "0.5")
 	}
+	vllm, guide := loadFlags(u, remark)
+	c = append(append(c, vllm...), "--save-result", "--save-detailed", "--result-filename", "result.json")
+	g = append(append(g, guide...), "--max-requests", strconv.Itoa(requests), "--output-path", "guidellm.json")
+	line := func(words []string) string { return strings.ReplaceAll(join(words), `'$URL'`, `"$URL"`) }
+	fmt.Fprintf(&b, "\n%s\n\n# or\n# %s\n", line(c), strings.ReplaceAll(line(g), "\n", "\n# "))
+	b.WriteString("\nclifftop verify scenario.yaml --measured result.json\n")
+	return []byte(b.String())
+}
+
+// loadFlags returns the flags of vllm bench serve and of GuideLLM for the load. What they cannot say is remarked.
+func loadFlags(u *scenario.Setup, remark func(string, ...any)) (vllm, guide []string) {
 	var stage scenario.Stage
-	if a := w.Arrivals; a != nil && len(a.Stages) > 0 {
+	if a := u.Scenario.Workload.Arrivals; a != nil && len(a.Stages) > 0 {
 		stage = a.Stages[0]
 		if len(a.Stages) > 1 {
 			remark("%d of the %d phases of traffic: the load is that of the first one", len(a.Stages)-1, len(a.Stages))
@@ -59,28 +70,20 @@ func bench(u *scenario.Setup) []byte {
 		if stage.Users != nil {
 			users = strconv.Itoa(*stage.Users)
 		}
-		c = append(c, "--request-rate", "inf", "--max-concurrency", users)
-		g = append(g, "--rate-type", "concurrent", "--rate", users)
+		return []string{"--request-rate", "inf", "--max-concurrency", users},
+			[]string{"--rate-type", "concurrent", "--rate", users}
 	case u.Traffic.Rate > 0:
 		rate := strconv.FormatFloat(u.Traffic.Rate, 'g', 6, 64)
-		c = append(c, "--request-rate", rate)
-		g = append(g, "--rate-type", "poisson", "--rate", rate)
+		vllm = []string{"--request-rate", rate}
 		if stage.Process == "gamma" && stage.CV != nil {
-			c = append(c, "--burstiness", strconv.FormatFloat(1/(*stage.CV**stage.CV), 'g', 4, 64))
+			vllm = append(vllm, "--burstiness", strconv.FormatFloat(1/(*stage.CV**stage.CV), 'g', 4, 64))
 			remark("GuideLLM has no bursts: gaps with a coefficient of variation of %g", *stage.CV)
 		} else if stage.Process != "" && stage.Process != "poisson" {
 			remark("the arrival process %s: a Poisson process of the same rate is sent", stage.Process)
 		}
-	default:
-		c = append(c, "--request-rate", "inf")
-		g = append(g, "--rate-type", "throughput")
+		return vllm, []string{"--rate-type", "poisson", "--rate", rate}
 	}
-	c = append(c, "--save-result", "--save-detailed", "--result-filename", "result.json")
-	g = append(g, "--max-requests", strconv.Itoa(requests), "--output-path", "guidellm.json")
-	line := func(words []string) string { return strings.ReplaceAll(join(words), `'$URL'`, `"$URL"`) }
-	fmt.Fprintf(&b, "\n%s\n\n# or\n# %s\n", line(c), strings.ReplaceAll(line(g), "\n", "\n# "))
-	b.WriteString("\nclifftop verify scenario.yaml --measured result.json\n")
-	return []byte(b.String())
+	return []string{"--request-rate", "inf"}, []string{"--rate-type", "throughput"}
 }
 
 // Lengths where those of the scenario are not known.

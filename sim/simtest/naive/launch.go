@@ -64,105 +64,45 @@ type share struct {
 	again, lost, given int32
 }
 
+// pass is what the sequences of an iteration add up to.
+type pass struct {
+	it      *iteration
+	batch   model.Batch
+	span    event.Span
+	squares uint64      // of contexts
+	gaps    []*sequence // those that did not produce in the previous iteration
+}
+
 // launch starts a composed iteration and reports it.
 func (n *Engine) launch(it *iteration, at clock.Time) {
 	n.gpu.lastComposed = at
-	span := event.Span{
-		UsedBlocks: n.cfg.UsableBlocks() - n.FreeBlocks(), Shared: int64(n.kv.shared()) * int64(n.cfg.BlockSize),
+	shared := int64(n.kv.shared()) * int64(n.cfg.BlockSize)
+	p := pass{it: it, batch: model.Batch{SharedTokens: shared}, span: event.Span{
+		UsedBlocks: n.cfg.UsableBlocks() - n.FreeBlocks(), Shared: shared,
 		PaddedRows: it.padRows, PaddedContext: it.padContext, SwappedBlocks: n.changes.moved,
-	}
-	step := event.Step{Span: &span, Preempted: n.changes.preempted, SwappedOut: n.changes.swapped,
+	}}
+	span := &p.span
+	step := event.Step{Span: span, Preempted: n.changes.preempted, SwappedOut: n.changes.swapped,
 		FreeBlocks: n.FreeBlocks(), Running: len(n.running), Waiting: n.waits()}
-	batch := model.Batch{SharedTokens: span.Shared}
-	squares := uint64(0)
-	var gaps []*sequence // of sequences that did not produce in the previous iteration
 	for _, s := range n.running {
-		if s.given == 0 {
-			continue
-		}
-		decodes, first, vain := s.produces, s.scheduled == 0, s.scheduled >= s.output
-		emits := s.computed+s.given >= s.known()
-		drafts := max(0, s.computed+s.given-s.known()) // those that are computed
-		speculative, dummies := drafts, drafts
-		produces, rejected := int32(1), s.padding
-		again, lost := int32(0), int32(0)
-		switch {
-		case decodes && emits:
-			produces, rejected = n.verify(s, drafts, &span)
-		case decodes: // a threshold below the number of drafts left tokens behind
-			produces = 0
-		}
-		if decodes {
-			speculative, dummies = s.given, 0
-			if emits {
-				batch.Decodes++
-				batch.Context += int64(s.computed + s.given)
-				squares += uint64(int64(s.computed+s.given) * int64(s.computed+s.given))
-				speculative--
-			}
-			batch.Drafts += int(speculative)
-			batch.Emit += int(s.given)
-		} else {
-			again, lost = n.chunk(s, s.given-dummies, it, &span, &batch)
-			batch.Drafts += int(dummies)
-			batch.Emit += int(dummies)
-			drafts = s.padding
-			s.highest = max(s.highest, s.computed+s.given-dummies)
-		}
-		span.Drafts += int(speculative)
-		s.computed += s.given
-		s.inFlight += s.given
-		s.rejected += rejected
-		s.highest = max(s.highest, s.computed-s.rejected)
-		unseen := int32(0)
-		if emits {
-			s.produces = true
-			s.scheduled += produces
-			unseen = 1 + drafts - produces
-			s.unseen += unseen
-			if s.ahead {
-				n.propose(s)
-			}
-			for range produces {
-				n.accounts.token(s)
-			}
-			switch {
-			case decodes && s.lastIteration == n.gpu.launched-1 && n.gpu.pipeline == nil:
-				span.Gaps++
-			case !first:
-				gaps = append(gaps, s)
-			}
-			if !decodes {
-				batch.Emit++
-				span.FirstTokens++
-			}
-		}
-		it.shares = append(it.shares, share{seq: s, serial: s.serial, upTo: s.computed, chunk: !decodes, emits: emits,
-			vain: vain, first: first, produces: produces, rejected: rejected, unseen: unseen, dummies: dummies,
-			again: again, lost: lost, given: s.given})
-		s.padding = 0
-		step.Scheduled = append(step.Scheduled, event.Share{
-			Request: s.rec.Request.ID, Tokens: s.given, Cached: s.found, Loaded: s.loaded,
-			Emits: emits, Ends: emits && s.scheduled == s.output, Drafts: speculative,
-		})
-		if emits {
-			step.Scheduled[len(step.Scheduled)-1].Produced = produces
+		if s.given > 0 {
+			step.Scheduled = append(step.Scheduled, n.compute(s, &p))
 		}
 	}
 	for _, s := range n.running {
 		span.EmptyBlocks += max(0, s.reserved-n.blocksFor(s.computed))
 	}
-	span.Decodes, span.Context = batch.Decodes, batch.Context
-	batch.ContextDeviation = model.ContextDeviation(batch.Decodes, batch.Context, squares)
-	if batch.Decodes > 0 {
+	span.Decodes, span.Context = p.batch.Decodes, p.batch.Context
+	p.batch.ContextDeviation = model.ContextDeviation(p.batch.Decodes, p.batch.Context, p.squares)
+	if p.batch.Decodes > 0 {
 		n.decodeSteps++
 	}
-	n.gpu.schedule(it, at, &span, &batch)
-	n.gpu.charge(it, &span)
+	n.gpu.schedule(it, at, span, &p.batch)
+	n.gpu.charge(it, span)
 
-	n.sendOutputs(it, &span)
-	n.obs.Span(&span)
-	for _, s := range gaps {
+	n.sendOutputs(it, span)
+	n.obs.Span(span)
+	for _, s := range p.gaps {
 		n.obs.Gap(it.end, it.end.Sub(s.lastEnd), 1)
 	}
 	for _, sh := range it.shares {
@@ -176,6 +116,76 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 	n.inFlight = append(n.inFlight, it)
 	n.gpu.launched++
 	n.changes = changes{}
+}
+
+// compute computes the tokens that a sequence was given, adds its share to the iteration, and returns what observers
+// see.
+func (n *Engine) compute(s *sequence, p *pass) event.Share {
+	decodes := s.produces
+	sh := share{seq: s, serial: s.serial, given: s.given, chunk: !decodes, emits: s.computed+s.given >= s.known(),
+		first: s.scheduled == 0, vain: s.scheduled >= s.output, produces: 1, rejected: s.padding}
+	drafts := max(0, s.computed+s.given-s.known()) // those that are computed
+	speculative := drafts
+	if decodes {
+		if sh.produces = 0; sh.emits { // a threshold below the number of drafts leaves tokens behind
+			sh.produces, sh.rejected = n.verify(s, drafts, &p.span)
+		}
+		speculative = s.given
+		if sh.emits {
+			p.batch.Decodes++
+			p.batch.Context += int64(s.computed + s.given)
+			p.squares += uint64(int64(s.computed+s.given) * int64(s.computed+s.given))
+			speculative--
+		}
+		p.batch.Drafts += int(speculative)
+		p.batch.Emit += int(s.given)
+	} else {
+		sh.dummies = drafts
+		sh.again, sh.lost = n.chunk(s, s.given-drafts, p)
+		p.batch.Drafts += int(drafts)
+		p.batch.Emit += int(drafts)
+		s.highest = max(s.highest, s.computed+s.given-drafts)
+		drafts = s.padding
+	}
+	p.span.Drafts += int(speculative)
+	s.computed += s.given
+	s.inFlight += s.given
+	s.rejected += sh.rejected
+	s.highest = max(s.highest, s.computed-s.rejected)
+	sh.upTo = s.computed
+	seen := event.Share{Request: s.rec.Request.ID, Tokens: s.given, Cached: s.found, Loaded: s.loaded,
+		Emits: sh.emits, Drafts: speculative}
+	if sh.emits {
+		n.emit(s, &sh, drafts, p)
+		seen.Ends, seen.Produced = s.scheduled == s.output, sh.produces
+	}
+	p.it.shares = append(p.it.shares, sh)
+	s.padding = 0
+	return seen
+}
+
+// emit schedules the output tokens of a sequence. drafts is the number of its drafts.
+func (n *Engine) emit(s *sequence, sh *share, drafts int32, p *pass) {
+	s.produces = true
+	s.scheduled += sh.produces
+	sh.unseen = 1 + drafts - sh.produces
+	s.unseen += sh.unseen
+	if s.ahead {
+		n.propose(s)
+	}
+	for range sh.produces {
+		n.accounts.token(s)
+	}
+	switch {
+	case !sh.chunk && s.lastIteration == n.gpu.launched-1 && n.gpu.pipeline == nil:
+		p.span.Gaps++
+	case !sh.first:
+		p.gaps = append(p.gaps, s)
+	}
+	if sh.chunk {
+		p.batch.Emit++
+		p.span.FirstTokens++
+	}
 }
 
 // verify returns how many output tokens the next iteration of s produces with the given drafts, and how many drafts are
@@ -194,9 +204,8 @@ func (n *Engine) verify(s *sequence, drafts int32, span *event.Span) (produces, 
 
 // chunk counts the given tokens of a prefill chunk of s: those that were computed before, and those that the cache had
 // lost.
-func (n *Engine) chunk(s *sequence, given int32, it *iteration, span *event.Span, batch *model.Batch) (again,
-	lost int32) {
-	cost := max(given, it.padTo)
+func (n *Engine) chunk(s *sequence, given int32, p *pass) (again, lost int32) {
+	cost := max(given, p.it.padTo)
 	chunk := model.Chunk{New: cost, Cached: s.computed, ImageTokens: s.rec.Request.Images.Tokens}
 	for i := range s.rec.Request.Images.Count {
 		if first := s.rec.Request.Images.At + i*s.rec.Request.Images.Tokens; first >= s.computed &&
@@ -204,8 +213,8 @@ func (n *Engine) chunk(s *sequence, given int32, it *iteration, span *event.Span
 			chunk.Images++
 		}
 	}
-	batch.Chunks = append(batch.Chunks, chunk)
-	span.PaddedTokens += int(cost - given)
+	p.batch.Chunks = append(p.batch.Chunks, chunk)
+	p.span.PaddedTokens += int(cost - given)
 	again = max(0, min(s.computed+given, s.highest)-s.computed)
 	for k := s.computed + again; k < s.computed+given; k++ {
 		if s.lostFrom <= k && k < s.lostTo {
@@ -213,9 +222,9 @@ func (n *Engine) chunk(s *sequence, given int32, it *iteration, span *event.Span
 		}
 	}
 	s.rec.LostTokens += lost
-	span.LostTokens += int(lost)
+	p.span.LostTokens += int(lost)
 	s.rec.RecomputedTokens += again
-	span.RecomputedTokens += int(again)
-	span.PrefillTokens += int(given - again)
+	p.span.RecomputedTokens += int(again)
+	p.span.PrefillTokens += int(given - again)
 	return again, lost
 }

@@ -82,23 +82,10 @@ func (p vllmReference) admitWaiting(n view) {
 			blocked(sched.LacksBudget)
 			return
 		}
-		if n.computes(s) {
+		if n.computes(s) || p.lacksAdapter(n, s) {
 			n.Skip()
 			skipped = true
 			continue
-		}
-		if p.MaxLoRAs > 0 && s.rec.Request.Adapter != 0 {
-			used := map[int32]bool{}
-			for _, r := range n.running {
-				if r.given > 0 && r.rec.Request.Adapter != 0 {
-					used[r.rec.Request.Adapter] = true
-				}
-			}
-			if len(used) >= p.MaxLoRAs && !used[s.rec.Request.Adapter] {
-				n.Skip()
-				skipped = true
-				continue
-			}
 		}
 		cached, held := n.kv.lookup(s, s.known()-1)
 		want := s.known() - cached
@@ -138,6 +125,20 @@ func (p vllmReference) admitWaiting(n view) {
 		n.Admit(0, want)
 	}
 	blocked(sched.NotBlocked)
+}
+
+// lacksAdapter reports whether the iteration has as many adapters as it may have, and not that of s.
+func (p vllmReference) lacksAdapter(n view, s *sequence) bool {
+	if p.MaxLoRAs == 0 || s.rec.Request.Adapter == 0 {
+		return false
+	}
+	used := map[int32]bool{}
+	for _, r := range n.running {
+		if r.given > 0 && r.rec.Request.Adapter != 0 {
+			used[r.rec.Request.Adapter] = true
+		}
+	}
+	return len(used) >= p.MaxLoRAs && !used[s.rec.Request.Adapter]
 }
 
 // Repeats implements [sched.Scheduler].
