@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
-	"strings"
 	"sync"
 
 	"clifftop/experiments/grid"
@@ -50,12 +50,12 @@ var build = sync.OnceValues(func() (string, error) {
 })
 
 // CacheKey names the result of a run by what it depends on: the program, the scenario as resolved with its seed, the
-// records of the catalog or of files that it names, and what else sets it apart. A setup whose Config was changed has
-// no key, which is an error: its scenario is that of another run.
+// records of the catalog or of files that it names, and what else sets it apart. A setup that a
+// program configured otherwise has no key, which is an error: its scenario is that of another run.
 func CacheKey(u *scenario.Setup, about ...string) (string, error) {
-	if fields := u.Changed(); len(fields) > 0 {
-		return "", fmt.Errorf("a result is kept under its scenario, which does not say that Config.%s was changed "+
-			"(want a key of the scenario, as policies have)", strings.Join(fields, ", Config."))
+	if u.Changed() {
+		return "", errors.New("a result is kept under its scenario, which does not say how a program configured the " +
+			"engines (want a key of the scenario, as policies have)")
 	}
 	program, err := build()
 	if err != nil {
@@ -78,7 +78,7 @@ func CacheKey(u *scenario.Setup, about ...string) (string, error) {
 	}
 	parts = append(parts, bars)
 	for _, p := range u.Pools {
-		machine, err := json.Marshal(p.Setup.Deployment)
+		machine, err := json.Marshal(p.Deployment)
 		if err != nil {
 			return "", err
 		}

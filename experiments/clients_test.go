@@ -17,6 +17,7 @@ import (
 	"clifftop/experiments/traces"
 	"clifftop/internal/testenv"
 	"clifftop/report"
+	"clifftop/sim/engine"
 )
 
 // rows are those of requests.csv, by column.
@@ -390,7 +391,7 @@ func TestClientsAreDeterministic(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i == 2 {
-				u.Config.MaxSpan = 1
+				u = u.Configured(func(c *engine.Config) { c.MaxSpan = 1 })
 			}
 			res, err := experiments.RunSetup(t.Context(), u, o)
 			if err != nil {

@@ -2,19 +2,22 @@ package experiments
 
 import (
 	"fmt"
+	"slices"
 
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
+	"clifftop/report"
 )
 
-// Explain takes the time of one iteration apart.
-func Explain(u *scenario.Setup, b model.Batch) (*model.Explanation, error) {
-	timer, ok := u.Config.Timer.(interface {
+// Explain takes the time of one iteration apart. The warnings are those of the setup and of the iteration.
+func Explain(u *scenario.Setup, b model.Batch) (e model.Explanation, warnings []report.Warning, err error) {
+	p := &u.Pools[0]
+	timer, ok := p.Config.Timer.(interface {
 		Explain(*model.Batch) model.Explanation
 	})
 	if !ok {
-		return nil, u.Scenario.Fault("step_time", "%s has no parts to explain (want kernels or roofline)",
+		return e, nil, u.Scenario.Fault("step_time", "%s has no parts to explain (want kernels or roofline)",
 			u.Scenario.StepTime.Kind)
 	}
 	tokens, held := b.Decodes, b.Context
@@ -24,26 +27,25 @@ func Explain(u *scenario.Setup, b model.Batch) (*model.Explanation, error) {
 		longest = max(longest, int64(c.New)+int64(c.Cached))
 		held += int64(c.New) + int64(c.Cached)
 	}
-	if most := int64(u.Config.MaxModelLen); longest > most {
-		return nil, &yamldoc.Fault{Where: "explain",
+	if most := int64(p.Config.MaxModelLen); longest > most {
+		return e, nil, &yamldoc.Fault{Where: "explain",
 			Problem: fmt.Sprintf("a sequence has %d tokens (want at most max_model_len, %d)", longest, most)}
 	}
-	if room := int64(u.Config.UsableBlocks()) * int64(u.Config.BlockSize); u.Memory != nil && held > room {
-		u.Warn("explain_kv", "the sequences have %d tokens of context, and the KV pool holds %d: this iteration is "+
-			"possible only if they share blocks", held, room)
+	if most := p.Config.MaxNumBatchedTokens; tokens > most {
+		return e, nil, &yamldoc.Fault{Where: "explain",
+			Problem: fmt.Sprintf("the iteration has %d tokens (want at most max_num_batched_tokens, %d)", tokens, most)}
 	}
-	if tokens > u.Config.MaxNumBatchedTokens {
-		return nil, &yamldoc.Fault{Where: "explain",
-			Problem: fmt.Sprintf("the iteration has %d tokens (want at most max_num_batched_tokens, %d)", tokens,
-				u.Config.MaxNumBatchedTokens)}
+	warnings = slices.Clone(u.Warnings)
+	if room := int64(p.Config.UsableBlocks()) * int64(p.Config.BlockSize); p.Memory != nil && held > room {
+		warnings = append(warnings, report.Warning{Code: "explain_kv", Text: fmt.Sprintf("the sequences have %d tokens of "+
+			"context, and the KV pool holds %d: this iteration is possible only if they share blocks", held, room)})
 	}
-	e := timer.Explain(&b)
-	return &e, nil
+	return timer.Explain(&b), warnings, nil
 }
 
 // GraphTokens is the size of the CUDA graph that runs an iteration of so many tokens; 0 where none does.
 func GraphTokens(u *scenario.Setup, tokens int) int {
-	if k, ok := u.Config.Timer.(interface{ GraphTokens(int) int }); ok {
+	if k, ok := u.Pools[0].Config.Timer.(interface{ GraphTokens(int) int }); ok {
 		return k.GraphTokens(tokens)
 	}
 	return 0

@@ -16,11 +16,11 @@ func NewTrace(u *scenario.Setup, w io.Writer) *export.Trace {
 	s := u.Scenario
 	var replicas []export.TraceReplica
 	for _, p := range u.Pools {
-		name := p.Setup.Deployment.String()
+		name := p.Deployment.String()
 		if len(u.Pools) > 1 {
 			name = p.Name + ", " + name
 		}
-		replicas = append(replicas, slices.Repeat([]export.TraceReplica{{Name: name, Stages: p.Setup.Config.Stages}},
+		replicas = append(replicas, slices.Repeat([]export.TraceReplica{{Name: name, Stages: p.Config.Stages}},
 			p.Engines())...)
 	}
 	return export.NewTrace(w, export.TraceInfo{
@@ -35,18 +35,18 @@ func NewMetrics(u *scenario.Setup) *export.Metrics { return export.NewMetrics(Me
 
 // MetricsInfo says what the metrics of a scenario are of.
 func MetricsInfo(u *scenario.Setup) export.MetricsInfo {
-	info := export.MetricsInfo{MaxModelLen: int(u.LongestSequence()), NetworkIn: u.Config.NetworkIn,
-		NetworkOut: u.Config.NetworkOut,
+	info := export.MetricsInfo{MaxModelLen: int(u.LongestSequence()), NetworkIn: u.Pools[0].Config.NetworkIn,
+		NetworkOut: u.Pools[0].Config.NetworkOut,
 		Lifecycle:  u.Scenario.Lifecycle != nil, End: u.Report.End}
 	for _, p := range u.Pools {
-		c := &p.Setup.Config
-		e := export.EngineInfo{Model: p.Setup.Scenario.Model, PrefixCaching: c.PrefixCaching,
-			Deployment: cmp.Or(p.Name, p.Setup.Scenario.Model), GPUs: p.Setup.Deployment.GPUs() / p.Ranks}
+		c := &p.Config
+		e := export.EngineInfo{Model: p.Scenario.Model, PrefixCaching: c.PrefixCaching,
+			Deployment: cmp.Or(p.Name, p.Scenario.Model), GPUs: p.Deployment.GPUs() / p.Ranks}
 		if c.NumGPUBlocks > 0 {
 			e.UsableBlocks, e.BlockSize = c.UsableBlocks(), int(c.BlockSize)
 			e.Config = map[string]string{
 				"block_size": fmt.Sprint(c.BlockSize), "num_gpu_blocks": fmt.Sprint(c.NumGPUBlocks),
-				"gpu_memory_utilization": fmt.Sprint(optional.Value(p.Setup.Scenario.Engine.GPUMemoryUtilization)),
+				"gpu_memory_utilization": fmt.Sprint(optional.Value(p.Scenario.Engine.GPUMemoryUtilization)),
 				// as Python writes them
 				"enable_prefix_caching": map[bool]string{true: "True", false: "False"}[c.PrefixCaching],
 			}
@@ -62,5 +62,5 @@ func DashboardTitle(u *scenario.Setup) string {
 	if name := u.Scenario.Name; name != "" {
 		return "Clifftop: " + name
 	}
-	return "Clifftop: " + u.Deployment.String()
+	return "Clifftop: " + u.Pools[0].Deployment.String()
 }

@@ -19,6 +19,7 @@ import (
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/sweep"
 	"clifftop/internal/testenv"
+	"clifftop/sim/engine"
 )
 
 // small is a scenario whose runs are short.
@@ -389,8 +390,8 @@ func TestCacheKeysNameTheProgram(t *testing.T) {
 	if again, err := experiments.CacheKey(u); err != nil || again != key {
 		t.Errorf("%s and %s, %v", key, again, err)
 	}
-	u.Config.MaxNumSeqs--
-	if _, err := experiments.CacheKey(u); err == nil || !strings.Contains(err.Error(), "Config.MaxNumSeqs was changed") {
+	u = u.Configured(func(c *engine.Config) { c.MaxNumSeqs-- })
+	if _, err := experiments.CacheKey(u); err == nil || !strings.Contains(err.Error(), "how a program configured") {
 		t.Errorf("a setup that a program changed: %v", err)
 	}
 	head, err := experiments.NewManifest("test", nil)

@@ -34,7 +34,7 @@ func writeSteps(t *testing.T, dir string) string {
 				if decodes+prefill == 0 || decodes == 0 && mean > 64 {
 					continue
 				}
-				first, _, _ := u.Config.Timer.Span(&batch)
+				first, _, _ := u.Pools[0].Config.Timer.Span(&batch)
 				fmt.Fprintf(&b, "%d,%d,%d,%.9f\n", decodes, batch.Context, prefill, float64(first)/1e15)
 			}
 		}

@@ -167,7 +167,7 @@ func TestSystemPromptTakesTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := experiments.Explain(u, model.Batch{Chunks: []model.Chunk{{New: 2048}}, Emit: 1})
+		e, _, err := experiments.Explain(u, model.Batch{Chunks: []model.Chunk{{New: 2048}}, Emit: 1})
 		if err != nil || e.Seconds*1e3 < c.low || e.Seconds*1e3 > c.high {
 			t.Errorf("%s: %v ms, want %v to %v; %v", c.text, e.Seconds*1e3, c.low, c.high, err)
 		}
@@ -342,7 +342,7 @@ func TestLargeModelsRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if total, _ := u.Deployment.Params(); math.Abs(total/1e9/billions-1) > .01 {
+		if total, _ := u.Pools[0].Deployment.Params(); math.Abs(total/1e9/billions-1) > .01 {
 			t.Errorf("%s has %v parameters", text, total)
 		}
 		if res, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{}); err != nil ||

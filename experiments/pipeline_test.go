@@ -113,9 +113,9 @@ func longestStage(t *testing.T, sequences, context int) (longest, whole float64)
 		t.Fatal(err)
 	}
 	b := model.Batch{Decodes: sequences, Context: int64(sequences * context), Emit: sequences}
-	total, _, _ := u.Config.Timer.Span(&b)
-	stages := make([]int64, u.Config.Stages)
-	hop := model.DivideStages(u.Config.Timer, &b, total, stages)
+	total, _, _ := u.Pools[0].Config.Timer.Span(&b)
+	stages := make([]int64, u.Pools[0].Config.Stages)
+	hop := model.DivideStages(u.Pools[0].Config.Timer, &b, total, stages)
 	return float64(slices.Max(stages)), float64(total - hop)
 }
 

@@ -109,7 +109,7 @@ func TestPoolsInherit(t *testing.T) {
 			t.Errorf("%s are not right: %+v", what, u.Report)
 		}
 	}
-	if n := u.Fleet(false).Replicas[4].NumGPUBlocks; n != u.Pools[1].Setup.Memory.Blocks || n >= u.Memory.Blocks {
+	if n := u.Fleet(false).Replicas[4].NumGPUBlocks; n != u.Pools[1].Memory.Blocks || n >= u.Pools[0].Memory.Blocks {
 		t.Errorf("the small GPU has %d KV blocks", n)
 	}
 }

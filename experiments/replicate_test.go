@@ -11,6 +11,7 @@ import (
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
+	"clifftop/sim/engine"
 )
 
 func parse(t *testing.T, text string) *scenario.Scenario {
@@ -128,10 +129,7 @@ func TestReplicationsKeepTheConfig(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u.Config.MaxNumSeqs = 2
-		for _, p := range u.Pools {
-			p.Setup.Config.MaxNumSeqs = 2
-		}
+		u = u.Configured(func(c *engine.Config) { c.MaxNumSeqs = 2 })
 		for k := range 3 {
 			v, err := u.Reseeded(k)
 			if err != nil {

@@ -176,7 +176,7 @@ func TestMaxModelLenIsLowered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	room := (u.Config.NumGPUBlocks - 1) * 16
+	room := (u.Pools[0].Config.NumGPUBlocks - 1) * 16
 	if *u.Scenario.Engine.MaxModelLen != room || len(u.Warnings) != 1 || u.Warnings[0].Code != "max_model_len" {
 		t.Errorf("max_model_len %d, room %d, warnings %v", *u.Scenario.Engine.MaxModelLen, room, u.Warnings)
 	}
@@ -188,15 +188,15 @@ func TestLinearDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u.Config.NumGPUBlocks != 0 || u.Config.Frontend != 0 || u.Config.AsyncScheduling || u.Report.Work != nil {
-		t.Errorf("not the bare queue: %+v", u.Config)
+	if u.Pools[0].Config.NumGPUBlocks != 0 || u.Pools[0].Config.Frontend != 0 || u.Pools[0].Config.AsyncScheduling || u.Report.Work != nil {
+		t.Errorf("not the bare queue: %+v", u.Pools[0].Config)
 	}
 	u, err = mustParse(t, linear+"overheads: {frontend: 1ms}\nengine: {async_scheduling: true, num_gpu_blocks_override: 100}").Resolve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u.Config.NumGPUBlocks != 100 || u.Config.Frontend == 0 || !u.Config.AsyncScheduling || !u.Config.PrefixCaching {
-		t.Errorf("what is set does not hold: %+v", u.Config)
+	if u.Pools[0].Config.NumGPUBlocks != 100 || u.Pools[0].Config.Frontend == 0 || !u.Pools[0].Config.AsyncScheduling || !u.Pools[0].Config.PrefixCaching {
+		t.Errorf("what is set does not hold: %+v", u.Pools[0].Config)
 	}
 }
 
@@ -209,12 +209,12 @@ func TestVersionChangesTheEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if old.Config.AsyncScheduling || !old.Config.AppendUnkeyed || *old.Scenario.Engine.GPUMemoryUtilization != 0.90 {
-		t.Errorf("vllm-0.10: %+v", old.Config)
+	if old.Pools[0].Config.AsyncScheduling || !old.Pools[0].Config.AppendUnkeyed || *old.Scenario.Engine.GPUMemoryUtilization != 0.90 {
+		t.Errorf("vllm-0.10: %+v", old.Pools[0].Config)
 	}
-	if !current.Config.AsyncScheduling || current.Config.AppendUnkeyed ||
-		current.Config.NumGPUBlocks == old.Config.NumGPUBlocks {
-		t.Errorf("current: %+v", current.Config)
+	if !current.Pools[0].Config.AsyncScheduling || current.Pools[0].Config.AppendUnkeyed ||
+		current.Pools[0].Config.NumGPUBlocks == old.Pools[0].Config.NumGPUBlocks {
+		t.Errorf("current: %+v", current.Pools[0].Config)
 	}
 }
 

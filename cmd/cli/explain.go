@@ -57,14 +57,14 @@ func (e *explainCommand) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	explained, err := experiments.Explain(setup, batch)
+	explained, warnings, err := experiments.Explain(setup, batch)
 	if err != nil {
 		return err
 	}
 	if !e.output.HasWarnings() {
-		e.output.Warn(c, warningTexts(setup.Warnings))
+		e.output.Warn(c, warningTexts(warnings))
 	}
-	return console.Failed(e.output.Print(c, newExplanation(setup, batch, explained)))
+	return console.Failed(e.output.Print(c, newExplanation(setup, batch, &explained, warnings)))
 }
 
 // batch returns the batch that the flags describe.
@@ -137,11 +137,12 @@ type explainPart struct {
 	Source  string  `json:"constants"`
 }
 
-func newExplanation(setup *scenario.Setup, b model.Batch, e *model.Explanation) *explanation {
+func newExplanation(setup *scenario.Setup, b model.Batch, e *model.Explanation,
+	warnings []report.Warning) *explanation {
 	x := &explanation{
 		Schema:      "clifftop.explain/1",
-		Deployment:  setup.Deployment.String(),
-		Calibration: setup.Deployment.GPU.Calibrated.String(),
+		Deployment:  setup.Pools[0].Deployment.String(),
+		Calibration: setup.Pools[0].Deployment.GPU.Calibrated.String(),
 		Batch:       batchJSON{Decodes: b.Decodes, Context: b.Context, Prefill: [][]int32{}, Tokens: b.Decodes},
 		Ms:          e.Seconds * 1e3,
 		FloorMs:     e.Floor * 1e3,
@@ -151,7 +152,7 @@ func newExplanation(setup *scenario.Setup, b model.Batch, e *model.Explanation) 
 		Ridge:       e.Ridge,
 		TFLOPs:      e.FLOPs / 1e12,
 		GB:          e.Bytes / 1e9,
-		Warnings:    append([]report.Warning{}, setup.Warnings...),
+		Warnings:    append([]report.Warning{}, warnings...),
 	}
 	for _, c := range b.Chunks {
 		x.Batch.Tokens += int(c.New)

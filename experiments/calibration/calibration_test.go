@@ -14,6 +14,7 @@ import (
 	"clifftop/experiments/validation"
 	"clifftop/model"
 	"clifftop/model/catalog"
+	"clifftop/sim/engine"
 )
 
 // slower is a machine with slower memory and a larger step overhead than in the catalog.
@@ -40,9 +41,9 @@ func resolve(t *testing.T, text string) *scenario.Setup {
 // TestSteps recovers the constants of a machine from its simulated iterations.
 func TestSteps(t *testing.T) {
 	u := resolve(t, "{model: llama-3.1-8b, gpu: a100-80gb-sxm}")
-	own := *u.Deployment
+	own := *u.Pools[0].Deployment
 	slower().Correct(&own.GPU)
-	timer, err := model.NewKernels(&own, u.KernelOptions())
+	timer, err := model.NewKernels(&own, u.Pools[0].KernelOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,13 +102,13 @@ workload:
   output: {distribution: fixed, value: 100}
 run: {requests: 300}
 `, rate))
-		own := *u.Deployment
+		own := *u.Pools[0].Deployment
 		slower().Correct(&own.GPU)
-		timer, err := model.NewKernels(&own, u.KernelOptions())
+		timer, err := model.NewKernels(&own, u.Pools[0].KernelOptions())
 		if err != nil {
 			t.Fatal(err)
 		}
-		u.Config.Timer = timer
+		u = u.Configured(func(c *engine.Config) { c.Timer = timer })
 		res, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -171,13 +172,13 @@ gpu: a100-80gb-sxm
 workload: {arrivals: {process: poisson, rate: %v}, input: 600, output: 100}
 run: {requests: 300, warmup: none}
 `, rate))
-	own := *u.Deployment
+	own := *u.Pools[0].Deployment
 	slower().Correct(&own.GPU)
-	timer, err := model.NewKernels(&own, u.KernelOptions())
+	timer, err := model.NewKernels(&own, u.Pools[0].KernelOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.Config.Timer = timer
+	u = u.Configured(func(c *engine.Config) { c.Timer = timer })
 	res, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ const iterationSpread = 0.04
 func FitIterations(
 	ctx context.Context, name string, u *scenario.Setup, all []model.Iteration, o Options,
 ) (*Result, error) {
-	d := u.Deployment
+	d := u.Pools[0].Deployment
 	parameters, err := Choose(o.Fit, d.LLM.Experts > 0, false)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func FitIterations(
 	p.residuals = func(_ context.Context, x []float64) ([]float64, error) {
 		own := *d
 		record(d.GPU.Name, p.parameters, x, 0).Correct(&own.GPU)
-		timer, err := model.NewKernels(&own, u.KernelOptions())
+		timer, err := model.NewKernels(&own, u.Pools[0].KernelOptions())
 		if err != nil {
 			return nil, err
 		}

@@ -144,12 +144,12 @@ func selectRuns(cases []*validation.Case, keep func(*validation.Row) bool, sever
 			continue
 		}
 		s.cases = append(s.cases, c)
-		if g := u.Deployment.GPU.Name; !slices.Contains(gpus, g) {
+		if g := u.Pools[0].Deployment.GPU.Name; !slices.Contains(gpus, g) {
 			gpus = append(gpus, g)
 		}
-		s.moe = s.moe || u.Deployment.LLM.Experts > 0
+		s.moe = s.moe || u.Pools[0].Deployment.LLM.Experts > 0
 		if s.frontend == 0 {
-			s.frontend = u.Config.Frontend.Seconds() * 1e3
+			s.frontend = u.Pools[0].Config.Frontend.Seconds() * 1e3
 		}
 	}
 	switch {

@@ -72,7 +72,7 @@ func simulate(ctx context.Context, s *scenario.Scenario, key, value string, requ
 	if err != nil {
 		return nil, err
 	}
-	return &outcome{res.Summary, u.Deployment.String()}, nil
+	return &outcome{res.Summary, u.Pools[0].Deployment.String()}, nil
 }
 
 func (r *Result) fixedPoint(rate float64, idle, busy *report.Summary) {

@@ -104,9 +104,9 @@ func (f *File) score(o Options) (*ScoredFile, error) {
 		s.Refused = oneLine(err)
 		return s, nil
 	}
-	d := u.Deployment
+	d := u.Pools[0].Deployment
 	s.Model, s.GPU, s.TP, s.DP, s.EP = d.LLM.Name, d.GPU.Name, d.TensorParallel, d.DataParallel, d.ExpertParallel
-	options := u.KernelOptions()
+	options := u.Pools[0].KernelOptions()
 	options.MaxNumBatchedTokens = max(options.MaxNumBatchedTokens, f.mostTokens())
 	if f.fuse != nil && o.Scenario == "" {
 		options.FuseAllReduce = *f.fuse

@@ -18,7 +18,7 @@ func roofline(c *class) error {
 	path := chart.Line{Name: "", Dots: true}
 	rate := chart.Line{Name: "simulated", Dots: true}
 	free := chart.Line{Name: "proportional", Guide: true}
-	var at *model.Explanation
+	var at model.Explanation
 	below, above := "", ""
 	for i := range crowd.Points {
 		p := &crowd.Points[i]
@@ -93,9 +93,10 @@ func roofline(c *class) error {
 
 // typicalStep explains a typical iteration of the run: the average number of decoding sequences, each halfway through
 // its output.
-func (p *PointResult) typicalStep() (*model.Explanation, error) {
+func (p *PointResult) typicalStep() (model.Explanation, error) {
 	s := p.Summary
 	n := max(1, int(of(s.Concurrency.Decoding.Mean)+0.5))
 	context := (float64(s.Tokens.Input) + float64(s.Tokens.Output)/2) / float64(s.Requests.Completed)
-	return experiments.Explain(p.setup, model.Batch{Decodes: n, Context: int64(float64(n) * context), Emit: n})
+	e, _, err := experiments.Explain(p.setup, model.Batch{Decodes: n, Context: int64(float64(n) * context), Emit: n})
+	return e, err
 }

@@ -155,7 +155,7 @@ func (o *chunks) Finished(rec *event.Record) {
 	t.end = &end
 	at := rec.ClientLast
 	if rec.Outcome != event.Completed {
-		at = s.sim.Now().Add(s.setup.Config.NetworkOut)
+		at = s.sim.Now().Add(s.setup.Pools[0].Config.NetworkOut)
 		t.queued = slices.DeleteFunc(t.queued, func(c event.Chunk) bool { return c.At > at })
 	}
 	s.push(at, t)

@@ -58,16 +58,16 @@ type replica struct {
 
 func replicaOf(u *scenario.Setup, s shape) *replica {
 	e := &u.Scenario.Engine
-	r := &replica{shape: s, timer: u.Config.Timer, stages: max(u.Config.Stages, 1), seats: *e.MaxNumSeqs,
+	r := &replica{shape: s, timer: u.Pools[0].Config.Timer, stages: max(u.Pools[0].Config.Stages, 1), seats: *e.MaxNumSeqs,
 		budget: *e.MaxNumBatchedTokens, pool: math.Inf(1)}
 	r.cached = s.shares && e.EnablePrefixCaching
-	if u.Memory != nil {
-		r.pool = float64(u.Memory.UsableTokens)
+	if u.Pools[0].Memory != nil {
+		r.pool = float64(u.Pools[0].Memory.UsableTokens)
 	}
-	if w, ok := u.Config.Timer.(interface{ Work() *model.Work }); ok {
+	if w, ok := u.Pools[0].Config.Timer.(interface{ Work() *model.Work }); ok {
 		r.floor = w.Work().Floor
 	}
-	frontend, perToken := u.Config.Frontend, u.Config.FrontendPerToken
+	frontend, perToken := u.Pools[0].Config.Frontend, u.Pools[0].Config.FrontendPerToken
 	r.delay = func(tokens int32) float64 { return (frontend + clock.Duration(tokens)*perToken).Seconds() }
 	return r
 }

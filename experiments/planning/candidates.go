@@ -61,7 +61,7 @@ func (c *candidate) cost(n int) float64 {
 
 // label names n replicas.
 func (c *candidate) label(n int) string {
-	d := c.setup.Deployment
+	d := c.setup.Pools[0].Deployment
 	var how []string
 	for _, p := range []struct {
 		name string
@@ -278,7 +278,7 @@ func unique(all []*candidate) []*candidate {
 // assess fills in what follows from the setup: price, error, bounds. It may refuse the candidate.
 func (p *planner) assess(c *candidate) {
 	u := c.setup
-	c.perGPUs = u.Deployment.GPUs()
+	c.perGPUs = u.Pools[0].Deployment.GPUs()
 	c.name = strings.TrimPrefix(c.label(1), "1 × ")
 	c.probes = map[float64]*report.Summary{}
 	if usd, source, ok := Price(p.scenario, u); ok {

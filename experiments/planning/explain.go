@@ -27,7 +27,7 @@ func (p resultBuilder) explain(plan *plan.Result, met []*candidate) {
 		c, r := met[rival], &plan.Candidates[rival]
 		plan.Why = append(plan.Why, comparison(best, c, r))
 		if flip := *b.USDPerHour / float64(r.GPUs); rival > 0 && c.price != nil && flip < *c.price &&
-			c.setup.Deployment.GPU.Name != best.setup.Deployment.GPU.Name {
+			c.setup.Pools[0].Deployment.GPU.Name != best.setup.Pools[0].Deployment.GPU.Name {
 			plan.Flips = append(plan.Flips,
 				phrase("%s becomes the cheapest below %s per GPU and hour (now %s)", r.Name, layout.Dollars(flip),
 					layout.Dollars(*c.price)))
@@ -39,12 +39,12 @@ func (p resultBuilder) explain(plan *plan.Result, met []*candidate) {
 // rivals are the best candidates on each other GPU, and of the best's own GPU with other parallelism and another
 // format: three of the first, one each of the others.
 func (p resultBuilder) rivals(met []*candidate) []int {
-	best := met[0].setup.Deployment
+	best := met[0].setup.Pools[0].Deployment
 	var list []int
 	gpus := map[string]bool{best.GPU.Name: true}
 	format, spread, knobs := false, false, false
 	for i, c := range met[1:] {
-		d := c.setup.Deployment
+		d := c.setup.Pools[0].Deployment
 		same := d.GPU.Name == best.GPU.Name
 		alike := d.Dtype == best.Dtype && d.MoEDtype == best.MoEDtype
 		split := d.TensorParallel == best.TensorParallel && d.PipelineParallel == best.PipelineParallel &&
@@ -194,7 +194,7 @@ func (p resultBuilder) assume(plan *plan.Result, met []*candidate) {
 			say("error of %s: %s", c.name, report.ErrorText(c.setup.Predictive(), c.accuracy))
 		}
 		if i == 0 && c.price != nil {
-			say("price of %s: %s per GPU and hour (%s)", c.setup.Deployment.GPU.Name, layout.Dollars(*c.price),
+			say("price of %s: %s per GPU and hour (%s)", c.setup.Pools[0].Deployment.GPU.Name, layout.Dollars(*c.price),
 				c.source)
 		}
 	}

@@ -27,7 +27,7 @@ func leftOut(all []*candidate) []report.Warning {
 	if i < 0 {
 		return warnings
 	}
-	llm := &all[i].setup.Deployment.LLM
+	llm := &all[i].setup.Pools[0].Deployment.LLM
 	for _, what := range llm.LeftOut {
 		warnings = append(warnings, report.Warning{Code: "deployment", Text: llm.Name + ": " + what})
 	}
@@ -85,7 +85,7 @@ func (p resultBuilder) build(ctx context.Context, all []*candidate, runErr error
 	p.refusals(result, all)
 	if len(met) > 0 {
 		result.Scenario = met[0].setup.Scenario
-		result.Model = met[0].setup.Deployment.LLM.Name
+		result.Model = met[0].setup.Pools[0].Deployment.LLM.Name
 		p.prices(result, met[0])
 		result.CostBySLO, result.CostByLoad = costBySLO(met), p.costByLoad(met, result.Candidates)
 		p.explain(result, met)
@@ -151,7 +151,7 @@ func (p resultBuilder) closest(met []*candidate) []*candidate {
 	}
 	gpus := map[string]bool{}
 	for i, c := range met {
-		if name := c.setup.Deployment.GPU.Name; !gpus[name] && len(gpus) < finalists-3 {
+		if name := c.setup.Pools[0].Deployment.GPU.Name; !gpus[name] && len(gpus) < finalists-3 {
 			gpus[name] = true
 			take(c)
 		}
@@ -225,7 +225,7 @@ func nearness(r *plan.Refusal) float64 {
 // describe is a candidate as the report has it.
 func (p resultBuilder) describe(c *candidate) plan.Candidate {
 	u, s, n := c.setup, c.at(), c.count
-	d := u.Deployment
+	d := u.Pools[0].Deployment
 	native := d.LLM.Precision == d.Dtype || d.LLM.Precision == 0 && d.Dtype.WeightBytes() == 2
 	r := plan.Candidate{
 		Name: c.label(n), GPU: d.GPU.Name, Dtype: d.Dtype.String(), Native: native, KVCacheDtype: d.KVDtype.String(),
@@ -236,8 +236,8 @@ func (p resultBuilder) describe(c *candidate) plan.Candidate {
 	for _, x := range c.sets {
 		r.Settings = append(r.Settings, x.Key+"="+x.Value)
 	}
-	if u.Memory != nil {
-		r.KVTokens = u.Memory.UsableTokens
+	if u.Pools[0].Memory != nil {
+		r.KVTokens = u.Pools[0].Memory.UsableTokens
 	}
 	r.Predictive = u.Predictive()
 	if a := c.accuracy; a != nil {
@@ -272,7 +272,7 @@ func (p resultBuilder) energy(r *plan.Candidate, c *candidate, s *report.Summary
 	if e == nil || e.GPUWatts.Mean == nil {
 		return
 	}
-	watts, gpu := *e.GPUWatts.Mean, &c.setup.Deployment.GPU
+	watts, gpu := *e.GPUWatts.Mean, &c.setup.Pools[0].Deployment.GPU
 	if busy := s.System.Working(); busy != nil && p.scenario.Given("plan.idle_power") {
 		watts += (p.spec.IdlePower*gpu.TDPWatts - gpu.Power.Idle) * (1 - min(1, *busy))
 	}
@@ -356,7 +356,7 @@ func (p resultBuilder) prices(result *plan.Result, c *candidate) {
 	if o := p.spec.OnPrem; o != nil && c.price != nil {
 		result.OnPrem = plan.OnPrem(plan.OnPremInput{
 			GPUs: best.GPUs, USDPerGPU: *o.USDPerGPU, LifeYears: o.LifeYears,
-			WattsPerGPU: c.setup.Deployment.GPU.TDPWatts * o.ServerPower, PUE: o.PUE, USDPerKWh: o.USDPerKWh,
+			WattsPerGPU: c.setup.Pools[0].Deployment.GPU.TDPWatts * o.ServerPower, PUE: o.PUE, USDPerKWh: o.USDPerKWh,
 			StaffUSDPerMonth: o.StaffUSDPerMonth,
 		}, *c.price)
 	}
@@ -420,10 +420,10 @@ func (p resultBuilder) costByLoad(met []*candidate, described []plan.Candidate) 
 		if !c.near {
 			continue
 		}
-		if !described[i].Pareto && seen[c.setup.Deployment.GPU.Name] {
+		if !described[i].Pareto && seen[c.setup.Pools[0].Deployment.GPU.Name] {
 			continue
 		}
-		seen[c.setup.Deployment.GPU.Name] = true
+		seen[c.setup.Pools[0].Deployment.GPU.Name] = true
 		line := plan.LoadLine{Name: c.name}
 		top := reach * p.traffic.PlannedRequestsPerS
 		for n := 1; ; n++ {

@@ -58,8 +58,8 @@ func (p *Player) Point(ctx context.Context, q Query) (*Point, error) {
 	}
 	judge(system, u, r.Summary)
 	point := &Point{Summary: r.Summary, Series: r.Series, YAML: string(s.YAML()), Withheld: withhold(r.Summary)}
-	if u.Config.NumGPUBlocks > 0 {
-		point.Pool = &Pool{Blocks: u.Config.UsableBlocks(), BlockTokens: int(u.Config.BlockSize)}
+	if u.Pools[0].Config.NumGPUBlocks > 0 {
+		point.Pool = &Pool{Blocks: u.Pools[0].Config.UsableBlocks(), BlockTokens: int(u.Pools[0].Config.BlockSize)}
 	}
 	return point, nil
 }

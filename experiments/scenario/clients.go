@@ -1,13 +1,11 @@
 package scenario
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
-	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 )
@@ -129,136 +127,4 @@ func (c *Clients) spec(retryAfter *yamldoc.Duration) workload.ClientSpec {
 	b := c.Backoff
 	s.Backoff = workload.Backoff{Base: b.Base.Clock(), Cap: b.Cap.Clock(), Factor: b.Factor, Jitter: b.Jitter}
 	return s
-}
-
-// clients makes the clients of the traffic, and judges them.
-func (u trafficResolver) clients() error {
-	s := u.Scenario
-	all := []*Clients{&s.Clients}
-	key := func(int) string { return "clients" }
-	if own := func(k Class) bool { return k.Clients != nil }; slices.ContainsFunc(s.Workload.Classes, own) {
-		all = nil
-		for i := range s.Workload.Classes {
-			all = append(all, cmp.Or(s.Workload.Classes[i].Clients, &s.Clients))
-		}
-		key = func(i int) string {
-			if own(s.Workload.Classes[i]) {
-				return fmt.Sprintf("workload.classes.%d.clients", i)
-			}
-			return "clients"
-		}
-	}
-	u.Traffic.clients = nil
-	u.Report.Reading = optional.Value(all[0].Reading)
-	for i, c := range all {
-		u.Traffic.clients = append(u.Traffic.clients, c.spec(s.Engine.RetryAfter))
-		if optional.Value(c.Reading) != u.Report.Reading {
-			u.Report.Reading = 0 // no single speed holds for all classes
-		}
-		u.judgeClients(key(i), c)
-		if err := u.tooShort(key(i), c); err != nil {
-			return err
-		}
-	}
-	u.judgeRetryAfter(all)
-	if err := workload.ValidateClients(u.Traffic.clients...); err != nil {
-		return s.fieldFaults(err)
-	}
-	return nil
-}
-
-// tooShort rejects timeouts that are shorter than any response.
-func (u trafficResolver) tooShort(key string, c *Clients) error {
-	timer, s := u.Config.Timer, u.Scenario
-	if timer == nil {
-		return nil // reported before
-	}
-	femtos, _, _ := timer.Span(&model.Batch{Decodes: 1, Context: 1, Emit: 1})
-	step := clock.Duration(femtos / clock.FemtosPerPico)
-	way := u.Config.NetworkIn + u.Config.Frontend + u.Config.NetworkOut
-	for _, x := range []struct {
-		key  string
-		wait *yamldoc.Duration
-	}{{"ttft_timeout", c.TTFTTimeout}, {"timeout", c.Timeout}} {
-		if x.wait != nil && x.wait.Clock() < step+way {
-			return s.Fault(yamldoc.Join(key, x.key),
-				"%v is too short for any response: one iteration takes %v, network and front end %v (want more than both)",
-				*x.wait, rounded(step), rounded(way))
-		}
-	}
-	return nil
-}
-
-// rounded is a duration for messages, to the microsecond.
-func rounded(d clock.Duration) yamldoc.Duration {
-	if d > clock.Microsecond {
-		d = (d + clock.Microsecond/2) / clock.Microsecond * clock.Microsecond
-	}
-	return yamldoc.Duration(d)
-}
-
-// limited reports whether a limit of the queue may refuse requests.
-func (u *Setup) limited() bool {
-	return slices.ContainsFunc(u.Pools, func(p PoolSetup) bool {
-		e := &p.Setup.Scenario.Engine
-		return e.MaxNumQueuedReqs != nil || e.MaxNumQueuedTokens != nil
-	})
-}
-
-// unused warns of a key without effect, if it was changed.
-func (u *Setup) unused(changed bool, key, why string) {
-	if changed {
-		u.Warn("unused", "%s has no effect: %s", key, why)
-	}
-}
-
-// judgeClients warns of keys without effect, and of retries that keep an overload alive.
-func (u trafficResolver) judgeClients(key string, c *Clients) {
-	impatient := c.Timeout != nil || c.TTFTTimeout != nil
-	u.unused(!c.CancelOnTimeout && !impatient && c.Cancel == nil, yamldoc.Join(key, "cancel_on_timeout"),
-		"clients have no timeout")
-	if c.Retries == 0 {
-		d := defaultClients()
-		why := yamldoc.Join(key, "retries") + " is 0"
-		u.unused(!slices.Equal(c.RetryOn, d.RetryOn), yamldoc.Join(key, "retry_on"), why)
-		u.unused(c.Backoff != d.Backoff, yamldoc.Join(key, "backoff"), why)
-		u.unused(!c.HonorRetryAfter, yamldoc.Join(key, "honor_retry_after"), why)
-		u.unused(c.RetryBudget != nil, yamldoc.Join(key, "retry_budget"), why)
-		return
-	}
-	onTimeout, onBusy, onConnection := slices.Contains(c.RetryOn, "timeout"), slices.Contains(c.RetryOn, "busy"),
-		slices.Contains(c.RetryOn, "connection")
-	failing := u.Scenario.Lifecycle != nil || u.losesKV() && u.Scenario.Disaggregation.KVLoadFailurePolicy == "fail"
-	u.unused(!(onTimeout && impatient) && !(onBusy && u.limited()) && !(onConnection && failing),
-		yamldoc.Join(key, "retries"),
-		"no event triggers a retry (set a timeout with retry_on timeout, or a queue limit such as "+
-			"engine.max_num_queued_reqs with retry_on busy)")
-	if c.Backoff.Base == 0 {
-		u.Warn("metastable", "%s without backoff are sent at once, while the server is overloaded: the overload can then "+
-			"outlast its cause (set backoff.base or retry_budget)", yamldoc.Join(key, "retries"))
-	}
-}
-
-// judgeRetryAfter warns where no client obeys Retry-After.
-func (u trafficResolver) judgeRetryAfter(all []*Clients) {
-	const key = "engine.retry_after"
-	after := optional.Value(u.Scenario.Engine.RetryAfter).Clock()
-	heeds := func(c *Clients) bool { return c.Retries > 0 && c.HonorRetryAfter }
-	switch {
-	case after == 0:
-	case !u.limited():
-		u.unused(true, key, "no queue limit rejects requests (set engine.max_num_queued_reqs or max_num_queued_tokens)")
-	case !slices.ContainsFunc(all, heeds):
-		u.unused(true, key, "no client retries after a rejection and honors it")
-	default:
-		u.unused(after > workload.MaxRetryAfter, key,
-			fmt.Sprintf("clients honor %v at most, and then use their own backoff",
-				yamldoc.Duration(workload.MaxRetryAfter)))
-	}
-}
-
-// leavesWork says that clients leave work behind, which the server goes on with: then even users who wait for their
-// outputs can pile up more and more.
-func leavesWork(c workload.ClientSpec) bool {
-	return c.Silent && (c.FirstTimeout > 0 || c.Timeout > 0 || c.Cancel > 0)
 }

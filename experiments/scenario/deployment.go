@@ -13,22 +13,69 @@ import (
 	"clifftop/model/catalog"
 )
 
-// deployment looks the model and the GPU up and spreads one over the other.
-func (u engineResolver) deployment() error {
-	s := u.Scenario
-	var faults yamldoc.Faults
+// placement is a model on its GPUs, and the keys of the scenario that say so.
+type placement struct {
+	deployment *model.Deployment
+	model, gpu string     // names of the catalog, or paths as given
+	keys       Deployment // with the formats that follow from the model
+	ruled      []string   // keys that follow from the engine's rules
+}
+
+// resolvePlacement looks the model and the GPU up and spreads one over the other.
+func resolvePlacement(s *Scenario, p *policy) (place placement, found findings) {
 	llm, llmFile, err := s.llm()
 	if err != nil {
-		faults = append(faults, s.named("model", s.Model, err, llmNames()))
+		found.fault(s.named("model", s.Model, err, llmNames()))
 	}
 	gpu, gpuFile, err := s.gpu()
 	if err != nil {
-		faults = append(faults, s.named("gpu", s.GPU, err, gpuNames()))
+		found.fault(s.named("gpu", s.GPU, err, gpuNames()))
+	}
+	options, faults := s.placementOptions()
+	if found.fault(faults...); found.faults != nil {
+		return place, found
 	}
 	d := &s.Deployment
-	options := model.Options{
+	options.Exchange = d.exchange(p, &gpu)
+	gpu = gpu.ForRelease(optional.Value(s.Engine.Version), llm.UsesMLA())
+	if limit := d.PowerLimit; limit != nil {
+		if gpu, err = gpu.Limited(*limit); err != nil {
+			found.fault(s.Fault("deployment.power_limit", "%v", err))
+			return place, found
+		}
+	}
+	on, err := model.NewDeployment(llm, gpu, options)
+	if err == nil && p.software.fp8KV && d.KVCacheDtype == "auto" && on.Dtype == model.FP8 {
+		options.KVDtype = model.FP8
+		on, err = model.NewDeployment(llm, gpu, options)
+		place.ruled = []string{"kv_cache_dtype fp8"}
+	}
+	if err != nil {
+		found.fault(s.deploymentFaults(err)...)
+		return place, found
+	}
+	place.deployment, place.model, place.gpu, place.keys = on, s.Model, s.GPU, *d
+	if !llmFile {
+		place.model = llm.Name
+	}
+	if !gpuFile {
+		place.gpu = gpu.Name
+	}
+	k := &place.keys
+	k.Dtype, k.MoEDtype, k.KVCacheDtype = on.Dtype.String(), on.MoEDtype.String(), on.KVDtype.String()
+	for _, note := range on.Notes() {
+		found.warn("deployment", "%s", note)
+	}
+	return place, found
+}
+
+// placementOptions are the options of the deployment but for the exchange between ranks.
+func (s *Scenario) placementOptions() (options model.Options, faults yamldoc.Faults) {
+	d := &s.Deployment
+	options = model.Options{
 		TensorParallel: d.TensorParallelSize, PipelineParallel: d.PipelineParallelSize,
 		DataParallel: d.DataParallelSize, ExpertParallel: d.ExpertParallelSize,
+		RedundantExperts: d.NumRedundantExperts, DualBatch: d.EnableDBO,
 	}
 	for _, p := range []struct {
 		key, name string
@@ -41,12 +88,10 @@ func (u engineResolver) deployment() error {
 		if p.name == "" {
 			continue
 		}
+		var err error
 		if *p.to, err = model.ParsePrecision(p.name); err != nil {
 			faults = append(faults, s.Fault("deployment."+p.key, "%v", err))
 		}
-	}
-	if faults != nil {
-		return faults
 	}
 	switch d.MambaSSMCacheDtype {
 	case "float32":
@@ -54,37 +99,7 @@ func (u engineResolver) deployment() error {
 	case "bfloat16", "float16":
 		options.StateBytes = 2
 	}
-	options.RedundantExperts, options.DualBatch = d.NumRedundantExperts, d.EnableDBO
-	options.Exchange = d.exchange(&u.policy, &gpu)
-	gpu = gpu.ForRelease(optional.Value(s.Engine.Version), llm.UsesMLA())
-	if limit := d.PowerLimit; limit != nil {
-		if gpu, err = gpu.Limited(*limit); err != nil {
-			return s.Fault("deployment.power_limit", "%v", err)
-		}
-	}
-	u.Deployment, err = model.NewDeployment(llm, gpu, options)
-	if err != nil {
-		return s.deploymentFaults(err)
-	}
-	if u.policy.software.fp8KV && d.KVCacheDtype == "auto" && u.Deployment.Dtype == model.FP8 {
-		options.KVDtype = model.FP8
-		if u.Deployment, err = model.NewDeployment(llm, gpu, options); err != nil {
-			return s.deploymentFaults(err)
-		}
-		u.ruled = append(u.ruled, "kv_cache_dtype fp8")
-	}
-	if !llmFile {
-		s.Model = llm.Name
-	}
-	if !gpuFile {
-		s.GPU = gpu.Name
-	}
-	d.Dtype, d.MoEDtype, d.KVCacheDtype = u.Deployment.Dtype.String(), u.Deployment.MoEDtype.String(),
-		u.Deployment.KVDtype.String()
-	for _, note := range u.Deployment.Notes() {
-		u.Warn("deployment", "%s", note)
-	}
-	return nil
+	return options, faults
 }
 
 // exchange is how data-parallel ranks exchange tokens with experts.

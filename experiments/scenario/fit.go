@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"slices"
 
 	"clifftop/model"
@@ -23,30 +24,33 @@ type Fit struct {
 
 // Fit sizes the memory of the scenario's deployment.
 func (s *Scenario) Fit() (*Fit, error) {
-	u, faults, err := s.resolveAll(Setup{})
+	u, faults, err := given{scenario: s}.resolve()
+	var misfit *model.FitError
 	switch {
 	case err != nil:
 		return nil, err
-	case len(faults) > 1 || len(faults) == 1 && u.misfit == nil:
+	case len(faults) > 1 || len(faults) == 1 && (len(s.Pools) > 0 || !errors.As(faults[0].Cause, &misfit)):
 		return nil, faults
-	case u.misfit == nil && u.Memory == nil:
+	}
+	p := &u.Pools[0]
+	e := &p.Scenario.Engine
+	f := &Fit{setup: u, Deployment: p.Deployment, Misfit: misfit, BlockSize: e.BlockSize, MaxNumSeqs: *e.MaxNumSeqs,
+		Utilization: *e.GPUMemoryUtilization}
+	switch {
+	case misfit != nil:
+		f.Budget = misfit.Budget
+	case p.Memory == nil:
 		return nil, s.Fault("step_time", "%s has an unlimited KV cache, so every model fits (want kernels or roofline)",
 			s.StepTime.Kind)
+	default:
+		f.Budget, f.UsableBlocks = *p.Memory, p.Config.UsableBlocks()
 	}
-	f := &Fit{setup: u, Deployment: u.Deployment, Misfit: u.misfit, BlockSize: u.Scenario.Engine.BlockSize,
-		MaxNumSeqs:  *u.Scenario.Engine.MaxNumSeqs,
-		Utilization: *u.Scenario.Engine.GPUMemoryUtilization}
-	if u.misfit != nil {
-		f.Budget = u.misfit.Budget
-		return f, nil
-	}
-	f.Budget, f.UsableBlocks = *u.Memory, u.Config.UsableBlocks()
 	return f, nil
 }
 
 // Blocks returns the number of KV blocks that a sequence of n tokens holds while it decodes.
 func (f *Fit) Blocks(n int) int {
-	if h := f.setup.Config.Hybrid; h != nil {
+	if h := f.setup.Pools[0].Config.Hybrid; h != nil {
 		return h.Held(n)
 	}
 	return f.Deployment.Pages(n, f.BlockSize)

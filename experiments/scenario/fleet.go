@@ -1,63 +1,62 @@
 package scenario
 
 import (
-	"fmt"
-	"strings"
+	"math"
+	"slices"
 
+	"clifftop/experiments/internal/optional"
 	"clifftop/model"
 	"clifftop/sim"
+	"clifftop/sim/clock"
 	"clifftop/sim/engine"
 	"clifftop/sim/sched"
 )
 
-// fleetResolver resolves what the replicas have in common: pools, routing, lifecycle, and how prompts and outputs are
-// divided.
-type fleetResolver struct{ *Setup }
-
-// fleetBuilder makes the fleet of one run.
-type fleetBuilder struct{ *Setup }
-
 // Fleet is the configuration of a run, with schedulers and routers of its own.
 func (u *Setup) Fleet(check bool) sim.Fleet {
 	f := u.StandingFleet(check)
-	f.Lifecycle = fleetBuilder{u}.lives(check)
+	f.Lifecycle = u.lives(check)
 	return f
 }
 
 // StandingFleet is the fleet when all of its replicas are always ready.
 func (u *Setup) StandingFleet(check bool) sim.Fleet {
 	var f sim.Fleet
-	build := fleetBuilder{u}
-	for _, p := range u.Pools {
-		of := build.one(p)
+	for i := range u.Pools {
+		p := &u.Pools[i]
 		group := 1 // of ranks that exchange with each other's experts
-		if of.Deployment.LLM.Experts > 0 {
+		if p.Deployment.LLM.Experts > 0 {
 			group = p.Ranks
 		}
 		for range p.Engines() / group {
 			f.Lockstep = append(f.Lockstep, group)
 			for range group {
-				f.Replicas = append(f.Replicas, build.engineOf(&p, len(f.Replicas), check))
+				f.Replicas = append(f.Replicas, u.engineOf(p, len(f.Replicas), check))
 			}
 		}
 	}
-	if u.isFleet() {
-		f.Routers, f.Scrape = u.Scenario.routers(&u.Scenario.Deployment.Router, 0)
+	if isFleet(u.Scenario, u.Pools) {
+		f.Routers, f.Scrape = newRouters(u.Scenario, &u.Scenario.Deployment.Router, 0)
 	}
-	build.divide(&f)
+	if u.Pools.disaggregated() {
+		d := u.Scenario.Disaggregation
+		routers, scrape := newRouters(u.Scenario, &d.Router, u.Scenario.Deployment.Router.FrontEnds)
+		f.Scrape = max(f.Scrape, scrape)
+		f.Disaggregation = u.Pools.division(d)
+		f.Disaggregation.Decoders = routers
+	}
 	return f
 }
 
 // engineOf is the configuration of an engine of a pool, by its number among all, with a scheduler of its own.
-func (u fleetBuilder) engineOf(p *PoolSetup, number int, check bool) engine.Config {
-	of := u.one(*p)
-	c := fleetBuilder{of}.config(check)
-	c.Scheduler = of.scheduler(u.Scenario.Run.Seed, number)
-	if !u.disaggregated() {
+func (u *Setup) engineOf(p *PoolSetup, number int, check bool) engine.Config {
+	c := p.checkedConfig(check)
+	c.Scheduler = p.scheduler(u.Scenario.Run.Seed, number)
+	if !u.Pools.disaggregated() {
 		return c
 	}
 	c.Connector = p.connector()
-	if d := u.Scenario.Disaggregation; p.role == "prefill" {
+	if d := u.Scenario.Disaggregation; p.Scenario.role == "prefill" {
 		c.MaxTokens = 0
 	} else {
 		c.Connector.PullPercent, c.Connector.FailLost = d.PullPercent, d.KVLoadFailurePolicy == "fail"
@@ -65,88 +64,117 @@ func (u fleetBuilder) engineOf(p *PoolSetup, number int, check bool) engine.Conf
 	return c
 }
 
-// config is the configuration of an engine that does all the work on requests, with a scheduler for checks.
-func (u fleetBuilder) config(check bool) engine.Config {
-	c := u.Config
-	c.Scheduler, c.Check = u.anyScheduler(), check
+// scheduler makes the scheduler of an engine in a run with a seed.
+func (p *PoolSetup) scheduler(seed uint64, number int) sched.Scheduler {
+	return p.policy.scheduler(&p.Scenario.Engine, seed, number)
+}
+
+// checkedConfig is the configuration of an engine that does all the work on requests, with a scheduler for checks.
+func (p *PoolSetup) checkedConfig(check bool) engine.Config {
+	c := p.Config
+	c.Scheduler, c.Check = p.scheduler(0, 0), check
 	if w, ok := c.Timer.(interface{ Work() *model.Work }); ok && check {
 		c.Floor = w.Work().Floor
 	}
 	return c
 }
 
-// one is the setup of a replica of a pool.
-func (u fleetBuilder) one(p PoolSetup) *Setup {
-	if len(u.Scenario.Pools) == 0 {
-		return u.Setup // and not the one that it is a copy of
+// connector connects a replica of the pool with others, and with the tiers that it has.
+func (p *PoolSetup) connector() *engine.Connector {
+	var c engine.Connector
+	if p.Config.Connector != nil {
+		c = *p.Config.Connector
 	}
-	return p.Setup
+	gpus := p.Deployment.TensorParallel * p.Deployment.PipelineParallel // that hold a block
+	c.BlockBytes = p.Deployment.KVBytesPerToken() * int64(gpus) * int64(p.Config.BlockSize)
+	return &c
 }
 
-// receipts refuses a delayed receipt of requests by ranks in lock step, as SGLang does.
-func (u fleetResolver) receipts() error {
-	for _, p := range u.Pools {
-		if p.Setup.Config.RecvInterval > 1 && p.Ranks > 1 && p.Setup.Deployment.LLM.Experts > 0 {
-			return u.Scenario.Fault("engine.sglang.scheduler_recv_interval",
-				"%d is not supported with data-parallel attention (want 1)", p.Setup.Config.RecvInterval)
+// linkPerGPU is the default bandwidth: a 200 Gbit/s port for each GPU, as in published deployments.
+const linkPerGPU = 25
+
+// division gives the replicas of a fleet their parts.
+func (l pools) division(d *Disaggregation) *sim.Disaggregation {
+	division := &sim.Disaggregation{
+		Latency: d.Latency.Clock(), Hop: d.Hop.Clock(), Lease: optional.Value(d.Lease).Clock(),
+		MinTokens: limitInt32(d.MinTokens), MaxBacklog: int64(optional.Value(d.MaxBacklogTokens)),
+	}
+	if d.Mode == "push" {
+		division.Layers = int64(l[0].Deployment.LLM.Layers)
+	}
+	for i := range d.Outages {
+		division.Outages = append(division.Outages, l.links(&d.Outages[i])...)
+	}
+	for _, p := range l {
+		gpus := p.Deployment.TensorParallel * p.Deployment.PipelineParallel * ranksTogether(p.Scenario, p.Deployment)
+		link := int64(linkPerGPU*gpus) * 1e9
+		if d.LinkGBPerS != nil {
+			link = int64(math.Round(*d.LinkGBPerS * 1e9))
+		}
+		links := slices.Repeat([]int64{link}, p.Engines())
+		if p.Scenario.role == "prefill" {
+			division.Prefills += len(links)
+			division.Egress = append(division.Egress, links...)
+		} else {
+			division.Ingress = append(division.Ingress, links...)
 		}
 	}
-	return nil
+	return division
 }
 
-// pipelines lets the stages of pipelines work on batches of their own, as far as all that the scenario asks for goes
-// with that.
-func (u fleetResolver) pipelines() error {
-	if len(u.Pools) == 0 {
-		return nil // reported before
+// links are an outage's parts as the simulator takes them, one for each link.
+func (l pools) links(o *Outage) (list []sim.Outage) {
+	first, last, _ := l.members(&o.Pool)
+	if o.Replica != nil {
+		first += *o.Replica
+		last = first
 	}
-	for _, p := range u.Pools {
-		of := p.Setup
-		if of.Deployment.PipelineParallel == 1 {
-			continue
-		}
-		of.Config.Stages = of.Deployment.PipelineParallel
-		if why := u.unpipelined(p); why != "" {
-			of.Config.Stages = 0
-			pool := ""
-			if len(u.Pools) > 1 {
-				pool = fmt.Sprintf("pool %s: ", p.Name)
-			}
-			u.Warn("pipeline", "%sthe pipeline stages work on one batch at a time (%s): throughput is a lower bound, without "+
-				"overlap of batches", pool, why)
-		}
+	for k := first; k <= last; k++ {
+		list = append(list, sim.Outage{Replica: k, At: clock.Time(o.At), For: o.For.Clock()})
 	}
-	u.Config.Stages = u.Pools[0].Setup.Config.Stages
-	return nil
+	return list
 }
 
-// unpipelined is what does not go with several batches in flight on a replica of the pool; empty if nothing is there.
-func (u fleetResolver) unpipelined(p PoolSetup) string {
-	of := p.Setup
-	switch {
-	case u.disaggregated():
-		return "replicas that divide prompts and answers among them have no more in flight"
-	case of.Deployment.LLM.Experts > 0 && p.Ranks > 1:
-		return "ranks in lock step have no more in flight"
+// lives are the lives of the replicas of a run.
+func (u *Setup) lives(check bool) *sim.Lifecycle {
+	l := u.Scenario.Lifecycle
+	if l == nil {
+		return nil
 	}
-	check := of.Config
-	check.Scheduler = of.anyScheduler()
-	if _, ok := check.Scheduler.(sched.Pipelined); !ok {
-		return fmt.Sprintf("policy %s has no more in flight", of.Scenario.Engine.Policy)
-	}
-	if err := check.Validate(); err != nil {
-		return strings.NewReplacer("pipeline stages: ", "", "\n", "; ").Replace(err.Error())
-	}
-	return ""
-}
-
-// measurePipelines says how many stages work on batches of their own, if that is the same for all replicas.
-func (u reportResolver) measurePipelines() {
-	r := &u.Report
-	r.PipelineStages = u.Pools[0].Setup.Config.Stages
-	for _, p := range u.Pools {
-		if p.Setup.Config.Stages != r.PipelineStages {
-			r.PipelineStages = 0
+	hold := 0 // any number
+	if l.Hold != nil {
+		if hold = *l.Hold; hold == 0 {
+			hold = -1
 		}
 	}
+	return &sim.Lifecycle{
+		Renew:     func(i int) engine.Config { return u.engineOf(u.Pools.with(i), i, check) },
+		ColdStart: l.ColdStart.delay(), Seed: u.Scenario.Run.Seed,
+		Grace: l.Grace.Clock(), Probe: l.Probe.Clock(), RouterQueue: hold,
+		Failures: u.Failures, Scalers: u.scalers(), Groups: u.Pools.groups(),
+	}
+}
+
+// groups are the numbers of ranks of all replicas, which start, fail and end together; nil if that is one each.
+func (l pools) groups() (sizes []int) {
+	several := false
+	for _, p := range l {
+		sizes = append(sizes, slices.Repeat([]int{p.Ranks}, p.replicas)...)
+		several = several || p.Ranks > 1
+	}
+	if !several {
+		return nil
+	}
+	return sizes
+}
+
+// FailuresFrom counts the failures that were planned for an instant or after it.
+func (u *Setup) FailuresFrom(at clock.Time) int {
+	n := 0
+	for i := range u.Failures {
+		if u.Failures[i].At >= at {
+			n++
+		}
+	}
+	return n
 }

@@ -31,17 +31,17 @@ func TestKVGroups(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.text, err)
 		}
-		h := u.Config.Hybrid
+		h := u.Pools[0].Config.Hybrid
 		switch {
 		case h == nil:
 			if c.groups != 0 {
 				t.Errorf("%s: no groups", c.text)
 			}
-		case len(h.Groups) != c.groups || h.Retention != c.retention || len(u.Config.Groups) > 0:
+		case len(h.Groups) != c.groups || h.Retention != c.retention || len(u.Pools[0].Config.Groups) > 0:
 			t.Errorf("%s: %d groups with retention %d", c.text, len(h.Groups), h.Retention)
 		}
-		if h != nil && u.Memory.BlockBytes != h.BlockBytes() {
-			t.Errorf("%s: blocks of %d bytes, the groups have %d", c.text, u.Memory.BlockBytes, h.BlockBytes())
+		if h != nil && u.Pools[0].Memory.BlockBytes != h.BlockBytes() {
+			t.Errorf("%s: blocks of %d bytes, the groups have %d", c.text, u.Pools[0].Memory.BlockBytes, h.BlockBytes())
 		}
 	}
 }

@@ -59,13 +59,13 @@ func defaultWork() []HeadcountClass {
 	}
 }
 
-// headcount turns people into classes and a rate, which arrivals that are given replace, and shows the arithmetic.
-func (u trafficResolver) headcount() error {
-	s := u.Scenario
-	w := &s.Workload
+// resolveHeadcount turns people into classes and a rate, which arrivals that are given replace, and shows the
+// arithmetic.
+func resolveHeadcount(s *Scenario) (w Workload, found findings) {
+	w = s.Workload
 	h := w.Headcount
 	if h == nil {
-		return nil
+		return w, found
 	}
 	work := h.Classes
 	if work == nil {
@@ -78,8 +78,9 @@ func (u trafficResolver) headcount() error {
 		perPerson += c.Share * c.RequestsPerHour
 	}
 	if !(perPerson > 0) {
-		return s.Fault("workload.headcount",
-			"no class sends requests (set share and requests_per_hour above 0 in at least one class)")
+		found.fault(s.Fault("workload.headcount",
+			"no class sends requests (set share and requests_per_hour above 0 in at least one class)"))
+		return w, found
 	}
 	perPerson /= shares
 	rate := active * perPerson / 3600
@@ -87,7 +88,8 @@ func (u trafficResolver) headcount() error {
 	for _, c := range work {
 		p, err := workload.FindPreset(c.Preset)
 		if err != nil {
-			return s.fieldFaults(err)
+			found.fault(s.fieldFaults(err)...)
+			return w, found
 		}
 		k := Class{Name: strings.TrimPrefix(p.Name, "ent-"), Weight: c.Share * c.RequestsPerHour,
 			Preset: optional.Of(p.Name), SLO: c.SLO, Priority: c.Priority}
@@ -106,7 +108,7 @@ func (u trafficResolver) headcount() error {
 	} else {
 		text += ", which the arrivals given replace"
 	}
-	u.Warn("headcount", "%s", text)
+	found.warn("headcount", "%s", text)
 	w.Headcount = nil // it is classes and arrivals now
-	return nil
+	return w, found
 }

@@ -216,3 +216,22 @@ func (s *Scenario) Recipe() (Recipe, error) {
 
 // Parse makes the scenario again; see [Parse].
 func (g Recipe) Parse() (*Scenario, error) { return Parse(g.File, []byte(g.Text), g.Settings...) }
+
+// Given reports whether a key was given by the file or a flag.
+func (s *Scenario) Given(key string) bool {
+	if s.origin == nil {
+		return false
+	}
+	_, ok := s.origin.places[key]
+	return ok
+}
+
+// FirstGiven is the first of the keys that was given, or the first of all.
+func (s *Scenario) FirstGiven(keys ...string) string {
+	for _, key := range keys {
+		if s.Given(key) {
+			return key
+		}
+	}
+	return keys[0]
+}

@@ -1,10 +1,7 @@
 package scenario
 
 import (
-	"errors"
-	"fmt"
 	"math"
-	"strings"
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/unit"
@@ -65,103 +62,6 @@ func (*OffloadTier) Variants() (string, map[string]yamldoc.VariantKeys) {
 	return "eviction", variants
 }
 
-// offload connects the KV pool with the tiers.
-func (u engineResolver) offload() error {
-	o := u.Scenario.Offload
-	if o == nil {
-		return nil
-	}
-	if err := u.canOffload(); err != nil {
-		return err
-	}
-	chunk, err := u.chunkTokens()
-	if err != nil {
-		return err
-	}
-	gpus := int64(u.Deployment.TensorParallel * u.Deployment.PipelineParallel)
-	c := &engine.Connector{
-		BlockBytes:  u.Memory.BlockBytes * gpus,
-		ChunkBlocks: limitInt32(chunk / u.Scenario.Engine.BlockSize),
-		MinTokens:   limitInt32(o.MinTokens),
-	}
-	if o.Fetch == "always" {
-		c.Fetch = engine.FetchAlways
-	}
-	if c.Tiers, err = u.tiers(chunk, float64(c.BlockBytes)*float64(c.ChunkBlocks)); err != nil {
-		return err
-	}
-	u.Config.Connector = c
-	return nil
-}
-
-// canOffload checks that there are tiers, and a prefix cache that they can be behind.
-func (u *Setup) canOffload() error {
-	s, e := u.Scenario, &u.Scenario.Engine
-	switch {
-	case len(s.Offload.Tiers) == 0:
-		return s.Fault("offload.tiers", "offload.tiers is empty: list at least one tier or remove offload")
-	case u.Memory == nil:
-		return s.Fault("offload", "tiers need KV blocks, which a linear step time does not have")
-	case !e.EnablePrefixCaching && !s.Given("engine.enable_prefix_caching"):
-		return s.Fault(s.FirstGiven("engine.policy", "offload"),
-			"policy %s: it cannot load KV from a tier or another replica (want policy vllm)", e.Policy)
-	case !e.EnablePrefixCaching:
-		return s.Fault(s.FirstGiven("engine.enable_prefix_caching", "offload"),
-			"tiers need the prefix cache (set enable_prefix_caching: true)")
-	case s.Deployment.DataParallelSize > 1 && u.Deployment.LLM.Experts > 0:
-		return s.Fault(s.FirstGiven("deployment.data_parallel_size", "offload"),
-			"data-parallel ranks in lockstep cannot load KV from tiers (set data_parallel_size: 1)")
-	}
-	return nil
-}
-
-// chunkTokens is the number of tokens that tiers keep as one. It fills in the default.
-func (u engineResolver) chunkTokens() (int, error) {
-	s, o, block := u.Scenario, u.Scenario.Offload, u.Scenario.Engine.BlockSize
-	back := optional.Value(o.Tiers[0].Write) == "back"
-	if o.ChunkTokens == nil {
-		usual := (256 + block - 1) / block * block
-		if back {
-			usual = block
-		}
-		o.ChunkTokens = &usual
-	}
-	chunk := *o.ChunkTokens
-	switch {
-	case chunk%block != 0:
-		return 0, s.Fault("offload.chunk_tokens", "%d is not a multiple of block_size %d", chunk, block)
-	case back && chunk != block:
-		return 0, s.Fault("offload.chunk_tokens",
-			"%d does not work with write: back on the first tier, because the KV cache evicts single blocks (want "+
-				"block_size, %d)", chunk, block)
-	}
-	return chunk, nil
-}
-
-// tiers are those of the simulator, for chunks of so many tokens and bytes.
-func (u engineResolver) tiers(tokens int, bytes float64) (all []engine.Tier, err error) {
-	s := u.Scenario
-	names := map[string]bool{}
-	for i := range s.Offload.Tiers {
-		t, key := &s.Offload.Tiers[i], fmt.Sprint("offload.tiers.", i)
-		if names[t.Name] {
-			return nil, s.Fault(key+".name", "the name %q is given twice (want another one)", yamldoc.Short(t.Name))
-		}
-		names[t.Name] = true
-		tier := t.tier(bytes)
-		if tier.Chunks < 1 {
-			return nil, s.Fault(key+".size", "it is smaller than one chunk of %d tokens, which take %.3g MB", tokens,
-				bytes/1e6)
-		}
-		if s.Lifecycle == nil {
-			u.unused(tier.Persistent, key+".persistent", "replicas never stop without a lifecycle")
-			tier.Persistent = false
-		}
-		all = append(all, tier)
-	}
-	return all, nil
-}
-
 // tier is the tier of the simulator, whose chunks have so many bytes.
 func (t *OffloadTier) tier(chunk float64) engine.Tier {
 	x := engine.Tier{
@@ -175,24 +75,13 @@ func (t *OffloadTier) tier(chunk float64) engine.Tier {
 	return x
 }
 
-// tierNames are the names of the tiers.
-func (s *Scenario) tierNames() (names []string) {
-	if s.Offload == nil {
+// names are the names of the tiers.
+func (o *Offload) names() (names []string) {
+	if o == nil {
 		return nil
 	}
-	for i := range s.Offload.Tiers {
-		names = append(names, s.Offload.Tiers[i].Name)
+	for i := range o.Tiers {
+		names = append(names, o.Tiers[i].Name)
 	}
 	return names
-}
-
-// blame finds the key to report that a configuration is refused: that of the tiers if it is not without them.
-func (u engineResolver) blame(c engine.Config, err error) error {
-	key := "engine"
-	if without := c; c.Connector != nil {
-		if without.Connector = nil; without.Validate() == nil {
-			key = "offload"
-		}
-	}
-	return u.Scenario.Fault(key, "%s", strings.ReplaceAll(errors.Join(err).Error(), "\n", "; "))
 }

@@ -29,8 +29,8 @@ func TestOldNames(t *testing.T) {
 		return u
 	}
 	old, now := resolve("answer", "answer_weight", "answer"), resolve("output", "output_weight", "assumed_output")
-	if !reflect.DeepEqual(old.Config.Order, now.Config.Order) {
-		t.Errorf("the old names give order %+v, the new ones %+v", old.Config.Order, now.Config.Order)
+	if !reflect.DeepEqual(old.Pools[0].Config.Order, now.Pools[0].Config.Order) {
+		t.Errorf("the old names give order %+v, the new ones %+v", old.Pools[0].Config.Order, now.Pools[0].Config.Order)
 	}
 	var texts []string
 	for _, w := range old.Warnings {

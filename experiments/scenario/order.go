@@ -2,8 +2,6 @@ package scenario
 
 import (
 	"encoding/json"
-	"fmt"
-	"slices"
 
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/sched"
@@ -56,39 +54,4 @@ func (o Order) MarshalJSON() ([]byte, error) {
 	}
 	type keys Order
 	return o.Marshal(keys(o))
-}
-
-// order is the rank of waiting requests; nil is first come, first served.
-func (u engineResolver) order() (sched.Order, error) {
-	s := u.Scenario
-	o, key := s.Engine.Order, "order"
-	if o.Rule == "" {
-		key = "scheduling_policy"
-		o.Rule = s.Engine.SchedulingPolicy
-	}
-	options, ok := o.Options(s.rules().Orders, o.Rule)
-	if !ok {
-		return nil, fmt.Errorf("%q is not known", o.Rule)
-	}
-	if i, ok := options.(sched.IdleOrder); ok {
-		if why := i.Idle(u.orderTraffic()); why != "" {
-			u.Warn(o.Rule, "%s is %s, but %s", key, o.Rule, why)
-		}
-	}
-	rank := options.Make(s.Run.Seed)
-	if v, ok := rank.(interface{ Validate() error }); ok {
-		return rank, v.Validate()
-	}
-	return rank, nil
-}
-
-// orderTraffic returns the properties of the traffic that orders use.
-func (u engineResolver) orderTraffic() sched.OrderTraffic {
-	w := &u.Scenario.Workload
-	return sched.OrderTraffic{
-		Labelled: w.Trace != nil || len(w.Classes) > 0,
-		Users: w.Arrivals != nil && slices.ContainsFunc(w.Arrivals.Stages, func(t Stage) bool {
-			return t.Users != nil
-		}),
-	}
 }

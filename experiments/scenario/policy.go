@@ -3,10 +3,12 @@ package scenario
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/model"
 	"clifftop/sim/sched"
 )
 
@@ -14,12 +16,40 @@ import (
 // for one, and the memory for its activations is set aside.
 const wholePromptTokens = 16_384
 
-// victimName is auto, or the name of a rule that picks the sequence to preempt.
-type victimName string
+// policy is a batching policy with its options and what it says of the engine around it.
+type policy struct {
+	sched.Defaults
+	name     string
+	rule     sched.Rule
+	options  sched.Options
+	software *software
+	release  release // of vLLM
+}
 
-// Names implements [yamldoc.Named].
-func (victimName) Names() []string {
-	return append([]string{"auto"}, yamldoc.NamesOfAll(sched.Victims())...)
+// meanDrafts reports whether drafts are in the step time only, because the engine gives each sequence one token in an
+// iteration.
+func (p *policy) meanDrafts(s *Scenario) bool {
+	_, builtIn := BuiltIn().Policies.Find(p.name)
+	return builtIn && p.name != "vllm" || s.apart()
+}
+
+// scheduler makes the scheduler of a replica in a run with a seed.
+func (p *policy) scheduler(e *Engine, seed uint64, replica int) sched.Scheduler {
+	keys := p.keys(e)
+	keys.Seed, keys.Replica = seed, replica
+	return p.options.Make(keys)
+}
+
+// keys are those of the engine that the policy reads.
+func (p *policy) keys(e *Engine) *sched.Keys {
+	return &sched.Keys{
+		MaxNumBatchedTokens: limitInt32(*e.MaxNumBatchedTokens), BlockSize: limitInt32(e.BlockSize),
+		LongPrefillTokenThreshold: limitInt32(e.LongPrefillTokenThreshold), PreemptionThreshold: e.PreemptionThreshold,
+		MaxLoRAs:             optional.Value(e.MaxLoRAs),
+		PadAdmissions:        e.Speculative != nil && p.release.PadAdmissions,
+		EnableChunkedPrefill: e.EnableChunkedPrefill, Swap: e.Preemption == "swap", Watermark: e.Watermark,
+		Victim: e.victim(), Admission: e.admission(),
+	}
 }
 
 // victim is the rule that picks the sequence to preempt.
@@ -41,52 +71,6 @@ func (e *Engine) admission() sched.Admission {
 	return sched.FullPrompt
 }
 
-// policy is a batching policy with its options and what it says of the engine around it.
-type policy struct {
-	sched.Defaults
-	name     string
-	rule     sched.Rule
-	options  sched.Options
-	software *software
-}
-
-// engineKeys is what the policy reads of the engine.
-func (u *Setup) engineKeys() *sched.Keys {
-	e := &u.Scenario.Engine
-	return &sched.Keys{
-		MaxNumBatchedTokens: limitInt32(*e.MaxNumBatchedTokens), BlockSize: limitInt32(e.BlockSize),
-		LongPrefillTokenThreshold: limitInt32(e.LongPrefillTokenThreshold), PreemptionThreshold: e.PreemptionThreshold,
-		MaxLoRAs:             optional.Value(e.MaxLoRAs),
-		PadAdmissions:        e.Speculative != nil && u.Profile.PadAdmissions,
-		EnableChunkedPrefill: e.EnableChunkedPrefill, Swap: e.Preemption == "swap", Watermark: e.Watermark,
-		Victim: e.victim(), Admission: e.admission(),
-	}
-}
-
-// scheduler makes the scheduler of a replica in a run with a seed.
-func (u *Setup) scheduler(seed uint64, replica int) sched.Scheduler {
-	e := u.engineKeys()
-	e.Seed, e.Replica = seed, replica
-	return u.policy.options.Make(e)
-}
-
-// anyScheduler makes a scheduler for checks.
-func (u *Setup) anyScheduler() sched.Scheduler { return u.scheduler(0, 0) }
-
-// policy is the one that the scenario names.
-func (s *Scenario) policy() (p policy, err error) {
-	policies := s.rules().Policies
-	if r, ok := policies.Find(s.Engine.Policy); ok {
-		options := s.Engine.Options.Of(&r)
-		d := options.Defaults()
-		return policy{d, r.Name, r, options, softwareNamed(d.Software)}, nil
-	}
-	names := policies.Names()
-	f := s.Fault("engine.policy", "%q is not known (want %s)", yamldoc.Short(s.Engine.Policy), yamldoc.OneOf(names))
-	f.Hint = cmp.Or(yamldoc.DidYouMean(s.Engine.Policy, names), "clifftop catalog policies lists all of them")
-	return p, f
-}
-
 // host is the engine whose kernels, host and front end run: that of the policy, or that of kernels.
 func (e *Engine) host(p *policy) *software {
 	if e.ownKernels() {
@@ -100,16 +84,31 @@ func (e *Engine) ownKernels() bool {
 	return e.Policy != "vllm" || e.Kernels == "auto" || e.Kernels == "vllm"
 }
 
-// policyDefaults fills in what follows from the policy.
-func (u engineResolver) policyDefaults() error {
-	p, err := u.Scenario.policy()
-	if err != nil {
-		return err
+// policy is the one that the scenario names.
+func (s *Scenario) policy() (p policy, fault *yamldoc.Fault) {
+	policies := s.rules().Policies
+	if r, ok := policies.Find(s.Engine.Policy); ok {
+		options := s.Engine.Options.Of(&r)
+		d := options.Defaults()
+		return policy{Defaults: d, name: r.Name, rule: r, options: options, software: softwareNamed(d.Software)}, nil
 	}
-	u.policy = p
-	s, e, d := u.Scenario, &u.Scenario.Engine, &p.Defaults
-	if d.Synchronous && e.AsyncScheduling == Auto {
-		e.AsyncScheduling = Off
+	names := policies.Names()
+	fault = s.Fault("engine.policy", "%q is not known (want %s)", yamldoc.Short(s.Engine.Policy), yamldoc.OneOf(names))
+	fault.Hint = cmp.Or(yamldoc.DidYouMean(s.Engine.Policy, names), "clifftop catalog policies lists all of them")
+	return p, fault
+}
+
+// resolvePolicy returns the policy that the scenario names, and the engine's keys with what follows from it.
+func resolvePolicy(s *Scenario) (p policy, e Engine, found findings) {
+	e = s.Engine
+	p, fault := s.policy()
+	if fault != nil {
+		found.fault(fault)
+		return p, e, found
+	}
+	d := &p.Defaults
+	if d.Synchronous {
+		e.AsyncScheduling = e.AsyncScheduling.or(false)
 	}
 	usual := &Default().Engine // a program may have set a knob that no file gives
 	if d.NoPrefixCaching && !s.Given("engine.enable_prefix_caching") {
@@ -119,11 +118,11 @@ func (u engineResolver) policyDefaults() error {
 		e.BlockSize = d.BlockSize
 	}
 	if (d.Reserves || e.admission() == sched.FullLength) && s.Workload.MaxTokens == nil {
-		u.Warn("declared_lengths", "workload.max_tokens is not set, so that clients declare the exact output length: "+
+		found.warn("declared_lengths", "workload.max_tokens is not set, so that clients declare the exact output length: "+
 			"policy %s reserves KV with perfect knowledge", p.name)
 	}
 	for _, key := range e.Options.Unused(&p.rule) {
-		u.Warn("unused", "engine.%s has no effect on policy %s", key, p.name)
+		found.warn("unused", "engine.%s has no effect on policy %s", key, p.name)
 	}
 	if !s.Given("engine.watermark") && e.Watermark == usual.Watermark {
 		e.Watermark = d.Watermark
@@ -135,98 +134,108 @@ func (u engineResolver) policyDefaults() error {
 		}
 	}
 	chunking := "engine.enable_chunked_prefill"
-	if d.WholePrompts && s.Given(chunking) && e.EnableChunkedPrefill {
-		return s.Fault(chunking, "true is not allowed (want false: policy %s does not divide prompts)", p.name)
+	switch {
+	case d.WholePrompts && s.Given(chunking) && e.EnableChunkedPrefill:
+		found.fault(s.Fault(chunking, "true is not allowed (want false: policy %s does not divide prompts)", p.name))
+	case e.Preemption == "never" && e.Admission != "auto" && e.Admission != "full-length":
+		found.fault(s.Fault(s.FirstGiven("engine.preemption", "engine.admission"),
+			"never is not possible with admission %s (want full-length)", e.Admission))
 	}
 	if d.WholePrompts || d.WholeByDefault && !s.Given(chunking) {
 		e.EnableChunkedPrefill = false
 	}
-	if e.Preemption == "never" && e.Admission != "auto" && e.Admission != "full-length" {
-		return s.Fault(s.FirstGiven("engine.preemption", "engine.admission"),
-			"never is not possible with admission %s (want full-length)", e.Admission)
-	}
-	if !e.EnableChunkedPrefill && p.name != "vllm" && p.name != "preemptive" {
-		u.whole = true
-	}
-	return nil
+	return p, e, found
 }
 
-// sizes fills in max_num_seqs and max_num_batched_tokens by the rules of the engine. A step time that knows no GPU has
-// 256 and 8,192.
-func (u engineResolver) sizes() error {
-	e := &u.Scenario.Engine
+// resolveSizes fills in max_num_seqs and max_num_batched_tokens by the rules of the engine, and names those that follow
+// from the GPU. A step time that knows no GPU has 256 and 8,192.
+func resolveSizes(s *Scenario, e Engine, p *policy, gpu *model.GPU) (_ Engine, ruled []string) {
 	own := batchSizes{
 		maxNumSeqs:          256,
-		maxNumBatchedTokens: max(cmp.Or(u.policy.TokenBudget, 8192), optional.Value(e.MaxNumSeqs)),
+		maxNumBatchedTokens: max(cmp.Or(p.TokenBudget, 8192), optional.Value(e.MaxNumSeqs)),
 	}
-	rule, seats, tokens := u.policy.software.sizes, e.MaxNumSeqs == nil, e.MaxNumBatchedTokens == nil
-	if rule != nil && u.Scenario.StepTime.Kind != "linear" {
-		gpu := &u.Deployment.GPU
+	rule := p.software.sizes
+	byGPU := rule != nil && s.StepTime.Kind != "linear"
+	if byGPU {
 		own = rule(gpuSize{
 			bytes: cmp.Or(gpu.ReportedBytes, gpu.MemoryBytes), a100: strings.HasPrefix(gpu.Name, "a100"),
-			a100Small: u.Profile.A100Small,
+			a100Small: p.release.A100Small,
 		})
-		u.ruledSeats = seats && u.policy.software.seats != nil
-	} else {
-		seats, tokens = false, false
 	}
+	seats, tokens := byGPU && e.MaxNumSeqs == nil && p.software.seats == nil, byGPU && e.MaxNumBatchedTokens == nil
 	optional.Default(&e.MaxNumBatchedTokens, own.maxNumBatchedTokens)
 	optional.Default(&e.MaxNumSeqs, min(own.maxNumSeqs, *e.MaxNumBatchedTokens))
-	if seats && !u.ruledSeats {
-		u.ruled = append(u.ruled, fmt.Sprint("max_num_seqs ", *e.MaxNumSeqs))
+	if seats {
+		ruled = append(ruled, fmt.Sprint("max_num_seqs ", *e.MaxNumSeqs))
 	}
 	if tokens {
-		u.ruled = append(u.ruled, fmt.Sprint("max_num_batched_tokens ", *e.MaxNumBatchedTokens))
+		ruled = append(ruled, fmt.Sprint("max_num_batched_tokens ", *e.MaxNumBatchedTokens))
 	}
-	return nil
+	return e, ruled
 }
 
-// seats sets max_num_seqs by the engine's rule, where that depends on the pool.
-func (u engineResolver) seats() error {
-	e := &u.Scenario.Engine
-	if !u.ruledSeats || u.Config.NumGPUBlocks == 0 || e.MaxModelLen == nil {
-		return nil
+// resolveSeats sets max_num_seqs by the engine's rule, where that depends on the pool.
+func resolveSeats(s *Scenario, e Engine, p *policy, blocks int) (_ Engine, ruled []string) {
+	rule := p.software.seats
+	if rule == nil || s.Engine.MaxNumSeqs != nil || s.StepTime.Kind == "linear" || blocks == 0 || e.MaxModelLen == nil {
+		return e, nil
 	}
-	n := u.policy.software.seats((u.Config.NumGPUBlocks-1)*e.BlockSize, *e.MaxModelLen)
-	e.MaxNumSeqs = optional.Of(min(n, *e.MaxNumBatchedTokens))
-	u.ruled = append(u.ruled, fmt.Sprint("max_num_seqs ", *e.MaxNumSeqs))
-	return nil
+	e.MaxNumSeqs = optional.Of(min(rule((blocks-1)*e.BlockSize, *e.MaxModelLen), *e.MaxNumBatchedTokens))
+	return e, []string{fmt.Sprint("max_num_seqs ", *e.MaxNumSeqs)}
 }
 
-// EngineDefaults names the knobs that follow from the engine's rules for the GPU, with their values; empty if there are
-// none.
-func (u *Setup) EngineDefaults() string {
-	first := u.Pools[0].Setup
-	if len(first.ruled) == 0 {
-		return ""
-	}
-	of := first.Scenario.Engine.Policy
-	if first.policy.software.vllmHost {
-		of = first.Profile.Name
-	}
-	return fmt.Sprintf("%s (%s on %s)", strings.Join(first.ruled, ", "), of, first.Deployment.GPU.Name)
-}
-
-// wholePrompts lets an iteration hold the longest sequence where prompts are not divided. Where nothing is said of
-// its length, that is the model's, or less.
-func (u engineResolver) wholePrompts() error {
-	s, e := u.Scenario, &u.Scenario.Engine
-	if !u.whole || u.policy.LongOutputs && s.Given("engine.max_num_batched_tokens") {
-		return nil
+// resolveWholePrompts lets an iteration hold the longest sequence where prompts are not divided. Where nothing is said
+// of its length, it is the model's or less, and assumed is the length before that.
+func resolveWholePrompts(s *Scenario, e Engine, p *policy, maxContext int) (_ Engine, assumed int) {
+	budget := s.Given("engine.max_num_batched_tokens")
+	if e.EnableChunkedPrefill || p.name == "vllm" || p.name == "preemptive" || p.LongOutputs && budget {
+		return e, 0
 	}
 	if e.MaxModelLen == nil {
-		length := wholePromptTokens
-		if s.Given("engine.max_num_batched_tokens") {
-			length = *e.MaxNumBatchedTokens
+		assumed = wholePromptTokens
+		if budget {
+			assumed = *e.MaxNumBatchedTokens
 		}
-		u.assumedLength = length
-		if u.Deployment != nil && u.Deployment.LLM.MaxContext > 0 {
-			length = min(length, u.Deployment.LLM.MaxContext)
+		length := assumed
+		if maxContext > 0 {
+			length = min(length, maxContext)
 		}
 		e.MaxModelLen = &length
 	}
-	if !s.Given("engine.max_num_batched_tokens") {
+	if !budget {
 		e.MaxNumBatchedTokens = optional.Of(max(*e.MaxNumBatchedTokens, *e.MaxModelLen))
 	}
-	return nil
+	return e, assumed
+}
+
+// resolveOrder returns the rank of waiting requests; nil is first come, first served.
+func resolveOrder(s *Scenario) (order sched.Order, found findings, err error) {
+	o, key := s.Engine.Order, "order"
+	if o.Rule == "" {
+		o.Rule, key = s.Engine.SchedulingPolicy, "scheduling_policy"
+	}
+	options, ok := o.Options(s.rules().Orders, o.Rule)
+	if !ok {
+		return nil, found, fmt.Errorf("%q is not known", o.Rule)
+	}
+	if i, ok := options.(sched.IdleOrder); ok {
+		if why := i.Idle(s.Workload.orderTraffic()); why != "" {
+			found.warn(o.Rule, "%s is %s, but %s", key, o.Rule, why)
+		}
+	}
+	order = options.Make(s.Run.Seed)
+	if v, ok := order.(interface{ Validate() error }); ok {
+		err = v.Validate()
+	}
+	return order, found, err
+}
+
+// orderTraffic returns the properties of the traffic that orders use.
+func (w *Workload) orderTraffic() sched.OrderTraffic {
+	return sched.OrderTraffic{
+		Labelled: w.Trace != nil || len(w.Classes) > 0,
+		Users: w.Arrivals != nil && slices.ContainsFunc(w.Arrivals.Stages, func(t Stage) bool {
+			return t.Users != nil
+		}),
+	}
 }

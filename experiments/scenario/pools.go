@@ -6,11 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
-	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
-	"clifftop/report/collect"
 )
 
 // Pool is a group of like replicas of a fleet. What it does not say is that of the scenario, key by key.
@@ -166,6 +163,7 @@ func (s *Scenario) ofPool(p *Pool) *Scenario {
 	one := *s
 	one.Pools = nil
 	one.Deployment.Replicas, one.Deployment.Router = 1, defaultRouter()
+	one.role = p.Role
 	if p.Model != nil {
 		one.Model = *p.Model
 	}
@@ -191,191 +189,4 @@ func (s *Scenario) ofPool(p *Pool) *Scenario {
 		one.origin = p.origin
 	}
 	return &one
-}
-
-// PoolSetup is a group of like replicas that are ready to run.
-type PoolSetup struct {
-	Name     string
-	role     string
-	replicas int
-	Setup    *Setup // of one of them
-	Ranks    int    // that each of them has, which serve requests side by side
-}
-
-// Engines is the number of engines of a pool: the data-parallel ranks of all its replicas.
-func (p *PoolSetup) Engines() int { return p.replicas * p.Ranks }
-
-// Ranks is the number of data-parallel ranks that a run has of a replica.
-func (u *Setup) ranks() int {
-	if u.oneRank || u.together {
-		return 1
-	}
-	return u.Scenario.Deployment.DataParallelSize
-}
-
-// Serving says what serves: the deployment and, of a fleet, how many replicas there are. over is what a sweep varies,
-// if anything does.
-func (u *Setup) Serving(over string) string {
-	first := u.Deployment.String()
-	if len(u.Scenario.Pools) == 0 {
-		n := u.replicasInWords(&u.Pools[0])
-		if n == "1" || over == "deployment.replicas" {
-			return first
-		}
-		return first + ", " + n + " replicas"
-	}
-	alike := true
-	var counts, all []string
-	for i := range u.Pools {
-		p := &u.Pools[i]
-		n, d := u.replicasInWords(p), p.Setup.Deployment.String()
-		alike = alike && d == first
-		counts, all = append(counts, p.Name+" "+n), append(all, fmt.Sprintf("%s: %s × (%s)", p.Name, n, d))
-	}
-	if alike {
-		return first + ", replicas: " + strings.Join(counts, ", ")
-	}
-	return strings.Join(all, ", ")
-}
-
-// replicasInWords is how many replicas a pool has, or may have.
-func (u *Setup) replicasInWords(p *PoolSetup) string {
-	if l := u.Scenario.Lifecycle; l != nil && l.Autoscale != nil {
-		for _, a := range l.Autoscale.Scalers {
-			if len(u.Scenario.Pools) == 0 || a.Pool != nil && *a.Pool == p.Name {
-				return fmt.Sprintf("%d to %d", *a.Min, *a.Max)
-			}
-		}
-	}
-	return strconv.Itoa(p.replicas)
-}
-
-// isFleet reports whether there is a router: a deployment of one engine that is always there has none.
-func (u *Setup) isFleet() bool {
-	return len(u.Scenario.Pools) > 0 || u.replicas() > 1 || u.Scenario.Lifecycle != nil
-}
-
-// replicas is the number of all engines.
-func (u *Setup) replicas() int {
-	n := 0
-	for _, p := range u.Pools {
-		n += p.Engines()
-	}
-	return n
-}
-
-// resolvePools resolves the replicas: one of each pool, or of the deployment.
-func (u fleetResolver) resolvePools() error {
-	s := u.Scenario
-	if len(s.Pools) == 0 {
-		if s.Disaggregation != nil {
-			return s.Fault("disaggregation",
-				"disaggregation needs pools: define at least one with role prefill and one with role decode")
-		}
-		u.Pools = []PoolSetup{{role: "both", replicas: s.Deployment.Replicas, Setup: u.Setup, Ranks: u.ranks()}}
-		return asError(engineResolver(u).replica())
-	}
-	resolved := make([]Pool, len(s.Pools))
-	var faults yamldoc.Faults
-	for i := range s.Pools {
-		p := s.Pools[i]
-		one := *s.ofPool(&p)
-		t := &Setup{Scenario: &one, from: &one, oneRank: u.oneRank, served: u.served,
-			role: p.Role}
-		more, err := engineResolver{t}.replica()
-		if err != nil {
-			return err
-		}
-		if faults = faults.Join(more); more != nil {
-			continue
-		}
-		p.Model, p.GPU, p.Deployment, p.Engine, p.Overheads, p.StepTime, p.Cost = &one.Model, &one.GPU, &one.Deployment,
-			&one.Engine, &one.Overheads, &one.StepTime, &one.Cost
-		resolved[i] = p
-		u.Pools = append(u.Pools, PoolSetup{p.Name, p.Role, p.Replicas, t, t.ranks()})
-		for _, w := range t.Warnings {
-			if len(resolved) > 1 {
-				w.Text = fmt.Sprintf("pool %s: %s", p.Name, w.Text)
-			}
-			u.Warnings = append(u.Warnings, w)
-		}
-	}
-	if faults != nil {
-		return faults
-	}
-	s.Pools = resolved
-	if err := u.roles(); err != nil {
-		return err
-	}
-	first := u.Pools[0].Setup
-	u.Profile, u.Deployment, u.Memory, u.Config, u.policy = first.Profile, first.Deployment, first.Memory, first.Config,
-		first.policy
-	return u.oneWay()
-}
-
-// measureReplicas adds up what the replicas are.
-func (u reportResolver) measureReplicas() {
-	r := &u.Report
-	r.Replicas, r.Work, r.USDPerHour, r.Tiers = u.replicas(), u.work(), 0, u.Scenario.tierNames()
-	r.Facility, r.Power = u.Scenario.Energy.facility(), u.stepPower()
-	u.measurePipelines()
-	priced := true
-	for _, p := range u.Pools {
-		of, n := p.Setup, p.Engines()
-		gpus := p.replicas * of.Deployment.GPUs()
-		r.GPUs += gpus
-		r.MaxNumSeqs += n * *of.Scenario.Engine.MaxNumSeqs
-		r.UsableBlocks += int64(n) * int64(of.Config.UsableBlocks())
-		price := &of.Scenario.Cost.GPUHour
-		if low, high := of.Deployment.GPU.USDPerHour[0], of.Deployment.GPU.USDPerHour[1]; *price == nil && high > 0 {
-			*price = optional.Of((low + high) / 2)
-		}
-		if u.isFleet() {
-			each := collect.ReplicaOptions{
-				Pool: p.Name, GPUs: gpus / n, MaxNumSeqs: *of.Scenario.Engine.MaxNumSeqs,
-				UsableBlocks: int64(of.Config.UsableBlocks()), Work: reportResolver{of}.work(),
-				Power:          reportResolver{of}.stepPower(),
-				PipelineStages: of.Config.Stages, USDPerHour: optional.Value(*price) * float64(gpus/n),
-			}
-			r.Fleet = append(r.Fleet, slices.Repeat([]collect.ReplicaOptions{each}, n)...)
-		}
-		r.USDPerHour += optional.Value(*price) * float64(gpus)
-		priced = priced && *price != nil
-	}
-	if !priced {
-		r.USDPerHour = 0
-	}
-}
-
-// oneWay refuses what clients would see of a pool: the front ends are the same for all.
-func (u fleetResolver) oneWay() error {
-	for _, p := range u.Pools {
-		c := &p.Setup.Config
-		if c.NetworkIn != u.Config.NetworkIn || c.NetworkOut != u.Config.NetworkOut {
-			s := p.Setup.Scenario
-			return s.Fault(s.FirstGiven("overheads.network_in", "overheads.network_out"),
-				"the network latency to clients differs from pool %s (want the same for all)", u.Pools[0].Name)
-		}
-		if s := p.Setup.Scenario; optional.Value(s.Engine.RetryAfter) != optional.Value(u.Scenario.Engine.RetryAfter) {
-			return s.Fault("engine.retry_after", "retry_after must be the same in all pools (set it at the top level)")
-		}
-	}
-	return nil
-}
-
-// LongestSequence is the longest sequence that some replica takes, in tokens.
-func (u *Setup) LongestSequence() int32 {
-	length := int32(0)
-	for _, p := range u.Pools {
-		length = max(length, p.Setup.Config.MaxModelLen)
-	}
-	return length
-}
-
-// asError is the error of a resolver; nil without faults.
-func asError(faults yamldoc.Faults, err error) error {
-	if err == nil && faults != nil {
-		return faults
-	}
-	return err
 }

@@ -15,6 +15,7 @@ type Recording struct {
 	Opener   trace.Opener
 	Load     trace.Load
 	classes  []string                     // their names
+	sessions bool                         // requests have sessions
 	adapters bool                         // requests may use LoRA adapters
 	Timeless bool                         // the trace has no arrivals: a rate makes them
 	first    atomic.Pointer[trace.Source] // made when the scenario was resolved, for the first run
@@ -72,14 +73,13 @@ func (o *oneByOne) Done(r *workload.Request, end workload.End) bool {
 // Err is that of the trace.
 func (o *oneByOne) Err() error { return o.src.Err() }
 
-// traceSource opens the trace and sums it up, so that its faults show before the run.
-func (u trafficResolver) traceSource() error {
-	s := u.Scenario
-	if s.Workload.Images != nil {
-		return s.Fault("workload.images", "a trace has no images (want synthetic traffic, or no such key)")
-	}
+// resolveTrace opens the trace and sums it up, so that its faults show before the run.
+func resolveTrace(s *Scenario, longest int32) (traffic Traffic, own *Trace, found findings) {
 	t := *s.Workload.Trace
-	s.Workload.Trace = &t
+	if s.Workload.Images != nil {
+		found.fault(s.Fault("workload.images", "a trace has no images (want synthetic traffic, or no such key)"))
+		return traffic, &t, found
+	}
 	file := &TraceFile{Path: s.path("workload.trace.file", t.File), Options: trace.Options{
 		Format: t.Format, Mode: trace.Mode(t.Mode), ZeroOutput: trace.ZeroOutput(optional.Value(t.ZeroOutput)),
 		MaxBadFraction: optional.Value(t.MaxBadFraction), BlockTokens: limitInt32(optional.Value(t.BlockTokens)),
@@ -98,28 +98,27 @@ func (u trafficResolver) traceSource() error {
 		r.Load.Limit = n
 	}
 	if t.Cap != nil {
-		r.Load.MaxTotal, r.Load.Cap = u.LongestSequence(), trace.CapPolicy(*t.Cap)
+		r.Load.MaxTotal, r.Load.Cap = longest, trace.CapPolicy(*t.Cap)
 	}
 	src, err := trace.Replay(r.Opener, r.Load)
 	if err != nil {
 		var f *workload.FieldError
 		if errors.As(err, &f) {
-			return s.fieldFaults(err)
+			found.fault(s.fieldFaults(err)...)
+		} else {
+			found.fault(s.Fault("workload.trace.file", "%v", err))
 		}
-		return s.Fault("workload.trace.file", "%v", err)
+		return traffic, &t, found
 	}
 	for _, text := range file.Last().Warnings() {
-		u.Warn("trace", "%s", text)
+		found.warn("trace", "%s", text)
 	}
 	t.Format = file.Last().Format()
 	t.Statistics = traceStatistics(file, src)
 	r.Timeless, r.classes = file.Last().Timeless(), src.Classes()
-	r.adapters = src.Stats().Adapters > 0
+	r.adapters, r.sessions = src.Stats().Adapters > 0, src.Stats().Sessions > 0
 	r.first.Store(src)
-	u.Traffic.Recording = r
-	u.Traffic.Rate = src.Rate()
-	u.Traffic.Requests = src.Expected()
-	return nil
+	return Traffic{Recording: r, Rate: src.Rate(), Requests: src.Expected()}, &t, found
 }
 
 // traceStatistics sums up the rows that were read.

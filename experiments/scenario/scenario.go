@@ -55,6 +55,7 @@ type Scenario struct {
 	Plan *Planning `json:"plan,omitempty"`
 
 	origin *origin        // where the keys stand; nil for a scenario made in Go
+	role   string         // of the pool that the scenario is of; empty for the whole
 	shares map[string]int // parts of replicas of which one is simulated, by role
 }
 
@@ -264,6 +265,9 @@ func Default() *Scenario {
 	}
 }
 
+// apart reports whether a replica computes only prompts, or only outputs.
+func (s *Scenario) apart() bool { return s.role == "prefill" || s.role == "decode" }
+
 // MarshalJSON writes the keys, with the options of policies among them.
 func (e Engine) MarshalJSON() ([]byte, error) { return yamldoc.MarshalFields(&e) }
 
@@ -271,10 +275,29 @@ func (e *Engine) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if e.Version == nil {
 		return
 	}
-	if _, err := profileFor(*e.Version); err != nil {
+	if _, err := releaseFor(*e.Version); err != nil {
 		d.Fault(n.Get("version").At, yamldoc.Join(key, "version"), err.Error(), "")
 	} else if otherRelease.Get().MatchString(*e.Version) && !ofPolicy(*e.Version, e.Policy) {
 		d.Fault(n.Get("version").At, yamldoc.Join(key, "version"), fmt.Sprintf("%q is not a release of policy %s",
 			*e.Version, e.Policy), "")
 	}
+}
+
+// Replicated reports whether the scenario asks for more than one run of each kind.
+func (s *Scenario) Replicated() bool { return s.Run.Replications > 1 || s.Run.Precision != nil }
+
+// Endless reports whether nothing in the scenario says when the run ends.
+func (s *Scenario) Endless() bool {
+	a := s.Workload.Arrivals
+	return s.Run.Requests == nil && s.Run.Duration == nil && s.Workload.Trace == nil && (a == nil || !a.Listed)
+}
+
+// Lasting refuses what runs several loads of a lifecycle for as long as their requests take: each would meet another
+// part of it.
+func (s *Scenario) Lasting(what string) error {
+	if s.Lifecycle == nil || s.Run.Duration != nil {
+		return nil
+	}
+	return yamldoc.Faults{s.Fault("lifecycle",
+		"%s runs several loads: with a lifecycle all runs must have the same length (set run.duration)", what)}
 }

@@ -348,28 +348,28 @@ func TestRelativePaths(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
-	first := Profile{Frontend: 4200 * clock.Microsecond, FrontendPerToken: 2800 * clock.Nanosecond}
-	later := Profile{Frontend: 12 * clock.Millisecond, FrontendPerToken: 4 * clock.Microsecond}
+	first := release{Frontend: 4200 * clock.Microsecond, FrontendPerToken: 2800 * clock.Nanosecond}
+	later := release{Frontend: 12 * clock.Millisecond, FrontendPerToken: 4 * clock.Microsecond}
 	for _, test := range []struct {
 		version string
-		want    Profile
+		want    release
 	}{
-		{"", Profile{Name: "vllm-0.32", LookaheadAtAdmission: true, PadAdmissions: true,
+		{"", release{Name: "vllm-0.32", LookaheadAtAdmission: true, PadAdmissions: true,
 			GPUMemoryUtilization: 0.92, GraphsInBudget: true, AsyncScheduling: true,
 			SchedulerReserveFullISL: true, FuseAllReduce: true, Frontend: later.Frontend,
 			FrontendPerToken: later.FrontendPerToken}},
-		{"vllm-0.27", Profile{Name: "vllm-0.27", LookaheadAtAdmission: true, PadAdmissions: true,
+		{"vllm-0.27", release{Name: "vllm-0.27", LookaheadAtAdmission: true, PadAdmissions: true,
 			GPUMemoryUtilization: 0.90, GraphsInBudget: true, AsyncScheduling: true,
 			SchedulerReserveFullISL: true, FuseAllReduce: true, Frontend: later.Frontend,
 			FrontendPerToken: later.FrontendPerToken, AppendUnkeyed: true}},
-		{"vllm-0.20.1", Profile{Name: "vllm-0.20", GPUMemoryUtilization: 0.90, AsyncScheduling: true,
+		{"vllm-0.20.1", release{Name: "vllm-0.20", GPUMemoryUtilization: 0.90, AsyncScheduling: true,
 			SchedulerReserveFullISL: true, FuseAllReduce: true, Frontend: later.Frontend,
 			FrontendPerToken: later.FrontendPerToken, AppendUnkeyed: true}},
-		{"vllm-0.17", Profile{Name: "vllm-0.17", GPUMemoryUtilization: 0.90, AsyncScheduling: true,
+		{"vllm-0.17", release{Name: "vllm-0.17", GPUMemoryUtilization: 0.90, AsyncScheduling: true,
 			Frontend: later.Frontend, FrontendPerToken: later.FrontendPerToken, AppendUnkeyed: true}},
-		{"vllm-0.15", Profile{Name: "vllm-0.15", GPUMemoryUtilization: 0.90, AsyncScheduling: true,
+		{"vllm-0.15", release{Name: "vllm-0.15", GPUMemoryUtilization: 0.90, AsyncScheduling: true,
 			Frontend: first.Frontend, FrontendPerToken: first.FrontendPerToken, AppendUnkeyed: true, PadRanks: true}},
-		{"vllm-0.10", Profile{Name: "vllm-0.10", LookaheadAtAdmission: true, GPUMemoryUtilization: 0.90,
+		{"vllm-0.10", release{Name: "vllm-0.10", LookaheadAtAdmission: true, GPUMemoryUtilization: 0.90,
 			Frontend: first.Frontend, FrontendPerToken: first.FrontendPerToken, AppendUnkeyed: true, PadRanks: true}},
 	} {
 		test.want.CPU, test.want.CPUPerSequence = hostStep, hostPerSequence // the same for all releases
@@ -380,13 +380,13 @@ func TestVersions(t *testing.T) {
 			test.want.AllReduce = model.ReduceCustom
 		}
 		test.want.TritonRecurrence = test.version != "" && test.version != "vllm-0.27"
-		got, err := profileFor(test.version)
+		got, err := releaseFor(test.version)
 		if err != nil || got != test.want {
 			t.Errorf("%s: %+v, %v, want %+v", test.version, got, err, test.want)
 		}
 	}
 	for _, bad := range []string{"vllm-0.7", "vllm", "0.15", "vllm-1.2", "vllm-0.x", "sglang-4", "tgi-0.4", "trtllm-1"} {
-		if _, err := profileFor(bad); err == nil {
+		if _, err := releaseFor(bad); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}
 	}
@@ -423,10 +423,10 @@ func TestEngineDefaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(test.text, err)
 		}
-		if u.EngineDefaults() != test.want || u.Config.MaxNumSeqs != test.seqs ||
-			u.Config.MaxNumBatchedTokens != test.tokens {
-			t.Errorf("%s: %q, %d and %d (want %q, %d and %d)", test.text, u.EngineDefaults(), u.Config.MaxNumSeqs,
-				u.Config.MaxNumBatchedTokens, test.want, test.seqs, test.tokens)
+		if u.EngineDefaults() != test.want || u.Pools[0].Config.MaxNumSeqs != test.seqs ||
+			u.Pools[0].Config.MaxNumBatchedTokens != test.tokens {
+			t.Errorf("%s: %q, %d and %d (want %q, %d and %d)", test.text, u.EngineDefaults(), u.Pools[0].Config.MaxNumSeqs,
+				u.Pools[0].Config.MaxNumBatchedTokens, test.want, test.seqs, test.tokens)
 		}
 	}
 	s, err := Parse("test.yaml", []byte("engine: {version: vllm-0.99}"))

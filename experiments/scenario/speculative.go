@@ -3,11 +3,7 @@ package scenario
 import (
 	"slices"
 
-	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
-	"clifftop/model"
-	"clifftop/model/catalog"
-	"clifftop/sim/engine"
 )
 
 // Speculative is speculative decoding: each iteration verifies drafts of the tokens to come. As in vLLM,
@@ -52,106 +48,9 @@ func (a *Acceptance) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 // MarshalJSON writes the probability, or the list.
 func (a Acceptance) MarshalJSON() ([]byte, error) { return marshalOneOrMore(a) }
 
-// speculative fills in speculative decoding, and what it does not go with.
-func (u engineResolver) speculative() error {
-	s := u.Scenario
-	e := &s.Engine
-	p := e.Speculative
-	if p == nil {
-		return nil
-	}
-	switch {
-	case p.Method == "ngram" && e.AsyncScheduling == On:
-		return s.Fault("engine.async_scheduling", "true is not possible with method ngram, which looks up drafts on the "+
-			"CPU (want auto, false or method ngram_gpu)")
-	case p.Method == "ngram", (p.Method == "draft" || e.Policy == "sglang") && e.AsyncScheduling == Auto:
-		e.AsyncScheduling = Off
-	}
-	if u.meanDrafts() {
-		u.Warn("mean_drafts", "speculative decoding: policy %s decodes with the mean yield of an iteration, so that "+
-			"chunks of accepted tokens are not seen", e.Policy)
-	}
-	u.Warn("speculative", "speculative decoding: acceptance is an assumption of the scenario")
-	if u.meanDrafts() {
-		return nil
-	}
-	match := 1.0
-	if p.Match != nil {
-		match = *p.Match
-	}
-	u.Config.Speculative = engine.Speculative{
-		Tokens: limitInt32(p.NumSpeculativeTokens), Acceptance: p.Acceptance, Match: match, Seed: s.Run.Seed,
-		LookaheadAtAdmission: u.Profile.LookaheadAtAdmission,
-	}
-	switch p.Method {
-	case "eagle":
-		u.Config.Speculative.Method = engine.EAGLE
-	case "mtp":
-		u.Config.Speculative.Method = engine.MTP
-	case "draft":
-		u.Config.Speculative.Method, u.Config.Speculative.Slots = engine.DraftModel, 1
-	}
-	return nil
-}
-
-// meanDrafts reports whether drafts are in the step time only, because the engine gives each sequence one token in an
-// iteration.
-func (u engineResolver) meanDrafts() bool {
-	_, builtIn := BuiltIn().Policies.Find(u.policy.name)
-	return builtIn && u.policy.name != "vllm" || u.apart()
-}
-
-// draftModel returns the deployment of the draft model of method draft.
-func (u engineResolver) draftModel() (*model.Deployment, error) {
-	name := optional.Value(u.Scenario.Engine.Speculative.Model)
-	llm, err := catalog.LLM(name)
-	if err != nil {
-		return nil, u.Scenario.named("engine.speculative.model", name, err, llmNames())
-	}
-	d, err := model.NewDeployment(llm, u.Deployment.GPU, model.Options{TensorParallel: u.Deployment.TensorParallel})
-	if err != nil {
-		return nil, u.Scenario.Fault("engine.speculative.model", "%v", err)
-	}
-	return d, nil
-}
-
-// drafterMemory returns the memory that the drafter takes.
-func (u engineResolver) drafterMemory() (model.DrafterMemory, error) {
-	p := u.Scenario.Engine.Speculative
-	switch {
-	case p == nil:
-	case p.Method == "draft":
-		d, err := u.draftModel()
-		if err != nil {
-			return model.DrafterMemory{}, err
-		}
-		return d.AsDrafter(), nil
-	case p.Method == "eagle", p.Method == "mtp":
-		return u.Deployment.LayerAsDrafter(), nil
-	}
-	return model.DrafterMemory{}, nil
-}
-
-// drafting adds the passes of the drafter to the length of iterations.
-func (u engineResolver) drafting(timer model.StepTimer) (model.StepTimer, error) {
-	p := u.Scenario.Engine.Speculative
-	if p == nil || p.costless(u.Scenario) && !u.meanDrafts() {
-		return timer, nil
-	}
-	draft, err := u.draftTimer()
-	if err != nil {
-		return nil, err
-	}
-	draft = u.spread(draft)
-	if u.meanDrafts() {
-		return model.NewMeanDrafting(timer, draft, p.NumSpeculativeTokens, p.matched())
-	}
-	return model.NewDrafting(timer, draft, p.NumSpeculativeTokens)
-}
-
 // costless reports whether drafts take no time: those of a lookup, and any beside a linear step time.
-func (p *Speculative) costless(s *Scenario) bool {
-	return p.Method == "ngram" || p.Method == "ngram_gpu" || s.StepTime.Kind == "linear"
+func (p *Speculative) costless(t *StepTime) bool {
+	return p.Method == "ngram" || p.Method == "ngram_gpu" || t.Kind == "linear"
 }
 
 // matched is the acceptance in the mean: a lookup that finds nothing has no first draft.
@@ -164,29 +63,4 @@ func (p *Speculative) matched() []float64 {
 		list[0] *= *p.Match
 	}
 	return list
-}
-
-// draftTimer is the step timer of the drafter.
-func (u engineResolver) draftTimer() (model.StepTimer, error) {
-	p := u.Scenario.Engine.Speculative
-	if p.costless(u.Scenario) {
-		return model.NewLinear(0, 0), nil
-	}
-	d := u.Deployment.OneLayer()
-	if p.Method == "draft" {
-		var err error
-		if d, err = u.draftModel(); err != nil {
-			return nil, err
-		}
-	}
-	if s := u.Scenario.StepTime; s.Kind == "roofline" {
-		return model.NewRoofline(d, model.RooflineOptions{
-			PeakFraction: s.Roofline.PeakFraction, BandwidthFraction: s.Roofline.BandwidthFraction,
-			LayerTime: s.Roofline.LayerTime.Clock(),
-		})
-	}
-	options := u.KernelOptions()
-	options.Overheads = &model.Overheads{} // the host's part is that of the iteration
-	options.Drafts = 0                     // a sequence has one token in each of its passes
-	return model.NewKernels(d, options)
 }

@@ -59,7 +59,7 @@ func (t *TraceFile) open() (*trace.File, error) {
 	first := !t.opened
 	t.opened = true
 	t.mu.Unlock()
-	in := &reading{File: f, trace: t}
+	in := &reading{file: f, trace: t}
 	if first {
 		in.hash = sha256.New()
 	}
@@ -98,8 +98,8 @@ func (t *TraceFile) Last() *trace.File {
 
 // reading is a file that is summed while it is read.
 type reading struct {
-	*input.File
-	hash  hash.Hash // Default nil
+	file  io.ReadCloser
+	hash  hash.Hash // nil after the first time
 	trace *TraceFile
 }
 
@@ -110,7 +110,7 @@ func (d *reading) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	n, err := d.File.Read(p)
+	n, err := d.file.Read(p)
 	if d.hash == nil {
 		return n, err
 	}
@@ -122,3 +122,6 @@ func (d *reading) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// Close closes the file.
+func (d *reading) Close() error { return d.file.Close() }

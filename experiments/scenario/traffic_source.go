@@ -2,10 +2,12 @@ package scenario
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/model"
 	"clifftop/report/layout"
 	"clifftop/sim/clock"
 	"clifftop/workload"
@@ -43,127 +45,125 @@ func (t *Traffic) Expected() int64 {
 	return int64(t.Rate * t.Spec.Duration.Seconds())
 }
 
-// trafficResolver resolves the traffic: where requests come from, and what their clients do.
-type trafficResolver struct{ *Setup }
-
-// trafficSource puts the traffic together: the preset, the keys that replace its, and the limits.
-func (u trafficResolver) trafficSource() error {
-	s := u.Scenario
-	w := &s.Workload
+// resolveTraffic puts the traffic together, and fills in what is left open: the preset, the keys that replace its, and
+// the limits.
+func resolveTraffic(s *Scenario, llm *model.LLM, longest int32) (t Traffic, w Workload, run RunSpec, found findings) {
+	w, run = s.Workload, s.Run
 	if w.Trace != nil {
-		return u.traceSource()
+		t, w.Trace, found = resolveTrace(s, longest)
+		return t, w, run, found
 	}
-	if err := u.headcount(); err != nil {
-		return err
+	w, found = resolveHeadcount(s)
+	if found.faults != nil {
+		return t, w, run, found
 	}
 	optional.Default(&w.Preset, DefaultPreset)
 	preset, err := workload.FindPreset(*w.Preset)
 	if err != nil {
-		return s.fieldFaults(err)
+		found.fault(s.fieldFaults(err)...)
+		return t, w, run, found
 	}
 	w.Preset = &preset.Name
-	if len(w.Classes) == 0 {
-		u.judged(preset, w.Input, w.Output)
+	spec, more := resolveBodies(s, &w, preset)
+	if !found.add(more) {
+		return t, w, run, found
 	}
-	spec := preset.Spec
-	if err := u.bodies(&spec, preset); err != nil {
-		return err
+	if spec.Images, w.Images, more = resolveImages(s, llm); !found.add(more) {
+		return t, w, run, found
 	}
-	if err := u.images(&spec); err != nil {
-		return err
-	}
-	spec.MaxModelLen = u.LongestSequence()
-	spec.MaxTokens = limitInt32(optional.Value(s.Workload.MaxTokens))
-	u.arrivals(&spec)
-	u.limits(&spec)
+	spec.MaxModelLen, spec.MaxTokens = longest, limitInt32(optional.Value(w.MaxTokens))
+	spec.Arrivals = w.Arrivals.phases(spec.Arrivals)
+	w.Arrivals = resolvedArrivals(w.Arrivals, spec.Arrivals)
+	run.Requests = run.requests(spec.Arrivals)
+	spec.Requests, spec.Duration = int64(optional.Value(run.Requests)), optional.Value(run.Duration).Clock()
 	if err := spec.Validate(); err != nil {
-		return s.fieldFaults(err)
+		found.fault(s.fieldFaults(err)...)
+		return t, w, run, found
 	}
 	if days := float64(spec.Requests) / spec.Rate() / clock.Day.Seconds(); len(spec.Arrivals) == 1 && spec.Rate() > 0 &&
 		spec.Duration == 0 && days > float64(maxDays) {
-		return s.Fault(s.FirstGiven("workload.arrivals.rate", "run.requests"),
+		found.fault(s.Fault(s.FirstGiven("workload.arrivals.rate", "run.requests"),
 			"%d requests at %g per second take %s days (want at most %d: a higher rate, fewer requests, or a run.duration)",
-			spec.Requests, spec.Rate(), layout.Digits(days), maxDays)
+			spec.Requests, spec.Rate(), layout.Digits(days), maxDays))
+		return t, w, run, found
 	}
 	for _, p := range spec.ShortPrompts() {
-		u.Warn("short_prompts", "%s: %d tokens are longer than %s %% of the prompts: these have no text of their own, and "+
+		found.warn("short_prompts", "%s: %d tokens are longer than %s %% of the prompts: these have no text of their own, and "+
 			"hit the prefix cache whole", p.Key, p.SharedTokens, layout.Digits(100*p.Share))
 	}
-	u.Traffic.Spec, u.Traffic.Closed = spec, spec.Closed()
-	u.Traffic.Requests, u.Traffic.Rate = spec.Requests, spec.Rate()
-	return nil
+	t.Spec, t.Closed, t.Requests, t.Rate = spec, spec.Closed(), spec.Requests, spec.Rate()
+	return t, w, run, found
 }
 
-// images adds images to the prompts.
-func (u trafficResolver) images(spec *workload.Spec) error {
-	x := u.Scenario.Workload.Images
-	if x == nil {
-		return nil
+// resolveImages returns the images in prompts, and their keys with the number of tokens filled in.
+func resolveImages(s *Scenario, llm *model.LLM) (spec workload.ImageSpec, own *Images, found findings) {
+	if s.Workload.Images == nil {
+		return spec, nil, found
 	}
-	llm := &u.Deployment.LLM
-	if llm.Encoder.Params == 0 {
-		return u.Scenario.Fault("workload.images", "%s has no encoder of images (want a multimodal model, such as "+
-			"qwen3.5-397b-a17b)", llm.Name)
+	x := *s.Workload.Images
+	switch {
+	case llm.Encoder.Params == 0:
+		found.fault(s.Fault("workload.images", "%s has no encoder of images (want a multimodal model, such as "+
+			"qwen3.5-397b-a17b)", llm.Name))
+		return spec, &x, found
+	case x.Tokens == nil && llm.Encoder.TokensPerImage == 0:
+		found.fault(s.Fault("workload.images", "%s has no usual number of tokens of an image (want tokens)", llm.Name))
+		return spec, &x, found
 	}
-	if x.Tokens == nil && llm.Encoder.TokensPerImage == 0 {
-		return u.Scenario.Fault("workload.images", "%s has no usual number of tokens of an image (want tokens)", llm.Name)
-	}
-	own := *x
-	x, u.Scenario.Workload.Images = &own, &own
 	optional.Default(&x.Tokens, llm.Encoder.TokensPerImage)
-	if u.Scenario.StepTime.Kind == "kernels" {
-		u.Warn("images", "times of the image encoder follow from its FLOPs and launches: no run measured them")
+	if s.StepTime.Kind == "kernels" {
+		found.warn("images", "times of the image encoder follow from its FLOPs and launches: no run measured them")
 	} else {
-		u.Warn("images", "the step times leave out the image encoder: its tokens count as tokens of the prompt only")
+		found.warn("images", "the step times leave out the image encoder: its tokens count as tokens of the prompt only")
 	}
-	spec.Images = workload.ImageSpec{Share: x.Share, Count: int32(x.Count), Tokens: int32(*x.Tokens)}
-	return nil
+	spec = workload.ImageSpec{Share: x.Share, Count: int32(x.Count), Tokens: int32(*x.Tokens)}
+	return spec, &x, found
 }
 
-// arrivals replaces the preset's process, or its rate alone where no process is given. A preset without a rate
-// then takes Poisson arrivals.
-func (u trafficResolver) arrivals(spec *workload.Spec) {
-	s := u.Scenario
-	base := *spec
-	if a := s.Workload.Arrivals; a != nil {
-		spec.Arrivals = nil
-		for _, stage := range a.Stages {
-			if stage.Process != "" {
-				spec.Arrivals = append(spec.Arrivals, stage.Spec())
-				continue
-			}
-			at := workload.Phase{Process: "poisson"}
-			if len(base.Arrivals) == 1 && base.Arrivals[0].Rate > 0 {
-				at = base.Arrivals[0]
-			}
-			if stage.Rate != nil {
-				at.Rate = *stage.Rate
-			}
-			if stage.MeanOver != "" {
-				at.MeanOver = stage.MeanOver
-			}
-			at.Name, at.Duration = stage.Name, optional.Value(stage.Duration).Clock()
-			spec.Arrivals = append(spec.Arrivals, at)
-		}
+// phases replaces the preset's process, or its rate alone where no process is given. A preset without a rate then takes
+// Poisson arrivals.
+func (a *Arrivals) phases(base []workload.Phase) (all []workload.Phase) {
+	if a == nil {
+		return base
 	}
-	resolved := &Arrivals{Listed: s.Workload.Arrivals != nil && s.Workload.Arrivals.Listed}
-	for _, stage := range spec.Arrivals {
+	for _, stage := range a.Stages {
+		if stage.Process != "" {
+			all = append(all, stage.Spec())
+			continue
+		}
+		at := workload.Phase{Process: "poisson"}
+		if len(base) == 1 && base[0].Rate > 0 {
+			at = base[0]
+		}
+		optional.Set(&at.Rate, stage.Rate)
+		if stage.MeanOver != "" {
+			at.MeanOver = stage.MeanOver
+		}
+		at.Name, at.Duration = stage.Name, optional.Value(stage.Duration).Clock()
+		all = append(all, at)
+	}
+	return all
+}
+
+// resolvedArrivals are the arrivals that give the phases.
+func resolvedArrivals(given *Arrivals, all []workload.Phase) *Arrivals {
+	if len(all) == 0 {
+		return given
+	}
+	resolved := &Arrivals{Listed: given != nil && given.Listed}
+	for _, stage := range all {
 		resolved.Stages = append(resolved.Stages, newStage(stage))
 	}
-	if len(resolved.Stages) > 0 {
-		s.Workload.Arrivals = resolved
-	}
+	return resolved
 }
 
-// limits ends the traffic: by number unless a duration or the last stage does.
-func (u trafficResolver) limits(spec *workload.Spec) {
-	r := &u.Scenario.Run
-	endless := len(spec.Arrivals) == 0 || spec.Arrivals[len(spec.Arrivals)-1].Duration == 0
+// requests ends the traffic by number unless a duration or the last phase does.
+func (r *RunSpec) requests(all []workload.Phase) *int {
+	endless := len(all) == 0 || all[len(all)-1].Duration == 0
 	if r.Requests == nil && r.Duration == nil && endless {
-		r.Requests = optional.Of(DefaultRequests)
+		return optional.Of(DefaultRequests)
 	}
-	spec.Requests = int64(optional.Value(r.Requests))
-	spec.Duration = optional.Value(r.Duration).Clock()
+	return r.Requests
 }
 
 // fieldFaults gives the workload package's faults their places.
@@ -187,15 +187,30 @@ func (s *Scenario) fieldFaults(err error) yamldoc.Faults {
 	return faults
 }
 
-// Source makes the source of a run, whose clients are patient.
-func (u *Setup) Source() (workload.Source, error) {
-	if u.Traffic.Recording != nil {
-		return u.Traffic.Recording.Open()
+// UsesAdapters reports whether requests may use LoRA adapters.
+func (t *Traffic) UsesAdapters() bool {
+	if r := t.Recording; r != nil {
+		return r.adapters
 	}
-	return workload.New(u.Traffic.Spec, u.Scenario.Run.Seed)
+	return t.Spec.Adapters.Count > 0 || slices.ContainsFunc(t.Spec.Classes, func(c workload.ClassSpec) bool {
+		return c.Adapters.Count > 0
+	})
 }
 
-// WithClients gives the requests of a source the scenario's clients.
-func (u *Setup) WithClients(src workload.Source) (workload.Source, error) {
-	return workload.NewClients(src, u.Scenario.Run.Seed, u.Traffic.clients...)
+// hasSessions reports whether requests have sessions.
+func (t *Traffic) hasSessions() bool {
+	if t.Recording != nil {
+		return t.Recording.sessions
+	}
+	return t.Spec.Sessions != nil || slices.ContainsFunc(t.Spec.Classes, func(c workload.ClassSpec) bool {
+		return c.Sessions != nil
+	})
+}
+
+// source makes the source of a run with a seed, whose clients are patient.
+func (t *Traffic) source(seed uint64) (workload.Source, error) {
+	if t.Recording != nil {
+		return t.Recording.Open()
+	}
+	return workload.New(t.Spec, seed)
 }

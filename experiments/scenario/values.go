@@ -23,6 +23,17 @@ func (t Toggle) MarshalJSON() ([]byte, error) {
 	return []byte([...]string{`"auto"`, "false", "true"}[t]), nil
 }
 
+// or is the toggle, or if it is auto, one that is on or off.
+func (t Toggle) or(on bool) Toggle {
+	switch {
+	case t != Auto:
+		return t
+	case on:
+		return On
+	}
+	return Off
+}
+
 func (t *Toggle) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	switch {
 	case n.Kind == yamldoc.Bool && n.Truth:

@@ -12,8 +12,8 @@ import (
 	"clifftop/sim/engine"
 )
 
-// Profile is what a release of vLLM does by default where releases differ.
-type Profile struct {
+// release is what a release of vLLM does by default where releases differ.
+type release struct {
 	// Name is the release, such as vllm-0.15.
 	Name string
 	// GPUMemoryUtilization is the default part of the memory taken.
@@ -55,7 +55,7 @@ type Profile struct {
 type change struct {
 	minor int // of release 0.minor
 	what  string
-	apply func(*Profile)
+	apply func(*release)
 }
 
 // The host's time for an iteration of vLLM's V1 engine, as two published comparisons and a profile show it:
@@ -75,34 +75,34 @@ const (
 // documented releases but the current one.
 var changes = []change{
 	{9, "an A100 has the max_num_seqs and max_num_batched_tokens of GPUs below 70 GiB: 256 and 2048",
-		func(p *Profile) { p.A100Small = true }},
+		func(p *release) { p.A100Small = true }},
 	// PR 22317 of August 2025; 0.11 is the first minor release after it.
-	{11, "an admission allocates no slots for drafts", func(p *Profile) { p.LookaheadAtAdmission = false }},
-	{14, "async_scheduling is on", func(p *Profile) { p.AsyncScheduling = true }},
-	{16, "the front end takes longer", func(p *Profile) {
+	{11, "an admission allocates no slots for drafts", func(p *release) { p.LookaheadAtAdmission = false }},
+	{14, "async_scheduling is on", func(p *release) { p.AsyncScheduling = true }},
+	{16, "the front end takes longer", func(p *release) {
 		p.Frontend, p.FrontendPerToken = 12*clock.Millisecond, 4*clock.Microsecond
 	}},
 	// PR 34102 of February 2026; the first release surely after it is 0.17.
-	{17, "data-parallel ranks are padded only in CUDA graphs", func(p *Profile) { p.PadRanks = false }},
-	{18, "all-reduces are fused with the norm after them", func(p *Profile) { p.FuseAllReduce = true }},
+	{17, "data-parallel ranks are padded only in CUDA graphs", func(p *release) { p.PadRanks = false }},
+	{18, "all-reduces are fused with the norm after them", func(p *release) { p.FuseAllReduce = true }},
 	{18, "all-reduces of medium messages go through symmetric memory",
-		func(p *Profile) { p.AllReduce = model.ReduceVLLM }},
-	{19, "scheduler_reserve_full_isl is on", func(p *Profile) { p.SchedulerReserveFullISL = true }},
-	{21, "CUDA graphs count against gpu_memory_utilization", func(p *Profile) { p.GraphsInBudget = true }},
+		func(p *release) { p.AllReduce = model.ReduceVLLM }},
+	{19, "scheduler_reserve_full_isl is on", func(p *release) { p.SchedulerReserveFullISL = true }},
+	{21, "CUDA graphs count against gpu_memory_utilization", func(p *release) { p.GraphsInBudget = true }},
 	// Timelines of 0.20.1 have eight kernels a layer, kernel tables of 0.24 one (aiconfigurator).
-	{24, "a fused kernel runs the prefill of Gated DeltaNet and KDA", func(p *Profile) { p.TritonRecurrence = false }},
+	{24, "a fused kernel runs the prefill of Gated DeltaNet and KDA", func(p *release) { p.TritonRecurrence = false }},
 	// PR 43733, merged on 27 May 2026. 0.22 was released in the same days; the first release surely after it is 0.23, of
 	// 13 June.
-	{23, "an admission allocates slots for drafts", func(p *Profile) { p.LookaheadAtAdmission = true }},
+	{23, "an admission allocates slots for drafts", func(p *release) { p.LookaheadAtAdmission = true }},
 	// PR 45237, merged on 25 June 2026. 0.24 was released on 30 June from an earlier commit; 0.25 has the change.
-	{25, "an admission of one token is padded with drafts", func(p *Profile) { p.PadAdmissions = true }},
-	{28, "freed blocks without a cached prefix are reused first", func(p *Profile) { p.AppendUnkeyed = false }},
+	{25, "an admission of one token is padded with drafts", func(p *release) { p.PadAdmissions = true }},
+	{28, "freed blocks without a cached prefix are reused first", func(p *release) { p.AppendUnkeyed = false }},
 	// The releases of the next two are not known: they hold for main on 2026-08-20.
-	{currentMinor, "the prefix cache of windows has the ends of prompts only", func(p *Profile) {
+	{currentMinor, "the prefix cache of windows has the ends of prompts only", func(p *release) {
 		p.RetentionInterval = 0
 	}},
-	{currentMinor, "chunked local attention frees earlier chunks", func(p *Profile) { p.ChunkedGroups = true }},
-	{currentMinor, "gpu_memory_utilization is 0.92, before 0.90", func(p *Profile) { p.GPUMemoryUtilization = 0.92 }},
+	{currentMinor, "chunked local attention frees earlier chunks", func(p *release) { p.ChunkedGroups = true }},
+	{currentMinor, "gpu_memory_utilization is 0.92, before 0.90", func(p *release) { p.GPUMemoryUtilization = 0.92 }},
 }
 
 // The releases between which a scenario may choose. The engine that is simulated is V1, which
@@ -122,21 +122,21 @@ func ofPolicy(version, policy string) bool {
 	return strings.HasPrefix(policy+"-", engine+"-")
 }
 
-// profileFor is the profile of a version such as vllm-0.15 or vllm-0.15.1. An empty version is the
+// releaseFor is the profile of a version such as vllm-0.15 or vllm-0.15.1. An empty version is the
 // current one, and so is one of another engine.
-func profileFor(version string) (Profile, error) {
+func releaseFor(version string) (release, error) {
 	minor := currentMinor
 	if version != "" && !otherRelease.Get().MatchString(version) {
 		parts := strings.Split(strings.TrimPrefix(version, "vllm-"), ".")
 		m, err := strconv.Atoi(parts[min(1, len(parts)-1)])
 		if err != nil || len(parts) < 2 || len(parts) > 3 || parts[0] != "0" || !strings.HasPrefix(version, "vllm-") ||
 			m < oldestMinor || m > 999 {
-			return Profile{}, fmt.Errorf("%q is not known (want vllm-0.%d or a later release, or one such as sglang-0.5.9)",
+			return release{}, fmt.Errorf("%q is not known (want vllm-0.%d or a later release, or one such as sglang-0.5.9)",
 				yamldoc.Short(version), oldestMinor)
 		}
 		minor = m
 	}
-	p := Profile{
+	p := release{
 		Name: fmt.Sprintf("vllm-0.%d", minor), GPUMemoryUtilization: 0.90, AppendUnkeyed: true, LookaheadAtAdmission: true,
 		AllReduce: model.ReduceCustom, TritonRecurrence: true, PadRanks: true,
 		Frontend: 4200 * clock.Microsecond, FrontendPerToken: 2800 * clock.Nanosecond,

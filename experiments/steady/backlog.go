@@ -123,7 +123,7 @@ func patientFleet(u *scenario.Setup) sim.Fleet {
 func seatsOf(u *scenario.Setup) float64 {
 	seats := 0
 	for i := range u.Pools {
-		seats += u.Pools[i].Setup.Config.MaxNumSeqs * u.Pools[i].Engines()
+		seats += u.Pools[i].Config.MaxNumSeqs * u.Pools[i].Engines()
 	}
 	return float64(seats)
 }

@@ -145,7 +145,7 @@ func mostRunning(u *scenario.Setup) float64 {
 	}
 	sum := 0.0
 	for i := range u.Pools {
-		c := &u.Pools[i].Setup.Config
+		c := &u.Pools[i].Config
 		running := float64(c.MaxNumSeqs)
 		if room := float64(c.UsableBlocks()) * float64(c.BlockSize); tokens > 0 {
 			running = min(running, room/tokens)

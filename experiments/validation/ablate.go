@@ -12,6 +12,7 @@ import (
 	"clifftop/model"
 	"clifftop/report/layout"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 )
 
 // Part is a part of the model of served runs that can be taken away, to see what it is worth. Nothing is
@@ -172,16 +173,17 @@ func (c *Case) without(p Part) (*Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.setup, err = c.resolved(s); err != nil {
+	u, err := c.resolved(s)
+	if err != nil {
 		return nil, err
 	}
-	u := t.setup
-	u.Report.Stages = c.setup.Report.Stages
+	t.setup = u.Staged(c.setup.Report.Stages)
 	if c.Rows[0].Pools() {
 		return &t, nil
 	}
+	timer := u.Pools[0].Config.Timer
 	if p.kernels != nil || p.gpu != nil || p.formats != nil {
-		d, o := *u.Deployment, u.KernelOptions()
+		d, o := *u.Pools[0].Deployment, u.Pools[0].KernelOptions()
 		if p.formats != nil {
 			p.formats(&d)
 		}
@@ -191,13 +193,14 @@ func (c *Case) without(p Part) (*Case, error) {
 		if p.kernels != nil {
 			p.kernels(&o)
 		}
-		if u.Config.Timer, err = model.NewKernels(&d, o); err != nil {
+		if timer, err = model.NewKernels(&d, o); err != nil {
 			return nil, err
 		}
 	}
 	if p.timer != nil {
-		u.Config.Timer = p.timer(u.Config.Timer)
+		timer = p.timer(timer)
 	}
+	t.setup = t.setup.Configured(func(c *engine.Config) { c.Timer = timer })
 	return &t, nil
 }
 

@@ -71,12 +71,12 @@ func FromRun(result *measured.Result, run *measured.Run, given *scenario.Scenari
 	if c.setup, err = s.Resolve(); err != nil {
 		return nil, err
 	}
-	row.Engine, row.GPU = s.Engine.Policy, c.setup.Deployment.GPU.Name
-	row.TP = whole(c.setup.Deployment.TensorParallel)
+	row.Engine, row.GPU = s.Engine.Policy, c.setup.Pools[0].Deployment.GPU.Name
+	row.TP = whole(c.setup.Pools[0].Deployment.TensorParallel)
 	if row.Model == "" {
-		row.Model = c.setup.Deployment.LLM.Name
+		row.Model = c.setup.Pools[0].Deployment.LLM.Name
 	}
-	c.setup.Report.Stages = []collect.StageSpan{{Name: "all", End: never}}
+	c.setup = c.setup.Staged([]collect.StageSpan{{Name: "all", End: never}})
 	if !given.Given("workload.arrivals") && !given.Given("workload.input") && !given.Given("workload.output") &&
 		!given.Given("workload.trace") && !row.Closed() {
 		c.list = requestsOf(run)

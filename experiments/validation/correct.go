@@ -14,7 +14,7 @@ func Corrected(cases []*Case, change func(*model.GPU), frontend float64) ([]*Cas
 	list := make([]*Case, len(cases))
 	for i, c := range cases {
 		p := Part{Name: "correction", gpu: change}
-		if u := c.setup; u != nil && frontend >= 0 && u.Config.Frontend > 0 {
+		if u := c.setup; u != nil && frontend >= 0 && u.Pools[0].Config.Frontend > 0 {
 			delay := time.Duration(frontend * float64(time.Second)).String()
 			p.settings = []scenario.Setting{{Key: "overheads.frontend", Value: delay, Flag: "calibration"}}
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -121,7 +122,7 @@ func (c *Case) resolve(ref *Reference) error {
 	if c.setup, err = c.resolved(s); err != nil {
 		return err
 	}
-	if c.cold = c.Rows[0].coldStart(c.setup.Deployment); c.cold.steps > 0 {
+	if c.cold = c.Rows[0].coldStart(c.setup.Pools[0].Deployment); c.cold.steps > 0 {
 		c.apply("cold_start")
 	}
 	for _, r := range c.Rows {
@@ -141,15 +142,16 @@ func (c *Case) resolve(ref *Reference) error {
 	if err != nil {
 		return err
 	}
-	stages := &c.setup.Report.Stages
-	switch {
-	case c.stages != nil:
-		*stages = c.stages
-	case len(*stages) == 0:
-		*stages = []collect.StageSpan{{Name: "all"}}
+	stages := c.stages
+	if stages == nil {
+		stages = slices.Clone(c.setup.Report.Stages)
+	}
+	if len(stages) == 0 {
+		stages = []collect.StageSpan{{Name: "all"}}
 	}
 	// The last stage has no end, so that rates include the drain, as clients' clocks do.
-	(*stages)[len(*stages)-1].End = never
+	stages[len(stages)-1].End = never
+	c.setup = c.setup.Staged(stages)
 	return nil
 }
 

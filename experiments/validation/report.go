@@ -174,7 +174,7 @@ func (c *Case) result(row *Row, o *outcome) Result {
 		r.Users = row.Users
 	}
 	if c.setup != nil {
-		d := c.setup.Deployment
+		d := c.setup.Pools[0].Deployment
 		r.Model, r.GPU, r.MoE = d.LLM.Name, d.GPU.Name, d.LLM.Experts > 0
 		r.Generation, r.InSample = d.GPU.Architecture, r.Kind != "" || inSample(r.Model, r.GPU)
 		r.Linear = slices.ContainsFunc(d.LLM.Mixers, func(m model.Mixer) bool { return m.Kind.Recurrent() })

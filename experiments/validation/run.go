@@ -8,6 +8,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/report"
+	"clifftop/sim/engine"
 )
 
 // Options say how cases are run.
@@ -88,9 +89,9 @@ func (c *Case) run(ctx context.Context, o Options) ([]*outcome, error) {
 		list[0] = c.steadyOutcome()
 		return list, nil
 	}
-	setup := *c.setup
-	if c.cold.steps > 0 {
-		setup.Config.Timer = newColdTimer(setup.Config.Timer, c.cold)
+	setup := c.setup
+	if c.cold.steps > 0 && !c.Rows[0].Pools() {
+		setup = setup.Configured(func(e *engine.Config) { e.Timer = newColdTimer(e.Timer, c.cold) })
 	}
 	ro := experiments.RunOptions{Check: o.Check}
 	var states *States
@@ -108,7 +109,7 @@ func (c *Case) run(ctx context.Context, o Options) ([]*outcome, error) {
 	case c.list != nil:
 		ro.Source = &replayed{list: c.list}
 	}
-	res, err := experiments.RunSetup(ctx, &setup, ro)
+	res, err := experiments.RunSetup(ctx, setup, ro)
 	if err != nil {
 		return list, err
 	}

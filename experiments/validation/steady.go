@@ -37,7 +37,7 @@ func fillSteady(r *Row) {
 // GPU runs one iteration for each stage of the pipeline, which together advance all sequences, and its share of the
 // prefills that replace sequences that end.
 func (c *Case) steadyOutcome() *outcome {
-	r, d := c.Rows[0], c.setup.Deployment
+	r, d := c.Rows[0], c.setup.Pools[0].Deployment
 	power := model.NewStepPower(d)
 	output := or(r.OutputNominal, or(r.OutputMean, or(r.OutputMeanReported, 0)))
 	if power == nil || output < 1 {

@@ -152,7 +152,7 @@ func moved(metrics []Metric, now []validation.Comparison) []Metric {
 
 // knobs are the settings that people forget, with other values than the scenario has.
 func knobs(u *scenario.Setup) (list []trial) {
-	e, d := &u.Scenario.Engine, u.Deployment
+	e, d := &u.Scenario.Engine, u.Pools[0].Deployment
 	add := func(likely, key, from, to, why string, more ...scenario.Setting) {
 		if from == to {
 			return
@@ -187,7 +187,7 @@ func knobs(u *scenario.Setup) (list []trial) {
 	if e.Policy == "vllm" {
 		add("possible", "engine.max_cudagraph_capture_size", "default", "1", "--enforce-eager: no CUDA graphs")
 		for _, v := range []string{"vllm-0.9", "vllm-0.13", "vllm-0.18"} {
-			add("possible", "engine.version", u.Profile.Name, v, "another release of the engine")
+			add("possible", "engine.version", u.Pools[0].Release(), v, "another release of the engine")
 		}
 	}
 	for _, n := range []int{4, 10} {
@@ -253,7 +253,7 @@ func (k *constant) trial(u *scenario.Setup, x float64) *trial {
 	}
 	v := x * k.spread
 	if k.delay {
-		now := u.Config.Frontend.Seconds()
+		now := u.Pools[0].Config.Frontend.Seconds()
 		to := math.Max(0, now+v/1e3)
 		t.cause.From, t.cause.To = layout.Digits(now*1e3)+" ms", layout.Digits(to*1e3)+" ms"
 		t.settings = []scenario.Setting{{Key: k.key, Value: time.Duration(to * float64(time.Second)).String(),

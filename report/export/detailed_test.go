@@ -103,10 +103,10 @@ func TestDetailed(t *testing.T) {
 			close("start", b.StartTimes[id], clock.Duration(sent))
 			// SGLang produces a token in flight again after a retraction.
 			tokens, most := len(b.ITLs[id])+1, int(rec.Tokens)
-			if r.setup.Config.UnpredictedEnds {
+			if r.setup.Pools[0].Config.UnpredictedEnds {
 				most += int(rec.Preemptions)
 			}
-			if !r.setup.Config.Speculative.On() && tokens < int(rec.Tokens) || tokens > most {
+			if !r.setup.Pools[0].Config.Speculative.On() && tokens < int(rec.Tokens) || tokens > most {
 				t.Errorf("request %d has %d outputs of %d tokens", id, tokens, rec.Tokens)
 			}
 		}

@@ -105,7 +105,7 @@ func TestMetrics(t *testing.T) {
 		for i := range r.records {
 			rec := &r.records[i]
 			preempted += int64(rec.Preemptions)
-			if rec.Scheduled != clock.Never && r.setup.Config.PrefixCaching { // as in all pools
+			if rec.Scheduled != clock.Never && r.setup.Pools[0].Config.PrefixCaching { // as in all pools
 				lookups += int64(rec.Request.InputTokens)
 				hits += int64(rec.CachedTokens)
 			}
@@ -214,7 +214,7 @@ func TestMetricsOverTime(t *testing.T) {
 // TestGauges compares the gauges with the levels that the records imply.
 func TestGauges(t *testing.T) {
 	each(t, func(t *testing.T, r *ran) {
-		if r.setup.Config.HostBlocks > 0 || r.result.Summary.Tokens.Recomputed > 0 {
+		if r.setup.Pools[0].Config.HostBlocks > 0 || r.result.Summary.Tokens.Recomputed > 0 {
 			t.Skip("preempted requests do not run all the time")
 		}
 		series, _ := readSamples(t, openMetrics(t, r.metrics))

@@ -16,7 +16,7 @@ func bench(u *scenario.Setup) []byte {
 	var b strings.Builder
 	b.WriteString("#!/usr/bin/env bash\n# The traffic of the scenario, to measure the deployment with.\n" +
 		"set -euo pipefail\nURL=${URL:-http://127.0.0.1:8000}\n")
-	model := hubName(&u.Deployment.LLM, u.Scenario.Model)
+	model := hubName(&u.Pools[0].Deployment.LLM, u.Scenario.Model)
 	remark := func(format string, args ...any) { fmt.Fprintf(&b, "# Not in these commands: "+format+"\n", args...) }
 	if len(w.Classes) > 0 {
 		remark("%d classes of requests; the lengths are those of the mixture's mean", len(w.Classes))

@@ -18,7 +18,7 @@ const firstPort = 8001
 func command(j *job) ([]File, error) {
 	var b strings.Builder
 	b.WriteString("#!/usr/bin/env bash\n" + j.comments() + "set -euo pipefail\n")
-	r := rack{size: max(j.setup.Deployment.GPU.NodeSize(), 1)}
+	r := rack{size: max(j.setup.Pools[0].Deployment.GPU.NodeSize(), 1)}
 	several := r.machines(j.system) > 1
 	if several {
 		b.WriteString("\n# Each machine runs its own lines: the addresses of machines 0, 1, … are $MACHINE_0, " +

@@ -10,7 +10,7 @@ import (
 
 // compose writes a compose file: a service for each replica, and the router. It is for one machine.
 func compose(j *job) ([]File, error) {
-	size := j.setup.Deployment.GPU.NodeSize()
+	size := j.setup.Pools[0].Deployment.GPU.NodeSize()
 	if n := (rack{size: size}).machines(j.system); n > 1 {
 		return nil, refuse("deployment", "the replicas need %d machines of %d GPUs, which a compose file cannot have "+
 			"(want kubernetes)", n, size)

@@ -99,7 +99,7 @@ func carried(t *testing.T, yaml []byte) string {
 	}
 	var parts []part
 	for i := range u.Pools {
-		p := u.Pools[i].Setup.Scenario
+		p := u.Pools[i].Scenario
 		d := p.Deployment
 		d.Router, d.Replicas = scenario.Router{}, 1
 		x := part{p.GPU, p.Model, d, p.Engine, nil, u.Scenario.Deployment.Replicas, ""}

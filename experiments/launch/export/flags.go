@@ -24,7 +24,7 @@ func (w *lineWriter) say(keys ...string) {
 
 // parallelism writes the groups of GPUs in the terms of the engine.
 func (w *lineWriter) parallelism(engine string) {
-	d := w.setup.Deployment
+	d := w.pool.Deployment
 	tp, pp, dp, ep := d.TensorParallel, d.PipelineParallel, d.DataParallel, d.ExpertParallel
 	w.say("deployment.tensor_parallel_size", "deployment.pipeline_parallel_size", "deployment.data_parallel_size",
 		"deployment.expert_parallel_size", "deployment.replicas", "deployment.router")
@@ -72,7 +72,7 @@ func (w *lineWriter) parallelism(engine string) {
 // formats writes the number formats of weights and KV.
 func (w *lineWriter) formats(engine string) {
 	w.say("deployment.dtype", "deployment.kv_cache_dtype")
-	llm := &w.setup.Deployment.LLM
+	llm := &w.pool.Deployment.LLM
 	dtype := w.text("deployment", "dtype")
 	if dtype != "" && dtype != "auto" && dtype != llm.Precision.String() && dtype != llm.MoEPrecision.String() {
 		w.quantization(engine, dtype)
@@ -114,7 +114,7 @@ func (w *lineWriter) quantization(engine, dtype string) {
 
 // vllm writes the flags that only vLLM has.
 func (w *lineWriter) vllm() {
-	e := &w.setup.Scenario.Engine
+	e := &w.pool.Scenario.Engine
 	if e.Policy == "vllm-v0" {
 		w.env("VLLM_USE_V1", "0")
 	}
@@ -158,7 +158,7 @@ func (w *lineWriter) transfer() {
 		return
 	}
 	policy := "recompute"
-	if d := w.setup.Scenario.Disaggregation; d != nil {
+	if d := w.pool.Scenario.Disaggregation; d != nil {
 		policy = d.KVLoadFailurePolicy
 	}
 	w.flag("kv-transfer-config", fmt.Sprintf(
@@ -167,7 +167,7 @@ func (w *lineWriter) transfer() {
 
 // tiers writes KV memory on the host. Further tiers have no flag.
 func (w *lineWriter) tiers() {
-	o := w.setup.Scenario.Offload
+	o := w.pool.Scenario.Offload
 	if o == nil || len(o.Tiers) == 0 {
 		return
 	}
@@ -179,7 +179,7 @@ func (w *lineWriter) tiers() {
 
 // drafts calls write with speculative decoding, if the scenario has it.
 func (w *lineWriter) drafts(write func(method, model string, tokens int)) {
-	p := w.setup.Scenario.Engine.Speculative
+	p := w.pool.Scenario.Engine.Speculative
 	for _, key := range []string{"", ".method", ".num_speculative_tokens", ".acceptance", ".model", ".match"} {
 		w.say("engine.speculative" + key)
 	}
@@ -201,7 +201,7 @@ func (w *lineWriter) sglang() {
 	w.say("engine.policy", "engine.kernels", "engine.version", "engine.max_num_seqs", "engine.max_num_batched_tokens",
 		"engine.sglang.chunked_prefill_size", "engine.enable_chunked_prefill", "deployment.all2all_backend",
 		"deployment.num_redundant_experts", "deployment.enable_dbo")
-	dp := max(w.setup.Deployment.DataParallel, 1)
+	dp := max(w.pool.Deployment.DataParallel, 1)
 	if n := w.lookup("engine", "max_num_seqs"); n != nil {
 		w.flag("max-running-requests", strconv.Itoa(int(n.Number)*dp))
 	}
@@ -213,7 +213,7 @@ func (w *lineWriter) sglang() {
 		w.flag("chunked-prefill-size", "-1")
 	} else if chunk != nil {
 		w.flag("chunked-prefill-size", strconv.Itoa(int(chunk.Number)*dp))
-	} else if n := w.setup.Scenario.Engine.MaxNumBatchedTokens; dp > 1 && n != nil {
+	} else if n := w.pool.Scenario.Engine.MaxNumBatchedTokens; dp > 1 && n != nil {
 		w.flag("chunked-prefill-size", strconv.Itoa(*n*dp)) // SGLang's default is shared by the ranks
 	}
 	if b := w.text("deployment", "all2all_backend"); strings.HasPrefix(b, "deepep") {
@@ -256,7 +256,7 @@ func (w *lineWriter) sglang() {
 	if w.group.Role != "" {
 		w.flag("disaggregation-mode", w.group.Role)
 	}
-	if w.setup.Scenario.Offload != nil {
+	if w.pool.Scenario.Offload != nil {
 		w.note("offload: SGLang's hierarchical cache is not exported")
 	}
 }
@@ -272,7 +272,7 @@ func (w *lineWriter) trtllm() {
 			w.flag(k.flag, n.Text)
 		}
 	}
-	if policy := w.setup.Scenario.Engine.Policy; policy != "trtllm-guaranteed-no-evict" && engines[policy] == "trtllm" {
+	if policy := w.pool.Scenario.Engine.Policy; policy != "trtllm-guaranteed-no-evict" && engines[policy] == "trtllm" {
 		w.option("scheduler_config.capacity_scheduler_policy",
 			strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(policy, "trtllm-"), "-", "_"))+map[bool]string{
 				true: "_BATCH"}[policy == "trtllm-static"])
@@ -307,7 +307,7 @@ func (w *lineWriter) trtllm() {
 			w.note("engine.speculative.method %s is not exported for TensorRT-LLM", method)
 		}
 	})
-	if w.setup.Scenario.Offload != nil {
+	if w.pool.Scenario.Offload != nil {
 		w.note("offload: TensorRT-LLM's host cache is not exported")
 	}
 }

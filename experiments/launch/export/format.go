@@ -55,7 +55,7 @@ func Write(format string, u *scenario.Setup, target *Target) ([]File, error) {
 		return nil, err
 	}
 	fallback(u, s, format)
-	j := &job{system: s, setup: u, target: target, name: label(cmpOr(s.Name, u.Deployment.LLM.Name))}
+	j := &job{system: s, setup: u, target: target, name: label(cmpOr(s.Name, u.Pools[0].Deployment.LLM.Name))}
 	for _, f := range Formats() {
 		if f.Name != format {
 			continue

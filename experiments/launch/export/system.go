@@ -26,7 +26,7 @@ var engines = map[string]string{"vllm": "vllm", "vllm-v0": "vllm", "sglang": "sg
 func FromSetup(u *scenario.Setup) (*launch.System, error) {
 	s := &launch.System{Name: u.Scenario.Name}
 	for i := range u.Pools {
-		p := u.Pools[i].Setup
+		p := &u.Pools[i]
 		g := launch.Group{Replicas: u.Scenario.Deployment.Replicas, Nodes: 1}
 		if len(u.Scenario.Pools) > 0 {
 			pool := &u.Scenario.Pools[i]
@@ -39,7 +39,7 @@ func FromSetup(u *scenario.Setup) (*launch.System, error) {
 		if err != nil {
 			return nil, err
 		}
-		w := &lineWriter{setup: p, tree: tree, group: &g, system: s}
+		w := &lineWriter{pool: p, tree: tree, group: &g, system: s}
 		if err := w.write(); err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func FromSetup(u *scenario.Setup) (*launch.System, error) {
 
 // lineWriter writes the launch line of one group.
 type lineWriter struct {
-	setup  *scenario.Setup
+	pool   *scenario.PoolSetup
 	tree   *yamldoc.Node // of the group's scenario, as it was given
 	group  *launch.Group
 	system *launch.System
@@ -70,7 +70,7 @@ type lineWriter struct {
 
 // write fills in the group.
 func (w *lineWriter) write() error {
-	e := &w.setup.Scenario.Engine
+	e := &w.pool.Scenario.Engine
 	engine, ok := engines[e.Policy]
 	if e.Policy == "vllm" && (w.group.Role == "prefill" || w.group.Role == "decode") {
 		if own := w.text("engine", "kernels"); own == "sglang" || strings.HasPrefix(own, "trtllm") {
@@ -78,13 +78,13 @@ func (w *lineWriter) write() error {
 		}
 	}
 	if !ok {
-		f := w.setup.Scenario.Fault("engine.policy", "no engine has policy %s (want %s)", e.Policy,
+		f := w.pool.Scenario.Fault("engine.policy", "no engine has policy %s (want %s)", e.Policy,
 			yamldoc.OneOf(sortedKeys(engines)))
 		return yamldoc.Faults{f}
 	}
-	d := w.setup.Deployment
+	d := w.pool.Deployment
 	w.done = map[string]bool{}
-	w.group.Line = launch.Line{Engine: engine, Table: engine, Model: hubName(&d.LLM, w.setup.Scenario.Model),
+	w.group.Line = launch.Line{Engine: engine, Table: engine, Model: hubName(&d.LLM, w.pool.Scenario.Model),
 		Release: w.release(engine)}
 	w.group.Line.Image = image(engine, w.group.Line.Release, d.GPU.Name)
 	w.group.Accelerator = d.GPU.Name
@@ -135,8 +135,8 @@ func hubName(m *model.LLM, given string) string {
 
 // release is the release of the engine that the scenario names, without its name.
 func (w *lineWriter) release(engine string) string {
-	v := w.setup.Scenario.Engine.Version
-	if v == nil || !w.setup.Scenario.Given("engine.version") {
+	v := w.pool.Scenario.Engine.Version
+	if v == nil || !w.pool.Scenario.Given("engine.version") {
 		return ""
 	}
 	w.done["engine.version"] = true

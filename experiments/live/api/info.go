@@ -22,7 +22,7 @@ type serverInfo struct {
 func infoOf(u *scenario.Setup, version string) serverInfo {
 	d := &u.Scenario.Deployment
 	return serverInfo{
-		version: version, release: u.Profile.Name, model: u.Scenario.Model, started: time.Now().Unix(),
+		version: version, release: u.Pools[0].Release(), model: u.Scenario.Model, started: time.Now().Unix(),
 		deploy: map[string]any{
 			"tp_size": d.TensorParallelSize, "pp_size": d.PipelineParallelSize, "dp_size": d.DataParallelSize,
 			"ep_size": d.ExpertParallelSize, "page_size": u.Scenario.Engine.BlockSize,

@@ -28,7 +28,7 @@ func newNames(u *scenario.Setup, models []string) names {
 	x := names{models: models}
 	if len(models) == 0 {
 		x.models = []string{u.Scenario.Model}
-		x.also = append([]string{u.Deployment.LLM.Name}, u.Deployment.LLM.Aliases...)
+		x.also = append([]string{u.Pools[0].Deployment.LLM.Name}, u.Pools[0].Deployment.LLM.Aliases...)
 	}
 	w := &u.Scenario.Workload
 	add := func(l *scenario.LoRA) {

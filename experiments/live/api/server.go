@@ -69,7 +69,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		limits: o.Limits, names: newNames(u, o.Models), context: u.LongestSequence(), tokenizer: tokens,
-		template: text.NewTemplate(tokens, int32(u.Deployment.LLM.Encoder.TokensPerImage)),
+		template: text.NewTemplate(tokens, int32(u.Pools[0].Deployment.LLM.Encoder.TokensPerImage)),
 		index:    text.NewIndex(o.IndexBytes), replicas: o.Replicas, peers: newPeers(u),
 		hooks: hooks{o.Note, o.Sent, o.Mount}, incremental: o.Incremental,
 		busy: o.BusyStatus, info: infoOf(u, o.Version), guard: newGuard(o.Keys, o.AllowOrigins),
@@ -97,7 +97,7 @@ func New(o Options) (*Server, error) {
 	_, _ = rand.Read(random[:]) // it never fails
 	s.session = hex.EncodeToString(random[:])
 	sum := fnv.New64a()
-	machine, err := json.Marshal(u.Deployment)
+	machine, err := json.Marshal(u.Pools[0].Deployment)
 	if err != nil {
 		return nil, err
 	}

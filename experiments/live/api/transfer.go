@@ -52,12 +52,12 @@ func newPeers(u *scenario.Setup) (p peers) {
 	if d == nil {
 		return p
 	}
-	p.prefills, p.blockSize = int32(d.Prefills), u.Pools[0].Setup.Scenario.Engine.BlockSize
+	p.prefills, p.blockSize = int32(d.Prefills), u.Pools[0].Scenario.Engine.BlockSize
 	p.fails = u.Scenario.Disaggregation.KVLoadFailurePolicy == "fail"
 	for i := range u.Pools {
 		for k := range u.Pools[i].Engines() {
 			p.names = append(p.names, cmp.Or(u.Pools[i].Name, "pool")+"-"+strconv.Itoa(k))
-			p.ranks = append(p.ranks, u.Pools[i].Setup.Scenario.Deployment.TensorParallelSize)
+			p.ranks = append(p.ranks, u.Pools[i].Scenario.Deployment.TensorParallelSize)
 		}
 	}
 	return p

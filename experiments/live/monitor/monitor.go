@@ -100,7 +100,7 @@ func New(u *scenario.Setup, o Options) *Monitor {
 // release is the minor number of the release of vLLM 0.x that the scenario names; 0 if it names none.
 func release(u *scenario.Setup) (minor int) {
 	if v := u.Scenario.Engine.Version; v != nil && strings.HasPrefix(*v, "vllm-0.") {
-		_, _ = fmt.Sscanf(u.Profile.Name, "vllm-0.%d", &minor)
+		_, _ = fmt.Sscanf(u.Pools[0].Release(), "vllm-0.%d", &minor)
 	}
 	return minor
 }

@@ -29,7 +29,7 @@ type aboutReplica struct {
 
 // describe says what is served.
 func describe(u *scenario.Setup, info export.MetricsInfo, speed float64) about {
-	a := about{Title: cmp.Or(u.Scenario.Name, u.Deployment.String()), Version: experiments.Version,
+	a := about{Title: cmp.Or(u.Scenario.Name, u.Pools[0].Deployment.String()), Version: experiments.Version,
 		Policy: u.Scenario.Engine.Policy, Speed: speed}
 	for _, p := range u.Pools {
 		for k := range p.Engines() {
@@ -38,7 +38,7 @@ func describe(u *scenario.Setup, info export.MetricsInfo, speed float64) about {
 				name = fmt.Sprintf("%s %d", p.Name, k+1)
 			}
 			a.Replicas = append(a.Replicas, aboutReplica{Name: name,
-				Blocks: info.Engines[len(a.Replicas)].UsableBlocks, Seats: int(p.Setup.Config.MaxNumSeqs)})
+				Blocks: info.Engines[len(a.Replicas)].UsableBlocks, Seats: int(p.Config.MaxNumSeqs)})
 		}
 	}
 	return a

@@ -184,7 +184,7 @@ func TestLiteralFloor(t *testing.T) {
 	}
 	decodes := int(math.Round(*s.Concurrency.Decoding.Mean))
 	chunk := int32(budget - decodes)
-	e, err := experiments.Explain(setup, model.Batch{
+	e, _, err := experiments.Explain(setup, model.Batch{
 		Decodes: decodes, Context: int64(decodes) * (prompt + answer/2),
 		Chunks: []model.Chunk{{New: chunk, Cached: prompt / 2}}, Emit: decodes,
 	})
