@@ -28,19 +28,21 @@ var counted = [...]struct {
 // Counts of a process: instructions, instruction and data misses of a first-level cache of 32 kB, mispredictions.
 type Counts [len(counted)]float64
 
-// function has the instructions of a function without callees, and the number of calls.
-type function struct {
-	self  float64
-	calls float64
-}
-
+// arc is a pair of functions of which one calls the other.
 type arc struct{ caller, callee string }
+
+// traffic has the calls over an arc, and their instructions with all that the callee calls.
+type traffic struct{ calls, instr float64 }
 
 // Profile is what callgrind writes about a process.
 type Profile struct {
-	Counts    Counts
-	functions map[string]function
-	arcs      map[arc]float64 // inclusive instructions of calls
+	Counts Counts
+	self   map[string]float64 // instructions of a function without callees
+	arcs   map[arc]traffic
+}
+
+func newProfile() *Profile {
+	return &Profile{self: map[string]float64{}, arcs: map[arc]traffic{}}
 }
 
 // fixed are variables of the environment without which counts vary: threads, preemption by a timer, collection.
@@ -81,7 +83,7 @@ func profile(binary string, args []string, folder string) (*Profile, error) {
 // and inclusive cost (the line after it) follow. Other lines that begin with a position are costs of the function.
 // A number in parentheses stands for a name that was given before.
 func parse(r io.Reader) (*Profile, error) {
-	p := &Profile{functions: map[string]function{}, arcs: map[arc]float64{}}
+	p := newProfile()
 	names := map[string]string{}
 	name := func(text string) string {
 		id, long, found := strings.Cut(text, " ")
@@ -122,15 +124,11 @@ func parse(r io.Reader) (*Profile, error) {
 				cost, _ = strconv.ParseFloat(fields[1], 64)
 			}
 			if !called {
-				f := p.functions[caller]
-				f.self += cost
-				p.functions[caller] = f
+				p.self[caller] += cost
 				continue
 			}
-			f := p.functions[callee]
-			f.calls += calls
-			p.functions[callee] = f
-			p.arcs[arc{caller, callee}] += cost
+			between := p.arcs[arc{caller, callee}]
+			p.arcs[arc{caller, callee}] = traffic{between.calls + calls, between.instr + cost}
 			called = false
 		}
 	}
@@ -159,36 +157,27 @@ func totalled(events, totals []string) (counts Counts) {
 
 // minus returns the difference of two profiles divided by each.
 func (p *Profile) minus(q *Profile, each float64) *Profile {
-	d := &Profile{functions: map[string]function{}, arcs: map[arc]float64{}}
+	d := newProfile()
 	for i := range d.Counts {
 		d.Counts[i] = (p.Counts[i] - q.Counts[i]) / each
 	}
-	for name, f := range p.functions {
-		g := q.functions[name]
-		d.functions[name] = function{self: (f.self - g.self) / each, calls: (f.calls - g.calls) / each}
+	for name, instr := range p.self {
+		d.self[name] = (instr - q.self[name]) / each
 	}
-	for a, cost := range p.arcs {
-		d.arcs[a] = (cost - q.arcs[a]) / each
+	for a, many := range p.arcs {
+		few := q.arcs[a]
+		d.arcs[a] = traffic{(many.calls - few.calls) / each, (many.instr - few.instr) / each}
 	}
 	return d
 }
 
-// calls returns the calls of the functions that match.
-func (p *Profile) calls(match func(string) bool) (sum float64) {
-	for name, f := range p.functions {
-		if match(name) {
-			sum += f.calls
-		}
-	}
-	return sum
-}
-
-// inclusive returns the instructions of the functions that match and of all they call. What one of them calls of the
-// others counts once, unless a function between them does not match.
-func (p *Profile) inclusive(match func(string) bool) (sum float64) {
-	for a, cost := range p.arcs {
+// into returns the calls of functions that match from others, and the instructions of these calls with all that is
+// called. What one function of the group calls of another counts once, unless a function between them does not match.
+func (p *Profile) into(match func(string) bool) (sum traffic) {
+	for a, t := range p.arcs {
 		if match(a.callee) && !match(a.caller) {
-			sum += cost
+			sum.calls += t.calls
+			sum.instr += t.instr
 		}
 	}
 	return sum

@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// The gate tests itself with a case, and with the functions of a unit.
+const plantCase, plantUnit = "p1-10", "spans"
+
 // The sizes of most cases, in requests. Two runs of these sizes are subtracted.
 const small, large = 6500, 26500
 
@@ -24,6 +27,10 @@ type Case struct {
 	Anchor []string
 	// Timed cases run natively too, with this many requests.
 	Timed int
+	// Goal has the instructions and misses that are wanted, or 0.
+	Goal [2]float64
+	// Shown says that the stages of the case are always printed.
+	Shown bool
 }
 
 var plain = []string{"--format", "json", "--quiet", "--model", "llama-3.1-8b", "--gpu", "h100-sxm",
@@ -51,15 +58,16 @@ func cases() []Case {
 		{Name: "sweep-3", Sizes: []int{2500, 8500}, Runs: 3,
 			Args: append([]string{"sweep", "--out", "", "--jobs", "1", "--over", "rate=10,25,40", "--requests", "{n}"},
 				plain...)},
-		{Name: "p2-10", Sizes: sizes, Args: append(p2[:len(p2):len(p2)], "--set", "engine.max_num_seqs=1024"), Timed: 60000},
+		{Name: "p2-10", Sizes: sizes, Args: append(p2[:len(p2):len(p2)], "--set", "engine.max_num_seqs=1024"),
+			Timed: 60000, Goal: [2]float64{9000}, Shown: true},
 		{Name: "prefix-groups", Sizes: sizes, Args: p1(25, "--set", caching, "--set",
 			"workload.prefix={groups: 100, prompts_per_group: 50, shared_tokens: 256}")},
-		{Name: "p1-10", Sizes: sizes, Args: p1(10), Timed: 100000},
-		{Name: "p1-35", Sizes: sizes, Args: p1(35), Timed: 100000},
-		{Name: "p1-60", Sizes: sizes, Args: p1(60), Timed: 100000},
-		{Name: "run-1-p1", Sizes: []int{1}, Args: p1(10)},
-		{Name: "run-1-p2", Sizes: []int{1}, Args: p2},
-		{Name: "version", Sizes: []int{0}, Args: []string{"version"}},
+		{Name: "p1-10", Sizes: sizes, Args: p1(10), Timed: 100000, Goal: [2]float64{6000, 50}, Shown: true},
+		{Name: "p1-35", Sizes: sizes, Args: p1(35), Timed: 100000, Goal: [2]float64{4500, 50}, Shown: true},
+		{Name: "p1-60", Sizes: sizes, Args: p1(60), Timed: 100000, Goal: [2]float64{4500}},
+		{Name: "run-1-p1", Sizes: []int{1}, Args: p1(10), Goal: [2]float64{31e6}},
+		{Name: "run-1-p2", Sizes: []int{1}, Args: p2, Goal: [2]float64{31e6}, Shown: true},
+		{Name: "version", Sizes: []int{0}, Args: []string{"version"}, Goal: [2]float64{4e6}},
 	}
 }
 

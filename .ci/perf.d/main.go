@@ -1,10 +1,12 @@
-// Command perf counts what commands of Clifftop cost under callgrind.
+// Command perf counts what commands of Clifftop cost under callgrind, and fails if they cost more than before.
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -12,15 +14,15 @@ import (
 	"strings"
 )
 
-const usage = `.ci/perf count [-case REGEXP] [-sizes FEW,MANY] [-functions N] BINARY|COMMIT|. ...
+const usage = `.ci/perf [OPTION]...     compares the costs of the working tree with those of the bases in .ci/perf-base:
+                         fails if it is slower. docs/testing.md has more.
+.ci/perf count [-case REGEXP] [-sizes FEW,MANY] [-functions N] [-jobs N] BINARY|COMMIT|. ...
                          prints counts of cases; . is the working tree
 `
 
 func main() {
-	root := flag.String("root", ".", "checkout")
-	flag.Usage = func() { fmt.Fprint(os.Stderr, usage) }
-	flag.Parse()
-	if err := command(*root, flag.Args()); err != nil {
+	err := command(os.Args[1], os.Args[2:])
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "perf:", err)
 		os.Exit(1)
 	}
@@ -33,13 +35,10 @@ func command(root string, args []string) error {
 	}
 	defer os.RemoveAll(scratch)
 	b := &Builder{root: root, scratch: scratch}
-	switch {
-	case len(args) > 0 && args[0] == "count":
+	if len(args) > 0 && args[0] == "count" {
 		return count(b, args[1:])
-	default:
-		fmt.Print(usage)
 	}
-	return nil
+	return check(b, args)
 }
 
 // count prints the counts of binaries or commits.
@@ -47,6 +46,7 @@ func count(b *Builder, args []string) error {
 	set := flag.NewFlagSet("count", flag.ContinueOnError)
 	pattern := set.String("case", "", "cases whose names match")
 	sizes := set.String("sizes", "", "two sizes in requests, in place of those of the cases")
+	jobs := set.Int("jobs", 2, "processes at once")
 	functions := set.Int("functions", 0, "print the N functions with the most instructions")
 	if err := set.Parse(args); err != nil {
 		return err
@@ -63,8 +63,9 @@ func count(b *Builder, args []string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%s\n%-22s %14s %10s %10s %10s %12s\n", target, "", "instr", "I1 miss", "D1 miss", "mispred", "start-up")
-		err = measure(binary, list, b.scratch, func(c Case, m *Measured) {
+		fmt.Printf("%s\n%-22s %14s %10s %10s %10s %12s\n", target, "", "instr", "I1 miss", "D1 miss", "mispred",
+			"start-up")
+		err = measure(binary, list, *jobs, b.scratch, func(c Case, m *Measured) {
 			fmt.Printf("%-22s %14.1f %10.1f %10.1f %10.1f %10.1f M\n", c.Name, m.Counts[0], m.Counts[1], m.Counts[2],
 				m.Counts[3], m.Start/1e6)
 			m.printFunctions(*functions)
@@ -127,24 +128,15 @@ func (b *Builder) target(target, name string) (Binary, error) {
 // printFunctions prints the functions with the most instructions of their own: calls, instructions, and those with
 // all that they call.
 func (m *Measured) printFunctions(n int) {
-	names := make([]string, 0, len(m.functions))
-	for name := range m.functions {
-		names = append(names, name)
-	}
+	names := slices.Collect(maps.Keys(m.self))
 	slices.SortFunc(names, func(a, b string) int {
-		if x, y := m.functions[a].self, m.functions[b].self; x != y {
-			if x > y {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(cmp.Compare(m.self[b], m.self[a]), strings.Compare(a, b))
 	})
 	for i, name := range names[:min(n, len(names))] {
 		if i == 0 {
 			fmt.Printf("  %10s %10s %10s\n", "calls", "own", "all")
 		}
-		all := m.inclusive(func(other string) bool { return other == name })
-		fmt.Printf("  %10.3f %10.1f %10.1f %s\n", m.functions[name].calls, m.functions[name].self, all, name)
+		all := m.into(func(other string) bool { return other == name })
+		fmt.Printf("  %10.3f %10.1f %10.1f %s\n", all.calls, m.self[name], all.instr, name)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
@@ -132,4 +133,20 @@ func (b *Builder) toolchain() (string, error) {
 		return "", fmt.Errorf("go env: %q: %w", out, err)
 	}
 	return fmt.Sprintf("%s %s/%s cgo=%s", fields[0], fields[1], fields[2], fields[3]), nil
+}
+
+// functionsOf returns the names of the functions of a binary.
+func functionsOf(path string) (names []string, err error) {
+	file, err := elf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	symbols, err := file.Symbols()
+	for _, s := range symbols {
+		if elf.ST_TYPE(s.Info) == elf.STT_FUNC {
+			names = append(names, s.Name)
+		}
+	}
+	return names, err
 }
