@@ -13,6 +13,7 @@ import (
 	"clifftop/report/collect"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/workload"
 	"clifftop/workload/trace"
@@ -57,6 +58,7 @@ type Result struct {
 	setup     *scenario.Setup
 	talked    *workload.SessionCounts
 	detail    bool
+	effort    engine.Effort
 }
 
 // ShareWindow measures runs of the same traffic over one window; see [collect.ShareWindow].
@@ -73,6 +75,22 @@ func ShareWindow(results []*Result) {
 
 // ReplicaSeries are the buckets of each replica of a fleet; none of a single engine.
 func (r *Result) ReplicaSeries() [][]report.SeriesPoint { return r.collector.ReplicaSeries() }
+
+// ExplainEffort adds to the summary which iterations the engines composed with the plain cycle, and why spans of equal
+// iterations ended.
+func (r *Result) ExplainEffort() {
+	e, s := &r.effort, &r.Summary.Effort
+	s.Compositions, s.PlainCompositions = e.Compositions, e.Plain
+	if e.First != engine.IsPlain {
+		s.FirstGeneral = e.First.String()
+	}
+	s.SpanEnds = map[string]int64{}
+	for why, n := range e.Ends {
+		if n > 0 {
+			s.SpanEnds[engine.SpanEnd(why).String()] = n
+		}
+	}
+}
 
 // VLLMBench is the result under the keys of vllm bench serve --save-result. It has no date, so
 // that equal runs give equal bytes.
@@ -159,7 +177,9 @@ func (x *simulation) finish(ctx context.Context) (*Result, error) {
 			runErr = err
 		}
 	}
-	return newResult(u, collector, talked, x.options.Detail), runErr
+	res := newResult(u, collector, talked, x.options.Detail)
+	res.effort = x.engine.Effort()
+	return res, runErr
 }
 
 // failure says why a run cannot go on.

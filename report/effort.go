@@ -12,6 +12,13 @@ type Effort struct {
 	// SearchNeedsRequests is the number of requests that a search for the saturation would take at least. It is 0
 	// unless the verdict depends on such a search, and the run is too short to allow it.
 	SearchNeedsRequests int64 `json:"search_needs_requests,omitempty"`
+	// Compositions is the number of iterations that the engines composed; equal iterations in a row are composed once.
+	// PlainCompositions are those that the plain cycle made, FirstGeneral is why the first of the others was not, and
+	// SpanEnds counts all by why they were not repeated further. These are given only if they are asked for.
+	Compositions      int64            `json:"compositions,omitempty"`
+	PlainCompositions int64            `json:"plain_compositions,omitempty"`
+	FirstGeneral      string           `json:"first_general,omitempty"`
+	SpanEnds          map[string]int64 `json:"span_ends,omitempty"`
 }
 
 // Add adds the requests of another result.

@@ -26,6 +26,8 @@ type runCommand struct {
 	bands    string
 	// saturation finds the saturation rate first, whatever it takes.
 	saturation bool
+	// effort says how the iterations were composed.
+	effort bool
 }
 
 func newRun() *cobra.Command {
@@ -57,6 +59,8 @@ for that rate with a tenth of the requests of the run at most; --find-saturation
 		profileNames()...)
 	c.Flags().BoolVar(&r.saturation, "find-saturation", false,
 		"find the saturation rate first, however long it takes, and judge the run by it")
+	c.Flags().BoolVar(&r.effort, "explain-effort", false,
+		"say how many iterations the plain cycle composed, and why others were not plain")
 	registerSave(c, &r.save, &r.output.Out)
 	return c
 }
@@ -123,6 +127,9 @@ func (r *runCommand) once(c *cobra.Command, s *scenario.Scenario) error {
 	if res == nil {
 		return console.Failed(runErr)
 	}
+	if r.effort {
+		res.ExplainEffort()
+	}
 	return r.deliver(c, dir, run.Setup, saved, res, runErr)
 }
 
@@ -168,9 +175,9 @@ func (r *runCommand) print(c *cobra.Command, s *report.Summary, series []report.
 
 // replicate makes several runs, and prints and writes the pooled result. It is partial after an interrupt.
 func (r *runCommand) replicate(c *cobra.Command, s *scenario.Scenario) error {
-	if len(r.save) > 0 || r.output.Format == "vllm-bench" {
-		return errors.New("run.replications, run.precision: --save and --format vllm-bench need a single run " +
-			"(want neither with replications)")
+	if len(r.save) > 0 || r.output.Format == "vllm-bench" || r.effort {
+		return errors.New("run.replications, run.precision: --save, --explain-effort and --format vllm-bench need a " +
+			"single run (want none of them with replications)")
 	}
 	runs, err := experiments.ReplicateOptions{}.Plan(s)
 	if err != nil {
