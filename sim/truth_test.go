@@ -38,8 +38,8 @@ func TestPipelinesTruth(t *testing.T) {
 func TestPlainTruth(t *testing.T) {
 	t.Parallel()
 	all, mixed := simtest.VerifyPlain(t)
-	t.Logf("%d of %d compositions are plain, others %v; both kinds in %d cases", all.Plain, all.Compositions, all.General,
-		mixed)
+	t.Logf("%d of %d compositions are plain, others %v; both kinds in %d cases; names forgotten %d times", all.Plain,
+		all.Compositions, all.General, mixed, all.Forgotten)
 	if checks, _ := strconv.Atoi(flag.Lookup("rapid.checks").Value.String()); checks < 3000 {
 		return // too few to have each often
 	}
@@ -49,7 +49,8 @@ func TestPlainTruth(t *testing.T) {
 			t.Errorf("%d compositions are not plain because of %v (want %d or more)", n, engine.Reason(why), often)
 		}
 	}
-	if all.Plain < often || mixed < often {
-		t.Errorf("%d plain compositions, and %d cases with both kinds (want %d or more)", all.Plain, mixed, often)
+	if all.Plain < often || mixed < often || all.Forgotten < often {
+		t.Errorf("%d plain compositions, %d cases with both kinds, names forgotten %d times (want %d or more)", all.Plain,
+			mixed, all.Forgotten, often)
 	}
 }

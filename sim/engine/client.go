@@ -80,13 +80,13 @@ func (c *clientSide) ClientLeft(left *Client, first clock.Time) {
 	s.rec.ClientFirst = first
 	left.Note(&s.rec)
 	if left.Again {
-		c.e.nameBlocks()
+		c.e.keepNames()
 		c.e.space.indexOwnBlocks(s)
 	}
 }
 
 // Returns records that the client of a request that has no sequence has left, and sends it again.
-func (c *clientSide) Returns() { c.e.nameBlocks() }
+func (c *clientSide) Returns() { c.e.keepNames() }
 
 // delivered returns the number of tokens of sequence i in iterations that ended before the instant at, which is not
 // later than the next boundary.

@@ -8,6 +8,8 @@ type Effort struct {
 	General [Reasons]int64
 	// First is the reason of the first of them.
 	First Reason
+	// Forgotten is how often the blocks of an engine with prefix caching lost their names again.
+	Forgotten int64
 	// Ends counts the compositions by why they are not repeated further.
 	Ends [SpanEnds]int64
 }
@@ -56,6 +58,7 @@ func (f *Effort) Add(o *Effort) {
 	if f.First == IsPlain {
 		f.First = o.First
 	}
+	f.Forgotten += o.Forgotten
 	for i := range f.Ends {
 		f.Ends[i] += o.Ends[i]
 	}

@@ -124,8 +124,8 @@ func (e *Engine) Enqueue(at clock.Time, req *workload.Request) {
 	if e.connector != nil {
 		e.connector.noteHandoff(req)
 	}
-	if e.space.unnamed && e.needsNames(req) {
-		e.nameBlocks()
+	if e.space.forgets && e.needsNames(req) {
+		e.keepNames()
 	}
 	if e.inbox.delays() {
 		e.inbox.requests = append(e.inbox.requests, *req)

@@ -64,7 +64,7 @@ func (v *env) Observers() *event.Fanout { return v.obs }
 
 // Warm adds the KV of an earlier request to the prefix cache and the tiers. See [sim.Simulation.Warm].
 func (e *Engine) Warm(q *workload.Request) {
-	e.nameBlocks()
+	e.keepNames()
 	e.connector.warm(q, e.space.warm(q))
 }
 

@@ -50,7 +50,7 @@ func (e *Engine) whyGeneral() Reason {
 	switch {
 	case !e.plain.on:
 		return HasPart
-	case e.space.caching:
+	case !e.space.nameless():
 		return NamesBlocks
 	case e.lagging > 0, len(e.groups) > 1, len(e.groups) == 1 && e.groups[0].number != e.gpu.batches:
 		return OutOfStep
@@ -74,10 +74,13 @@ func (e *Engine) whyGeneral() Reason {
 		}
 		n := e.plain.chunk(s.target-s.computed, budget)
 		budget -= n
-		need += max(0, e.cfg.blocksFor(s.computed+n)-s.blockCount)
+		need += max(0, e.cfg.blocksFor(s.computed+n)-max(s.blockCount, len(s.blocks)))
 	}
-	if need > e.space.pool.Free() {
+	if need > e.space.pool.Free()-c.debt {
 		return LacksBlocks
+	}
+	if e.space.caching {
+		e.forgetNames()
 	}
 	return IsPlain
 }

@@ -68,6 +68,9 @@ func (e *Engine) completePlain(i int32, s *sequence, end clock.Time) {
 	s.rec.Released = e.now
 	e.line.End(i)
 	e.gpu.took += s.rec.GPU.Total()
+	if s.rec.Preemptions > 0 {
+		e.space.again--
+	}
 	e.host.Ended(&s.rec)
 	e.seqs.put(i)
 }

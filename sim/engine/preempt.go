@@ -48,7 +48,9 @@ func (it *batchBuilder) dropInFlight(i int32, s *sequence) {
 // takeOut removes s from the running batch.
 func (it *batchBuilder) takeOut(i int32, s *sequence) {
 	r := it.r
-	s.rec.Preemptions++
+	if s.rec.Preemptions++; s.rec.Preemptions == 1 {
+		r.space.again++
+	}
 	r.leaveRunning(i)
 	r.levels.Waiting++
 	r.obs.Preempted(r.now)

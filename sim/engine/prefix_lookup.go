@@ -302,7 +302,7 @@ func (c *prefixCache) HashedBlocks() int32 {
 // and returns their size in tokens. With KV cache groups these are the blocks of the first group of full attention, and
 // with a radix cache the pages of its tree. It returns 0 if there are no such blocks.
 func (e *Engine) TellBlocks(tell func(kv.Change)) (blockSize int32) {
-	e.nameBlocks()
+	e.keepNames()
 	c := &e.space.prefixCache
 	switch size := c.HashedBlocks(); {
 	case c.radix != nil:

@@ -160,6 +160,9 @@ func (e *Engine) end(i int32) {
 	e.line.End(i)
 	e.answered = true
 	e.gpu.took += s.rec.GPU.Total()
+	if s.rec.Preemptions > 0 {
+		e.space.again--
+	}
 	if s.rec.LastToken != clock.Never && e.connector.handsOff(s) {
 		e.connector.handOff(s)
 	} else {

@@ -32,6 +32,8 @@ type prefixCache struct {
 	groups   *kv.Grouped // has the blocks of KV cache groups; nil without them
 	caching  bool        // blocks are found by hashes of their tokens
 	unnamed  bool        // they will be, when nameBlocks is called; until then blocks are counted
+	forgets  bool        // names are needed only for requests that were preempted
+	again    int         // sequences in the engine that were preempted
 	offloads bool        // tiers keep evicted blocks, so that private blocks of a request are hashed too
 	look     lookup      // result of the last lookup by hashes
 	matched  radixMatch  // result of the last match in the radix tree
