@@ -18,18 +18,18 @@ const (
 	losses
 )
 
-// lost is the part of a span's time that goes to each loss, in femtoseconds. Copies and the host's time are told by the
+// loses reports whether some of a span's time is lost.
+func loses(s *event.Span) bool {
+	return s.RecomputedTokens|s.LostTokens|s.Drafts|s.PaddedRows|s.PaddedTokens|s.SwappedBlocks != 0 || s.HostFemtos != 0
+}
+
+// lost is the part of the time of a span that goes to each loss, in femtoseconds. Copies and the host's time are told by the
 // span; what is left is shared out by tokens computed, as [event.Span.Share] does.
 func lost(s *event.Span) (parts [losses]int64) {
-	padded := s.PaddedRows + s.PaddedTokens
-	counts := s.RecomputedTokens | s.LostTokens | s.Drafts | padded
-	if counts|s.SwappedBlocks == 0 && s.HostFemtos == 0 {
-		return
-	}
-	n := int64(s.N)
+	n, padded := int64(s.N), s.PaddedRows+s.PaddedTokens
 	parts[lostSwap] = n * s.SwapFemtos
 	parts[lostHost] = n*s.HostFemtos + n*(n-1)/2*s.HostSlope
-	if counts == 0 {
+	if s.RecomputedTokens|s.LostTokens|s.Drafts|padded == 0 {
 		return
 	}
 	each := s.Share(s.N)

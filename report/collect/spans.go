@@ -10,16 +10,17 @@ import (
 
 // Span implements [event.SpanObserver].
 func (c *Collector) Span(s *event.Span) {
-	end := s.End(s.N)
-	add(&c.totals.busy, s.Femtos(s.N))
+	femtos := s.Femtos(s.N)
+	end := s.Start + clock.Time((s.Remainder+femtos)/clock.FemtosPerPico)
+	add(&c.totals.busy, femtos)
 	if c.span.within(&c.line, s.Start, end) && (end > c.span.start || end == 0) {
-		c.spanIn(s)
+		c.spanIn(s, femtos)
 	} else {
 		c.spanAcross(*s)
 	}
 	if s.Passages != nil {
 		c.line.countPassages(s.Passages)
-		c.totals.further = c.totals.further.Add(clock.Mul64(uint64(s.Femtos(s.N)), uint64(len(s.Passages)-1)))
+		c.totals.further = c.totals.further.Add(clock.Mul64(uint64(femtos), uint64(len(s.Passages)-1)))
 	}
 	c.now = max(c.now, end)
 	if c.stages != nil {
@@ -33,13 +34,14 @@ func (c *Collector) Span(s *event.Span) {
 	}
 }
 
-// spanIn counts a span that lies in the remembered bucket.
-func (c *Collector) spanIn(s *event.Span) {
+// spanIn counts a span of so many femtoseconds that lies in the remembered bucket.
+func (c *Collector) spanIn(s *event.Span, femtos int64) {
 	b := &c.line.buckets[c.span.i]
-	femtos := s.Femtos(s.N)
 	add(&b.busy, femtos)
 	b.hold(s.BlockFemtos, s.EmptyFemtos)
-	b.lose(lost(s))
+	if loses(s) {
+		b.lose(lost(s))
+	}
 	c.produced(b, c.line.gaps(c.span.i), s)
 }
 
@@ -135,7 +137,7 @@ func (c *Collector) spanAcross(s event.Span) {
 		}
 		switch n {
 		case s.N:
-			c.spanIn(&s)
+			c.spanIn(&s, s.Femtos(s.N))
 			return
 		case 0:
 			last := s.N == 1
@@ -146,7 +148,7 @@ func (c *Collector) spanAcross(s event.Span) {
 			}
 		default:
 			first := head(&s, n)
-			c.spanIn(&first)
+			c.spanIn(&first, first.Femtos(n))
 		}
 	}
 }
@@ -187,7 +189,11 @@ func share(u clock.Uint128, part, whole uint64) clock.Uint128 {
 // buckets before an edge is the part of the whole up to there, rounded down once; so it does not depend on
 // the edges between, which widths of buckets decide.
 func (c *Collector) iterationAcross(s *event.Span) {
-	whole, losses := uint64(s.First), lost(s)
+	var losses [losses]int64
+	if loses(s) {
+		losses = lost(s)
+	}
+	whole := uint64(s.First)
 	var done uint64 // of the iteration's time, and what was counted by then
 	var blocks, empty clock.Uint128
 	counted := losses

@@ -83,10 +83,6 @@ func (h *Histogram) RecordProgression(first, slope int64, n int, weight uint64) 
 	h.n += uint64(n) * weight
 	h.add(bits.Mul64(uint64(count*first+count*(count-1)/2*slope), weight))
 	p, sub := place(first)
-	if q, end := place(last); q == p && end == sub {
-		h.page(p)[sub] += uint64(n) * weight
-		return
-	}
 	for {
 		_, hi := bounds(p, sub)
 		in := count

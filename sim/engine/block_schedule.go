@@ -64,42 +64,43 @@ func (t *blockSchedule) within(step int64, free, limit int) int {
 // femtos returns the integral of the referenced blocks over the iterations of p, in block-femtoseconds, and their number
 // in the last one. used is their number in iteration 0, and step the cohort step that iteration 1 makes.
 func (t *blockSchedule) femtos(used int, p *clock.Progression, step int64) (sum clock.Uint128, last int) {
-	size, n := len(t.need), p.N
-	length, level, at := p.First, used, t.residueAt(step)
-	if rounds := n / size; rounds >= 3 {
+	size, n, first := len(t.need), p.N, p.First
+	if rounds := (n - 1) / size; rounds >= 3 {
 		// Iteration k·size+i has level(i)+k·members and length(i)+k·size·slope.
-		var products clock.Uint128
-		var levels, lengths uint64
-		for range size {
-			products = products.Add(clock.Mul64(uint64(level), uint64(length)))
-			levels += uint64(level)
-			lengths += uint64(length)
-			level += int(t.need[at])
-			length += p.Slope
-			if at++; at == size {
-				at = 0
-			}
-		}
+		levels, moment, _ := t.walk(used, size, step)
+		lengths := uint64(int64(size)*first + int64(size*(size-1)/2)*p.Slope)
 		r := uint64(rounds)
 		ones := r * (r - 1) / 2
 		squares := (r - 1) * r * (2*r - 1) / 6
 		growth := uint64(p.Slope) * uint64(size)
+		products := clock.Mul64(levels, uint64(first)).Add(clock.Mul64(moment, uint64(p.Slope)))
 		linear := clock.Mul64(growth, levels).Add(clock.Mul64(uint64(t.members), lengths))
 		square := clock.Mul64(uint64(t.members), growth).Mul(uint64(size))
 		sum = products.Mul(r).Add(linear.Mul(ones)).Add(square.Mul(squares))
 		n -= rounds * size
-		level += (rounds - 1) * t.members
-		length = p.First + int64(rounds*size)*p.Slope
+		used += rounds * t.members
+		first += int64(rounds*size) * p.Slope
 	}
-	for range n {
-		sum = sum.Add(clock.Mul64(uint64(level), uint64(length)))
+	levels, moment, last := t.walk(used, n, step)
+	sum = sum.Add(clock.Mul64(levels, uint64(first))).Add(clock.Mul64(moment, uint64(p.Slope)))
+	return sum, last
+}
+
+// walk returns the sum of the referenced blocks over n iterations, at most three rounds of residues, the sum of their
+// products with the number of the iteration, and their number in the last one. level is the number in iteration 0, and
+// step the cohort step that iteration 1 makes.
+func (t *blockSchedule) walk(level, n int, step int64) (levels, moment uint64, last int) {
+	levels = uint64(level)
+	at := t.residueAt(step)
+	for k := 1; k < n; k++ {
 		level += int(t.need[at])
-		length += p.Slope
-		if at++; at == size {
+		if at++; at == len(t.need) {
 			at = 0
 		}
+		levels += uint64(level)
+		moment += uint64(k) * uint64(level)
 	}
-	return sum, level - t.at(step+int64(p.N-1))
+	return levels, moment, level
 }
 
 // The members of the cohort in the block schedules, by the steps at which they take a new block.

@@ -153,7 +153,18 @@ func (f *iteration) endsUnpredicted(s *sequence, i, issued int32) bool {
 type reporter struct {
 	detailed bool // an observer wants every iteration sequence by sequence
 	span     event.Span
+	further  bool       // the span has what plain iterations do not have
+	edge     clock.Time // no edge of an observer lies between the iterations reported last and this one
 	step     event.Step // scratch, as span
+}
+
+// describe sets what the composed iteration has and plain ones do not have.
+func (o *reporter) describe(r *Engine) {
+	it, s := &r.it, &o.span
+	s.RecomputedTokens, s.LostTokens, s.Shared = it.recomputed, it.lost, r.gpu.batch.SharedTokens
+	s.PaddedRows, s.PaddedTokens, s.PaddedContext = it.padRows, it.padTokens, it.padContext
+	s.Drafts, s.Accepted, s.Discarded = it.drafts, it.accepted, it.discarded
+	s.SwappedBlocks, r.space.moved = r.space.moved, 0
 }
 
 // report reports the iterations of p, in parts that do not cross the edges of an observer. used is the number of
@@ -161,38 +172,37 @@ type reporter struct {
 // cohort takes from the pool from iteration 1 on.
 func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.Duration) (taken int) {
 	it, c, s := &r.it, &r.cohort, &o.span
-	step, context, opening := c.steps, it.context, true
-	s.Replica = r.index
-	s.Wait, s.Decodes, s.Gaps, s.FirstTokens = wait, it.decodes, it.gaps, len(it.current.firsts)-it.resumed
-	s.PrefillTokens, s.RecomputedTokens, s.Shared = it.prefill, it.recomputed, r.gpu.batch.SharedTokens
-	s.PaddedRows, s.PaddedTokens, s.PaddedContext = it.padRows, it.padTokens, it.padContext
-	s.Drafts, s.Accepted, s.Discarded = it.drafts, it.accepted, it.discarded
-	s.SwappedBlocks, s.LostTokens = r.space.moved, it.lost
-	r.space.moved = 0
+	step, opening, further := c.steps, true, o.further || !r.plain.last
+	s.Wait, s.Decodes, s.Gaps, s.Context = wait, it.decodes, it.gaps, it.context
+	s.FirstTokens, s.PrefillTokens = len(it.current.firsts)-it.resumed, it.prefill
+	if further {
+		o.describe(r)
+		o.further = !r.plain.last
+	}
 	for {
 		n := p.N
 		if r.released > 0 || it.leaving > 0 {
 			n = 1
 		}
-		if n > 1 {
-			n = withinEdge(&p, r.obs.Edge(p.Start))
+		if n > 1 && p.End(n) > o.edge {
+			o.edge = r.obs.Edge(p.Start)
+			n = withinEdge(&p, o.edge)
 		}
 		sent := r.line.Send(&r.out, &p, n, &s.Delivery, opening)
 		if sent == 0 || r.observed {
 			sent = r.deliverListed(&p, n, sent, s, opening)
 		}
 		n, opening, r.out.Listed = sent, false, false
-		s.Start, s.Remainder, s.First, s.Slope, s.N = p.Start, p.Remainder, p.First, p.Slope, n
-		s.Context = context
-		if n == 1 {
+		if s.N = n; n == 1 {
 			s.BlockFemtos = clock.Mul64(uint64(used), uint64(p.First))
 		} else {
 			before := used
 			s.BlockFemtos, used = c.takes.femtos(used, &s.Progression, step)
 			taken += used - before
 		}
-		s.UsedBlocks = used
-		it.reportEmpty(s, step)
+		if s.UsedBlocks = used; further {
+			it.reportEmpty(s, step)
+		}
 		r.obs.Span(s)
 		if n == p.N {
 			return taken
@@ -206,10 +216,11 @@ func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.D
 		}
 		r.released = 0
 		step += int64(n)
-		context += int64(n) * int64(it.decodes)
-		p = p.Tail(n)
+		s.Context += int64(n) * int64(it.decodes)
 		s.PaddedContext += int64(n) * int64(it.padRows)
 		s.Carry = s.CarryAfter(n)
+		p = p.Tail(n)
+		s.Progression = p
 		s.HostFemtos += int64(n) * s.HostSlope
 		s.Wait, s.Gaps = 0, it.decodes
 	}

@@ -67,6 +67,7 @@ func New(cfg Config, in Setup) *Engine {
 		env: env{cfg: cfg, host: in.Host, obs: in.Observers, transfers: in.Transfers, index: in.Index},
 		gpu: gpu{lastComposed: -1}, reporter: reporter{detailed: in.Observers.WantsSteps()},
 	}
+	r.span.Replica = in.Index
 	r.timeline = timeline{env: &r.env, depth: 1, next: clock.Never, maxSpan: cfg.MaxSpan}
 	if cfg.AsyncScheduling && cfg.Stages <= 1 {
 		r.depth = 2
