@@ -191,8 +191,25 @@ func (r *replicaLevels) merge(c *replicaLevels) {
 	r.gapCount += c.gapCount
 }
 
-// gapped counts inter-token gaps: weight times as many as n, whose sum is given.
-func (r *replicaLevels) gapped(sum clock.Uint128, n, weight uint64) {
+// gapped counts the gaps between the chunks that clients get in a span.
+func (r *replicaLevels) gapped(s *event.Span) {
+	d := &s.Delivery
+	femtos := func(length clock.Duration) clock.Uint128 { return clock.Mul64(uint64(length), clock.FemtosPerPico) }
+	for _, g := range d.Others {
+		r.gapSums(femtos(g.Length), 1, uint64(g.N))
+	}
+	switch {
+	case s.Decodes == 0:
+	case d.Cycle > 0:
+		r.gapSums(femtos(d.Cycle), 1, s.Cycles())
+	default:
+		r.gapSums(femtos(s.Wait).Add(clock.Uint128{Lo: uint64(s.First)}), 1, uint64(d.First))
+		r.gapSums(clock.Uint128{Lo: uint64(s.Femtos(s.N) - s.First)}, uint64(s.N-1), uint64(d.Later))
+	}
+}
+
+// gapSums counts inter-token gaps: weight times as many as n, whose sum is given.
+func (r *replicaLevels) gapSums(sum clock.Uint128, n, weight uint64) {
 	r.gapSum = r.gapSum.Add(sum.Mul(weight))
 	r.gapCount += int64(n * weight)
 }

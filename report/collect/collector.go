@@ -90,9 +90,7 @@ type Collector struct {
 	unrouted int64 // attempts that ended before they were sent to a replica
 	isPart   bool  // this is one of them: no distributions are kept
 
-	// The bucket of the last span.
-	span cursor
-	now  clock.Time // the last instant seen, of whatever kind
+	now clock.Time // the last instant seen, of whatever kind
 	occupancy
 	tierTraffic
 
@@ -105,13 +103,6 @@ type Collector struct {
 	totals      totals
 	warnings    []report.Warning
 	partial     bool
-}
-
-// cursor remembers a bucket.
-type cursor struct {
-	start, end clock.Time
-	i          int
-	width      int64
 }
 
 // Classes of waiting, by what holds the first request in the queue back.
@@ -177,21 +168,7 @@ var (
 
 // Edge is the end of the time bucket that an instant lies in.
 func (c *Collector) Edge(past clock.Time) clock.Time {
-	if c.span.width == c.line.width && past >= c.span.start && past < c.span.end {
-		return c.span.end
-	}
 	return c.line.end(c.line.index(past))
-}
-
-// within reports whether the remembered bucket holds all from start to end.
-func (k *cursor) within(t *timeline, start, end clock.Time) bool {
-	return start >= k.start && end <= k.end && k.width == t.width
-}
-
-// move makes the cursor remember the bucket that follows the instant at.
-func (k *cursor) move(t *timeline, at clock.Time) {
-	i := t.find(at)
-	*k = cursor{start: t.start(i), end: t.end(i), i: i, width: t.width}
 }
 
 // Arrived implements [event.Observer].
@@ -218,7 +195,18 @@ func (c *Collector) Arrived(at clock.Time, r *workload.Request) {
 // Levels implements [event.LevelObserver].
 func (c *Collector) Levels(at clock.Time, l *event.Levels) {
 	c.now = max(c.now, at)
-	c.occupancy.change(&c.line, at, l, c.opts.MaxNumSeqs)
+	o := &c.occupancy
+	if at > o.open.end || o.open.width != c.line.width {
+		o.enter(&c.line, at)
+	}
+	o.levels[inSystem].set(at, l.System)
+	o.levels[waiting].set(at, l.Waiting)
+	o.levels[running].set(at, l.Running)
+	o.levels[decoding].set(at, l.Decoding)
+	if g := gapClass(l, c.opts.MaxNumSeqs); g != o.gap {
+		o.holdGap(&c.line, at)
+		o.gap = g
+	}
 	if l.Held != c.held {
 		c.fillHeld(at)
 		c.held = l.Held

@@ -36,10 +36,6 @@ func (p *powerUse) attended(rec *event.Record) {
 
 // powered counts the energy of a span.
 func (p *powerUse) powered(power *model.StepPower, s *event.Span) {
-	context := s.Context - s.Shared + int64(s.N-1)*int64(s.Decodes)
-	if power.Below(p.energy.Peak, int64(s.Computed()), context, s.First) {
-		return
-	}
 	power.Count(&p.energy, &model.Iterations{
 		First: s.First, Slope: s.Slope, N: int64(s.N), Decodes: int64(s.Decodes),
 		Tokens: int64(s.Decodes + s.Drafts + s.PrefillTokens + s.RecomputedTokens),

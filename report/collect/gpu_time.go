@@ -49,10 +49,10 @@ type cancelledTime [cancelledUseful + 1]clock.Uint128
 
 // add adds the time of an attempt.
 func (v *cancelledTime) add(t *event.GPUTime) {
-	for i, femtos := range [...]int64{lostRecompute: t.Recomputed, lostMiss: t.Lost, lostDrafts: t.Drafts,
-		cancelledUseful: t.Prefill + t.Decode} {
-		add(&v[i], femtos)
-	}
+	add(&v[lostRecompute], t.Recomputed)
+	add(&v[lostMiss], t.Lost)
+	add(&v[lostDrafts], t.Drafts)
+	add(&v[cancelledUseful], t.Prefill+t.Decode)
 }
 
 // gpuTime divides the time of the engines in a window, or of all their stages, in femtoseconds: the parts add up to the

@@ -27,7 +27,11 @@ type level struct {
 func (l *level) set(at clock.Time, value int) {
 	if value != l.value {
 		l.hold(at)
-		l.value, l.low, l.high = value, min(l.low, value), max(l.high, value)
+		if l.value = value; value < l.low {
+			l.low = value
+		} else if value > l.high {
+			l.high = value
+		}
 	}
 }
 
@@ -64,28 +68,13 @@ func gapClass(l *event.Levels, seats int) int {
 // inSystem is the number of requests in the system.
 func (o *occupancy) inSystem() int64 { return int64(o.levels[inSystem].value) }
 
-// change sets the levels that hold from the instant at on.
-func (o *occupancy) change(t *timeline, at clock.Time, l *event.Levels, seats int) {
-	if at > o.open.end || o.open.width != t.width {
-		o.enter(t, at)
-	}
-	o.levels[inSystem].set(at, l.System)
-	o.levels[waiting].set(at, l.Waiting)
-	o.levels[running].set(at, l.Running)
-	o.levels[decoding].set(at, l.Decoding)
-	if g := gapClass(l, seats); g != o.gap {
-		o.holdGap(t, at)
-		o.gap = g
-	}
-}
-
 // enter opens the bucket that ends at an instant or after it, and closes those before.
 func (o *occupancy) enter(t *timeline, at clock.Time) {
-	t.find(max(at, 1) - 1)       // makes room once, so that the width stays
-	o.open.move(t, o.open.start) // two buckets may have become one
+	t.find(max(at, 1) - 1)         // makes room once, so that the width stays
+	o.open = t.enter(o.open.start) // two buckets may have become one
 	for at > o.open.end {
 		o.close(t, o.open.end)
-		o.open.move(t, o.open.end)
+		o.open = t.enter(o.open.end)
 	}
 }
 

@@ -80,7 +80,7 @@ func (h *sloHours) merge(parts int) {
 }
 
 // span counts the gaps of a span by the ends of its iterations.
-func (h *sloHours) span(c *Collector, s event.Span) {
+func (h *sloHours) span(s event.Span) {
 	for {
 		t := h.at(max(s.End(1), 1) - 1)
 		end := clock.Time((int64(max(s.End(1), 1)-1)/int64(h.length) + 1) * int64(h.length))
@@ -91,11 +91,11 @@ func (h *sloHours) span(c *Collector, s event.Span) {
 			}
 		}
 		if n == s.N {
-			c.chunks(&t.bucket, &t.itl, &s)
+			recordGaps(&t.itl, &s)
 			return
 		}
 		first := head(&s, n)
-		c.chunks(&t.bucket, &t.itl, &first)
+		recordGaps(&t.itl, &first)
 	}
 }
 

@@ -3,6 +3,7 @@ package collect
 import (
 	"math/bits"
 
+	"clifftop/model"
 	"clifftop/report/stats"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
@@ -13,39 +14,42 @@ func (c *Collector) Span(s *event.Span) {
 	femtos := s.Femtos(s.N)
 	end := s.Start + clock.Time((s.Remainder+femtos)/clock.FemtosPerPico)
 	add(&c.totals.busy, femtos)
-	if c.span.within(&c.line, s.Start, end) && (end > c.span.start || end == 0) {
-		c.spanIn(s, femtos)
+	if k := &c.line.last; s.Start >= k.start && uint64(end-k.start)-1 < uint64(k.width) {
+		c.line.spanIn(k.i, s, femtos, c.opts.Power)
 	} else {
-		c.spanAcross(*s)
+		c.line.spanAcross(*s, c.opts.Power)
 	}
+	c.now = max(c.now, end)
 	if s.Passages != nil {
 		c.line.countPassages(s.Passages)
 		c.totals.further = c.totals.further.Add(clock.Mul64(uint64(femtos), uint64(len(s.Passages)-1)))
 	}
-	c.now = max(c.now, end)
 	if c.stages != nil {
-		c.stages.span(c, *s)
+		c.stages.span(c.opts.Power, *s)
 	}
 	if c.sloHours != nil && c.sloHours.gaps {
-		c.sloHours.span(c, *s)
+		c.sloHours.span(*s)
 	}
 	if c.opts.Gantt != nil {
 		keepIterations(c.opts.Gantt, s)
 	}
 }
 
-// spanIn counts a span of so many femtoseconds that lies in the remembered bucket.
-func (c *Collector) spanIn(s *event.Span, femtos int64) {
-	b := &c.line.buckets[c.span.i]
+// spanIn counts a span of so many femtoseconds that lies in a bucket.
+func (t *timeline) spanIn(i int, s *event.Span, femtos int64, power *model.StepPower) {
+	b := &t.buckets[i]
 	add(&b.busy, femtos)
-	b.hold(s.BlockFemtos, s.EmptyFemtos)
+	b.blocks = b.blocks.Add(s.BlockFemtos)
+	if s.EmptyFemtos != (clock.Uint128{}) {
+		b.empty = b.empty.Add(s.EmptyFemtos)
+	}
 	if loses(s) {
 		b.lose(lost(s))
 	}
-	c.produced(b, c.line.gaps(c.span.i), s)
+	b.produced(t.gaps(i), s, power)
 }
 
-// gaps is the histogram of inter-token gaps of a bucket; nil where none is kept.
+// gaps is the histogram of gaps of a bucket; nil where none is kept.
 func (t *timeline) gaps(i int) *stats.Histogram {
 	if t.detail == nil {
 		return nil
@@ -54,13 +58,13 @@ func (t *timeline) gaps(i int) *stats.Histogram {
 }
 
 // produced counts what a span did at the ends of its iterations.
-func (c *Collector) produced(b *bucket, itl *stats.Histogram, s *event.Span) {
-	n := int64(s.N)
-	decodes := int64(s.Decodes)
+func (b *bucket) produced(itl *stats.Histogram, s *event.Span, power *model.StepPower) {
+	n, decodes := int64(s.N), int64(s.Decodes)
 	b.iterations += n
 	b.decodes += n * decodes
 	b.output += n * int64(s.Output())
-	b.context += n*(s.Context-s.Shared) + n*(n-1)/2*decodes
+	context := s.Context - s.Shared
+	b.context += n*context + n*(n-1)/2*decodes
 	b.maxBlocks = max(b.maxBlocks, int64(s.UsedBlocks))
 	if s.PrefillTokens|s.RecomputedTokens != 0 {
 		b.prefill += n * int64(s.PrefillTokens)
@@ -71,48 +75,36 @@ func (c *Collector) produced(b *bucket, itl *stats.Histogram, s *event.Span) {
 		b.accepted += n * int64(s.Accepted)
 		b.discarded += n * int64(s.Discarded)
 	}
-	if c.opts.Power != nil {
-		b.power.powered(c.opts.Power, s)
+	if power != nil && !power.Below(b.power.energy.Peak, int64(s.Computed()), context+(n-1)*decodes, s.First) {
+		b.power.powered(power, s)
 	}
-	c.chunks(b, itl, s)
+	if itl != nil {
+		recordGaps(itl, s)
+	} else {
+		b.gapped(s)
+	}
 }
 
-// chunks counts the gaps between the chunks that clients get.
-func (c *Collector) chunks(b *bucket, itl *stats.Histogram, s *event.Span) {
-	for _, g := range s.Delivery.Others {
-		const longest = clock.Duration(1<<63-1) / clock.FemtosPerPico // 2.5 hours
-		if itl == nil {
-			b.gapped(clock.Mul64(uint64(g.Length), clock.FemtosPerPico), 1, uint64(g.N))
-			continue
-		}
-		itl.Record(int64(min(g.Length, longest))*clock.FemtosPerPico, uint64(g.N))
+// longestGap is the longest gap between chunks whose femtoseconds fit an int64: 2.5 hours.
+const longestGap = clock.Duration(1<<63-1) / clock.FemtosPerPico
+
+// recordGaps counts the gaps between the chunks that clients get in a span.
+func recordGaps(itl *stats.Histogram, s *event.Span) {
+	d := &s.Delivery
+	for _, g := range d.Others {
+		itl.Record(int64(min(g.Length, longestGap))*clock.FemtosPerPico, uint64(g.N))
 	}
-	if s.Decodes == 0 {
-		return
-	}
-	first, later, cycle := uint64(s.Delivery.First), uint64(s.Delivery.Later), s.Delivery.Cycle
-	if itl == nil {
-		if cycle > 0 {
-			b.gapped(clock.Mul64(uint64(cycle), clock.FemtosPerPico), 1, s.Cycles())
-			return
-		}
-		all := s.Femtos(s.N)
-		wait := clock.Mul64(uint64(s.Wait), clock.FemtosPerPico)
-		b.gapped(wait.Add(clock.Uint128{Lo: uint64(s.First)}), 1, first)
-		b.gapped(clock.Uint128{Lo: uint64(all - s.First)}, uint64(s.N-1), later)
-		return
-	}
-	if cycle > 0 {
-		itl.Record(int64(cycle)*clock.FemtosPerPico, s.Cycles())
-		return
-	}
-	if s.Wait == 0 && (first == later || s.N == 1) {
+	first, later := uint64(d.First), uint64(d.Later)
+	switch {
+	case s.Decodes == 0:
+	case d.Cycle > 0:
+		itl.Record(int64(d.Cycle)*clock.FemtosPerPico, s.Cycles())
+	case s.Wait == 0 && (first == later || s.N == 1):
 		itl.RecordProgression(s.First, s.Slope, s.N, first)
-		return
+	default: // after the first iteration the decoding sequences are level with each other
+		itl.Record(s.First+int64(s.Wait)*clock.FemtosPerPico, first)
+		itl.RecordProgression(s.First+s.Slope, s.Slope, s.N-1, later)
 	}
-	// After the first iteration the decoding sequences are level with each other.
-	itl.Record(s.First+int64(s.Wait)*clock.FemtosPerPico, first)
-	itl.RecordProgression(s.First+s.Slope, s.Slope, s.N-1, later)
 }
 
 // lose counts time that is lost.
@@ -126,29 +118,29 @@ func (b *bucket) lose(parts [losses]int64) {
 
 // spanAcross counts a span that may reach over edges. Iterations within a bucket are counted there. Of
 // one that lies across an edge the time is divided, and the rest counts in the bucket of its end.
-func (c *Collector) spanAcross(s event.Span) {
-	c.line.find(max(s.End(s.N), 1) - 1) // makes room once, so that the width stays
+func (t *timeline) spanAcross(s event.Span, power *model.StepPower) {
+	t.find(max(s.End(s.N), 1) - 1) // makes room once, so that the width stays
 	for {
 		// An iteration that takes no time at an edge belongs before it.
-		c.span.move(&c.line, min(s.Start, max(s.End(1), 1)-1))
-		n := s.FirstEndAtOrAfter(c.span.end + 1)
-		if s.End(n) > c.span.end {
+		k := t.enter(min(s.Start, max(s.End(1), 1)-1))
+		n := s.FirstEndAtOrAfter(k.end + 1)
+		if s.End(n) > k.end {
 			n--
 		}
 		switch n {
 		case s.N:
-			c.spanIn(&s, s.Femtos(s.N))
+			t.spanIn(k.i, &s, s.Femtos(s.N), power)
 			return
 		case 0:
 			last := s.N == 1
 			one := head(&s, 1)
-			c.iterationAcross(&one)
+			t.iterationAcross(k, &one, power)
 			if last {
 				return
 			}
 		default:
 			first := head(&s, n)
-			c.spanIn(&first, first.Femtos(n))
+			t.spanIn(k.i, &first, first.Femtos(n), power)
 		}
 	}
 }
@@ -185,10 +177,10 @@ func share(u clock.Uint128, part, whole uint64) clock.Uint128 {
 	return clock.Uint128{Hi: qhi, Lo: qlo}.Mul(part).Add(clock.Uint128{Lo: rest})
 }
 
-// iterationAcross counts one iteration that begins in the remembered bucket and ends in a later one. What goes to the
+// iterationAcross counts one iteration that begins in bucket k and ends in a later one. What goes to the
 // buckets before an edge is the part of the whole up to there, rounded down once; so it does not depend on
 // the edges between, which widths of buckets decide.
-func (c *Collector) iterationAcross(s *event.Span) {
+func (t *timeline) iterationAcross(k cursor, s *event.Span, power *model.StepPower) {
 	var losses [losses]int64
 	if loses(s) {
 		losses = lost(s)
@@ -199,9 +191,9 @@ func (c *Collector) iterationAcross(s *event.Span) {
 	counted := losses
 	clear(counted[:])
 	at, remainder, end := s.Start, s.Remainder, s.End(1)
-	for end > c.span.end {
-		b := &c.line.buckets[c.span.i]
-		part := int64(c.span.end-at)*clock.FemtosPerPico - remainder
+	for end > k.end {
+		b := &t.buckets[k.i]
+		part := int64(k.end-at)*clock.FemtosPerPico - remainder
 		add(&b.busy, part)
 		done += uint64(part)
 		kv, vacant := share(s.BlockFemtos, done, whole), share(s.EmptyFemtos, done, whole)
@@ -214,15 +206,15 @@ func (c *Collector) iterationAcross(s *event.Span) {
 			here[i], counted[i] = upTo-counted[i], upTo
 		}
 		b.lose(here)
-		at, remainder = c.span.end, 0
-		c.span.move(&c.line, at)
+		at, remainder = k.end, 0
+		k = t.enter(at)
 	}
 	for i := range losses {
 		losses[i] -= counted[i]
 	}
-	b := &c.line.buckets[c.span.i]
+	b := &t.buckets[k.i]
 	add(&b.busy, int64(whole-done))
 	b.hold(s.BlockFemtos.Sub(blocks), s.EmptyFemtos.Sub(empty))
 	b.lose(losses)
-	c.produced(b, c.line.gaps(c.span.i), s)
+	b.produced(t.gaps(k.i), s, power)
 }

@@ -3,6 +3,7 @@ package collect
 import (
 	"sort"
 
+	"clifftop/model"
 	"clifftop/report"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
@@ -53,7 +54,7 @@ func (a stages) at(at clock.Time) *tally {
 func (a stages) upTo(at clock.Time) *tally { return a.at(max(at, 1) - 1) }
 
 // span counts what a span produces by the ends of its iterations.
-func (a stages) span(c *Collector, s event.Span) {
+func (a stages) span(power *model.StepPower, s event.Span) {
 	for {
 		t := a.upTo(s.End(1))
 		n := s.N
@@ -63,11 +64,11 @@ func (a stages) span(c *Collector, s event.Span) {
 			}
 		}
 		if n == s.N {
-			c.produced(&t.bucket, &t.itl, &s)
+			t.produced(&t.itl, &s, power)
 			return
 		}
 		first := head(&s, n)
-		c.produced(&t.bucket, &t.itl, &first)
+		t.produced(&t.itl, &first, power)
 	}
 }
 

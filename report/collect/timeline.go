@@ -13,6 +13,7 @@ import (
 type timeline struct {
 	width   int64
 	perTick float64 // 1/width
+	last    cursor  // the bucket that find returned last
 	buckets []bucket
 	detail  []detail // of the same buckets; apart, because it is large and seldom touched. nil if none is kept
 }
@@ -46,8 +47,15 @@ func newTimeline(width clock.Duration) timeline {
 	return t
 }
 
+// cursor remembers a bucket.
+type cursor struct {
+	start, end clock.Time
+	i          int
+	width      int64
+}
+
 func (t *timeline) setWidth(width int64) {
-	t.width, t.perTick = width, 1/float64(width)
+	t.width, t.perTick, t.last = width, 1/float64(width), cursor{start: clock.Never}
 }
 
 // index is the bucket of an instant, which may lie beyond the last.
@@ -64,10 +72,15 @@ func (t *timeline) index(at clock.Time) int {
 
 // find is the bucket of an instant; it makes room for it.
 func (t *timeline) find(at clock.Time) int {
-	i := t.index(at)
-	if i < len(t.buckets) {
-		return i
+	if at >= t.last.start && at < t.last.end {
+		return t.last.i
 	}
+	return t.seek(at)
+}
+
+// seek finds a bucket and remembers it.
+func (t *timeline) seek(at clock.Time) int {
+	i := t.index(at)
 	for i >= maxBuckets {
 		t.halve()
 		i /= 2
@@ -78,7 +91,14 @@ func (t *timeline) find(at clock.Time) int {
 			t.detail = append(t.detail, detail{})
 		}
 	}
+	t.last = cursor{start: t.start(i), end: t.end(i), i: i, width: t.width}
 	return i
+}
+
+// enter is the bucket that an instant lies in.
+func (t *timeline) enter(at clock.Time) cursor {
+	t.find(at)
+	return t.last
 }
 
 // at is the bucket of what fills time or arrives.

@@ -82,19 +82,21 @@ func (h *Histogram) RecordProgression(first, slope int64, n int, weight uint64) 
 	h.extend(first, last)
 	h.n += uint64(n) * weight
 	h.add(bits.Mul64(uint64(count*first+count*(count-1)/2*slope), weight))
-	p, sub := place(first)
 	for {
-		_, hi := bounds(p, sub)
+		p, sub := place(first)
 		in := count
-		if hi < last {
+		if _, hi := bounds(p, sub); hi < last {
 			in = (hi-first)/slope + 1
 		}
-		h.page(p)[sub] += uint64(in) * weight
+		pg := h.pages[p]
+		if pg == nil {
+			pg = h.page(p)
+		}
+		pg[sub] += uint64(in) * weight
 		if count -= in; count == 0 {
 			return
 		}
 		first += in * slope
-		p, sub = place(first)
 	}
 }
 
