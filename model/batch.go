@@ -42,6 +42,12 @@ type Batch struct {
 	GroupTokens, BusiestTokens int64
 }
 
+// ReadsDeviation reports whether a step timer may read the ContextDeviation of batches.
+func ReadsDeviation(t StepTimer) bool {
+	k, ok := t.(*Kernels)
+	return !ok || k.unequal != nil
+}
+
 // ContextDeviation returns the rounded standard deviation of n lengths from their sum and the sum of their squares. It
 // returns 0 if the sum is 2³² or more, because the sum of squares may then overflow.
 func ContextDeviation(n int, sum int64, squares uint64) int64 {

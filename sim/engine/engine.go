@@ -21,6 +21,7 @@
 package engine
 
 import (
+	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/sim/delivery"
 	"clifftop/sim/queue"
@@ -64,8 +65,9 @@ type Engine struct {
 // New returns an engine. Its configuration must be valid.
 func New(cfg Config, in Setup) *Engine {
 	r := &Engine{
-		env: env{cfg: cfg, host: in.Host, obs: in.Observers, transfers: in.Transfers, index: in.Index},
-		gpu: gpu{lastComposed: -1}, reporter: reporter{detailed: in.Observers.WantsSteps()},
+		env:      env{cfg: cfg, host: in.Host, obs: in.Observers, transfers: in.Transfers, index: in.Index},
+		gpu:      gpu{lastComposed: -1, deviates: model.ReadsDeviation(cfg.Timer)},
+		reporter: reporter{detailed: in.Observers.WantsSteps()},
 	}
 	r.span.Replica = in.Index
 	r.timeline = timeline{env: &r.env, depth: 1, next: clock.Never, maxSpan: cfg.MaxSpan}

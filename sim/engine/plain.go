@@ -257,7 +257,9 @@ func (e *Engine) pacePlain() (first, slope int64, n int) {
 	}
 	it, b := &e.it, &e.gpu.batch // field by field: whole-struct stores stall the loads that follow
 	b.Decodes, b.Context, b.Chunks = it.decodes, it.context, it.chunks
-	b.ContextDeviation = model.ContextDeviation(it.decodes, it.context, it.squares)
+	if e.gpu.deviates {
+		b.ContextDeviation = model.ContextDeviation(it.decodes, it.context, it.squares)
+	}
 	b.SharedTokens, b.Drafts, b.Emit = 0, 0, it.decodes+len(it.current.firsts)
 	first, slope, n = e.cfg.Timer.Span(b)
 	if first <= 0 || first >= clock.MaxFemtos || slope < 0 || n < 1 {

@@ -14,6 +14,7 @@ type gpu struct {
 	free      clock.Time  // end of the last iteration
 	remainder int64       // of that instant, in femtoseconds
 	batch     model.Batch // scratch: the iteration composed
+	deviates  bool        // the step timer may read the deviation of contexts
 	slowdown  int64       // step time in thousandths of the usual one; 0 means the usual one
 	// lastComposed is the instant at which the last launched iteration was composed, composing that of the iteration
 	// that is being launched.
@@ -34,7 +35,9 @@ func (g *gpu) pace(e *Engine) (first, slope int64, n int) {
 	if it.padTo > 0 {
 		b.Chunks = it.padChunks(it.chunks)
 	}
-	b.ContextDeviation = model.ContextDeviation(it.decodes, it.context, it.squares)
+	if e.gpu.deviates {
+		b.ContextDeviation = model.ContextDeviation(it.decodes, it.context, it.squares)
+	}
 	b.SharedTokens = e.space.Shared() * int64(e.cfg.BlockSize)
 	b.Drafts = it.drafts
 	b.Emit = it.decodes + it.drafts + len(it.current.firsts) - it.resumed + it.padRows
