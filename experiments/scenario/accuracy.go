@@ -4,35 +4,14 @@ import (
 	"fmt"
 	"slices"
 
-	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/model/catalog"
 	"clifftop/report"
 )
 
-// Release is the version of the program.
-const Release = "0.1.0"
-
 // unmeasured is the factor by which a property that no measured run has widens the bars. It is what leaving the runs
 // of a GPU out of the fit does to the errors of 51 runs: medians from 2.8 to 4.2 % (TTFT) and 1.7 to 2.6 % (TPOT).
 const unmeasured = 1.5
-
-// ownAccuracy reads the record of own runs.
-func (s *Scenario) ownAccuracy() (*catalog.OwnAccuracy, *yamldoc.Fault) {
-	if s.Accuracy == "" {
-		return nil, nil
-	}
-	path := s.path("accuracy", s.Accuracy)
-	data, err := readFile(path)
-	if err != nil {
-		return nil, s.Fault("accuracy", "%s cannot be read: %s", path, PlainFileError(err))
-	}
-	o, err := catalog.ReadOwnAccuracy(path, data, Release)
-	if err != nil {
-		return nil, s.Fault("accuracy", "%s", err)
-	}
-	return o, nil
-}
 
 // Predictive returns the error bars of this kind of runs; nil if step times are not those of a machine, or if nothing
 // like it was measured.

@@ -55,8 +55,8 @@ func checkSessions(d *yamldoc.Decoder, n *yamldoc.Node, key string, s *Sessions,
 	}
 	if input != nil {
 		d.Fault(n.Get("input").At, yamldoc.Join(key, "input"),
-			"input and sessions are given together (want sessions.first_prompt and later_user_tokens: whole prompts would "+
-				"count the context twice)", "")
+			"input and sessions are given together (want sessions.first_prompt and later_user_tokens: whole "+
+				"prompts would count the context twice)", "")
 	}
 	if prefix != nil {
 		d.Fault(n.Get("prefix").At, yamldoc.Join(key, "prefix"),
@@ -115,18 +115,4 @@ func (l *LoRA) spec(names []string) workload.AdapterSpec {
 	a := workload.AdapterSpec{First: 1, Count: int32(l.Adapters), Zipf: optional.Value(l.Zipf), Share: 1}
 	optional.Set(&a.Share, l.Share)
 	return a
-}
-
-// adapterNames lists the adapters that the traffic names.
-func (w *Workload) adapterNames() (names []string) {
-	add := func(l *LoRA) {
-		if l != nil && l.Name != "" && !slices.Contains(names, l.Name) {
-			names = append(names, l.Name)
-		}
-	}
-	add(w.LoRA)
-	for i := range w.Classes {
-		add(w.Classes[i].LoRA)
-	}
-	return names
 }

@@ -1,238 +1,41 @@
 package scenario
 
-import (
-	"errors"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
-
-	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/yamldoc"
-	"clifftop/model"
-	"clifftop/model/catalog"
-)
-
-// placement is a model on its GPUs, and the keys of the scenario that say so.
-type placement struct {
-	deployment *model.Deployment
-	model, gpu string     // names of the catalog, or paths as given
-	keys       Deployment // with the formats that follow from the model
-	ruled      []string   // keys that follow from the engine's rules
-}
-
-// resolvePlacement looks the model and the GPU up and spreads one over the other.
-func resolvePlacement(s *Scenario, p *policy) (place placement, found findings) {
-	llm, llmFile, err := s.llm()
-	if err != nil {
-		found.fault(s.named("model", s.Model, err, llmNames()))
-	}
-	gpu, gpuFile, err := s.gpu()
-	if err != nil {
-		found.fault(s.named("gpu", s.GPU, err, gpuNames()))
-	}
-	options, faults := s.placementOptions()
-	if found.fault(faults...); found.faults != nil {
-		return place, found
-	}
-	d := &s.Deployment
-	options.Exchange = d.exchange(p, &gpu)
-	gpu = gpu.ForRelease(optional.Value(s.Engine.Version), llm.UsesMLA())
-	if limit := d.PowerLimit; limit != nil {
-		if gpu, err = gpu.Limited(*limit); err != nil {
-			found.fault(s.Fault("deployment.power_limit", "%v", err))
-			return place, found
-		}
-	}
-	on, err := model.NewDeployment(llm, gpu, options)
-	if err == nil && p.software.fp8KV && d.KVCacheDtype == "auto" && on.Dtype == model.FP8 {
-		options.KVDtype = model.FP8
-		on, err = model.NewDeployment(llm, gpu, options)
-		place.ruled = []string{"kv_cache_dtype fp8"}
-	}
-	if err != nil {
-		found.fault(s.deploymentFaults(err)...)
-		return place, found
-	}
-	place.deployment, place.model, place.gpu, place.keys = on, s.Model, s.GPU, *d
-	if !llmFile {
-		place.model = llm.Name
-	}
-	if !gpuFile {
-		place.gpu = gpu.Name
-	}
-	k := &place.keys
-	k.Dtype, k.MoEDtype, k.KVCacheDtype = on.Dtype.String(), on.MoEDtype.String(), on.KVDtype.String()
-	for _, note := range on.Notes() {
-		found.warn("deployment", "%s", note)
-	}
-	return place, found
-}
-
-// placementOptions are the options of the deployment but for the exchange between ranks.
-func (s *Scenario) placementOptions() (options model.Options, faults yamldoc.Faults) {
-	d := &s.Deployment
-	options = model.Options{
-		TensorParallel: d.TensorParallelSize, PipelineParallel: d.PipelineParallelSize,
-		DataParallel: d.DataParallelSize, ExpertParallel: d.ExpertParallelSize,
-		RedundantExperts: d.NumRedundantExperts, DualBatch: d.EnableDBO,
-	}
-	for _, p := range []struct {
-		key, name string
-		to        *model.Precision
-	}{
-		{"dtype", d.Dtype, &options.Dtype}, {"attention_dtype", d.AttentionDtype, &options.AttentionDtype},
-		{"moe_dtype", d.MoEDtype, &options.MoEDtype},
-		{"kv_cache_dtype", d.KVCacheDtype, &options.KVDtype},
-	} {
-		if p.name == "" {
-			continue
-		}
-		var err error
-		if *p.to, err = model.ParsePrecision(p.name); err != nil {
-			faults = append(faults, s.Fault("deployment."+p.key, "%v", err))
-		}
-	}
-	switch d.MambaSSMCacheDtype {
-	case "float32":
-		options.StateBytes = 4
-	case "bfloat16", "float16":
-		options.StateBytes = 2
-	}
-	return options, faults
-}
-
-// exchange is how data-parallel ranks exchange tokens with experts.
-func (d *Deployment) exchange(p *policy, gpu *model.GPU) model.Exchange {
-	if way, err := model.ParseExchange(d.All2AllBackend); err == nil {
-		return way
-	}
-	if p.software.rackExchange && d.DataParallelSize > 1 && d.ExpertParallelSize > 1 &&
-		gpu.DomainSize() > gpu.NodeSize() && gpu.Kernels.Exchange[model.ExchangeNVLink].Latency > 0 {
-		return model.ExchangeNVLink
-	}
-	return model.ExchangeGather
-}
-
-// named turns the catalog's error about a name into a fault.
-func (s *Scenario) named(key, name string, err error, names []string) *yamldoc.Fault {
-	var f *yamldoc.Fault
-	if errors.As(err, &f) {
-		return f
-	}
-	problem := strings.TrimPrefix(err.Error(), "catalog: ")
-	f = s.Fault(key, "%s", problem)
-	if !strings.Contains(problem, "nearest") {
-		f.Hint = yamldoc.DidYouMean(name, names)
-	}
-	return f
-}
-
-// llm looks the model up, or reads it from a Hugging Face config.json, which may be named by its folder.
-func (s *Scenario) llm() (m model.LLM, fromFile bool, err error) {
-	path := s.path("model", s.Model)
-	if !isPath(s.Model, ".json") {
-		if m, err = catalog.LLM(s.Model); err == nil || !isDirectory(path) {
-			return m, false, err
-		}
-	}
-	if isDirectory(path) {
-		path = filepath.Join(path, "config.json")
-	}
-	data, err := readFile(path)
-	if err != nil {
-		return m, true, s.Fault("model", "%s cannot be read: %s", path, PlainFileError(err))
-	}
-	if s.AllowUnknown {
-		m, err = model.ReadUnknownConfig(path, data)
-		return m, true, err
-	}
-	if m, err = model.ReadConfig(path, data); err != nil {
-		if _, other := model.ReadUnknownConfig(path, data); other == nil {
-			f := s.Fault("model", "%v", err)
-			f.Hint = "allow_unknown: true (or --allow-unknown) counts what is unknown as full attention, with a warning"
-			return m, true, f
-		}
-	}
-	return m, true, err
-}
-
-// gpu looks the GPU up, or reads a record of one.
-func (s *Scenario) gpu() (g model.GPU, fromFile bool, err error) {
-	if !isPath(s.GPU, ".yaml", ".yml") {
-		g, err = catalog.GPU(s.GPU)
-		return g, false, err
-	}
-	path := s.path("gpu", s.GPU)
-	data, err := readFile(path)
-	if err != nil {
-		return g, true, s.Fault("gpu", "%s cannot be read: %s", path, PlainFileError(err))
-	}
-	if g, err = catalog.ReadGPU(path, data); err != nil {
-		return g, true, err
-	}
-	if g.Own != nil && g.Own.Clifftop != Release {
-		return g, true, s.Fault("gpu", "%s was fitted with Clifftop %s, but this is %s "+
-			"(write it with clifftop calibrate --record %s)", path, g.Own.Clifftop, Release, path)
-	}
-	for _, p := range []struct {
-		what                  string
-		value, unit, from, to float64
-	}{
-		{"the memory bandwidth in GB/s", g.HBMBytesPerSecond, 1e9, 1, 1e8},
-		{"the peak of bf16 in TFLOPS", g.BF16FLOPs, 1e12, 1, 1e8},
-	} {
-		if x := p.value / p.unit; x < p.from || x > p.to {
-			return g, true, s.Fault("gpu", "%s: %s is %g (want %g to %g)", path, p.what, x, p.from, p.to)
-		}
-	}
-	return g, true, nil
-}
-
-func isDirectory(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-// isPath tells a path from a name of the catalog: by its suffix, or as one of a file here or from the root.
-func isPath(name string, suffixes ...string) bool {
-	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) }) ||
-		strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") || filepath.IsAbs(name)
-}
-
-// deploymentFaults finds the keys that the messages of a deployment begin with.
-func (s *Scenario) deploymentFaults(err error) yamldoc.Faults {
-	var faults yamldoc.Faults
-	for _, line := range strings.Split(err.Error(), "\n") {
-		key := "deployment"
-		for _, name := range []string{"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
-			"expert_parallel_size", "kv_cache_dtype", "all2all_backend", "num_redundant_experts"} {
-			if rest, ok := strings.CutPrefix(line, name+" "); ok {
-				key, line = "deployment."+name, strings.TrimPrefix(rest, "is ")
-				break
-			}
-			if rest, ok := strings.CutPrefix(line, name+": "); ok {
-				key, line = "deployment."+name, rest
-				break
-			}
-		}
-		faults = append(faults, s.Fault(key, "%s", line))
-	}
-	return faults
-}
-
-func llmNames() []string {
-	var names []string
-	for _, m := range catalog.LLMs() {
-		names = append(append(names, m.Name), m.Aliases...)
-	}
-	return names
-}
-
-func gpuNames() []string {
-	var names []string
-	for _, g := range catalog.GPUs() {
-		names = append(append(names, g.Name), g.Aliases...)
-	}
-	return names
+// Deployment says how one replica of the model lies on its GPUs, and how many replicas there are.
+type Deployment struct {
+	// TensorParallelSize splits every layer over this many GPUs.
+	TensorParallelSize int `json:"tensor_parallel_size" range:"[1,1024]"`
+	// PipelineParallelSize splits the layers into this many stages. With policy vllm each stage works on its own
+	// batch.
+	PipelineParallelSize int `json:"pipeline_parallel_size" range:"[1,1024]"`
+	// DataParallelSize is the number of data-parallel ranks of a replica. Each rank has its own queue and KV cache
+	// and is visible to the router. Ranks of a mixture-of-experts model iterate in lockstep.
+	DataParallelSize int `json:"data_parallel_size" range:"[1,1024]"`
+	// ExpertParallelSize spreads the experts of a mixture-of-experts model over this many GPUs.
+	ExpertParallelSize int `json:"expert_parallel_size" range:"[1,1024]"`
+	// All2AllBackend is how data-parallel ranks exchange tokens with experts. auto is the engine's default:
+	// TensorRT-LLM uses flashinfer_all2allv in racks joined by NVLink; all else is allgather_reducescatter. deepep
+	// takes the faster of DeepEP's two kernels, as SGLang does by phase.
+	All2AllBackend string `json:"all2all_backend" one:"auto allgather_reducescatter deepep_low_latency deepep_high_throughput deepep flashinfer_all2allv"`
+	// NumRedundantExperts is the number of copies of popular experts, which balance the ranks (EPLB).
+	NumRedundantExperts int `json:"num_redundant_experts" range:"[0,65536]"`
+	// EnableDBO divides an iteration into two batches, each of which exchanges tokens while the other one computes.
+	EnableDBO bool `json:"enable_dbo"`
+	// Dtype is the number format of the weights; auto is the model's own.
+	Dtype string `json:"dtype" one:"auto bf16 fp16 fp8 int4 nvfp4 mxfp4"`
+	// AttentionDtype is the number format of the weights around attention; auto is Dtype, but 16
+	// bits in a mixture of experts in nvfp4, as published checkpoints have it.
+	AttentionDtype string `json:"attention_dtype,omitempty" one:"auto bf16 fp16 fp8 int4 nvfp4 mxfp4"`
+	// MoEDtype is the number format of the experts' weights; auto is the model's own, or Dtype where that
+	// is given.
+	MoEDtype string `json:"moe_dtype" one:"auto bf16 fp16 fp8 int4 nvfp4 mxfp4"`
+	// KVCacheDtype is the number format of the KV cache; auto is 16 bits.
+	KVCacheDtype string `json:"kv_cache_dtype" one:"auto bf16 fp16 fp8"`
+	// MambaSSMCacheDtype is the number format of the states of recurrent layers; auto is the model's own.
+	MambaSSMCacheDtype string `json:"mamba_ssm_cache_dtype,omitempty" one:"auto float32 bfloat16 float16"`
+	// PowerLimit caps the power of each GPU in watts, below its design power: its clock slows down; null is no cap.
+	PowerLimit *float64 `json:"power_limit" range:"(0,100000]"`
+	// Replicas is the number of replicas behind the router.
+	Replicas int `json:"replicas" range:"[1,4096]"`
+	// Router chooses a replica for each request.
+	Router Router `json:"router"`
 }

@@ -5,11 +5,9 @@ import (
 	"slices"
 
 	"clifftop/experiments/internal/optional"
-	"clifftop/model"
 	"clifftop/sim"
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
-	"clifftop/sim/sched"
 )
 
 // Fleet is the configuration of a run, with schedulers and routers of its own.
@@ -62,32 +60,6 @@ func (u *Setup) engineOf(p *PoolSetup, number int, check bool) engine.Config {
 		c.Connector.PullPercent, c.Connector.FailLost = d.PullPercent, d.KVLoadFailurePolicy == "fail"
 	}
 	return c
-}
-
-// scheduler makes the scheduler of an engine in a run with a seed.
-func (p *PoolSetup) scheduler(seed uint64, number int) sched.Scheduler {
-	return p.policy.scheduler(&p.Scenario.Engine, seed, number)
-}
-
-// checkedConfig is the configuration of an engine that does all the work on requests, with a scheduler for checks.
-func (p *PoolSetup) checkedConfig(check bool) engine.Config {
-	c := p.Config
-	c.Scheduler, c.Check = p.scheduler(0, 0), check
-	if w, ok := c.Timer.(interface{ Work() *model.Work }); ok && check {
-		c.Floor = w.Work().Floor
-	}
-	return c
-}
-
-// connector connects a replica of the pool with others, and with the tiers that it has.
-func (p *PoolSetup) connector() *engine.Connector {
-	var c engine.Connector
-	if p.Config.Connector != nil {
-		c = *p.Config.Connector
-	}
-	gpus := p.Deployment.TensorParallel * p.Deployment.PipelineParallel // that hold a block
-	c.BlockBytes = p.Deployment.KVBytesPerToken() * int64(gpus) * int64(p.Config.BlockSize)
-	return &c
 }
 
 // linkPerGPU is the default bandwidth: a 200 Gbit/s port for each GPU, as in published deployments.
@@ -177,4 +149,23 @@ func (u *Setup) FailuresFrom(at clock.Time) int {
 		}
 	}
 	return n
+}
+
+// scalers makes the autoscalers of a run.
+func (u *Setup) scalers() (all []sim.Scaler) {
+	a := u.Scenario.Lifecycle.Autoscale
+	if a == nil {
+		return nil
+	}
+	for k := range a.Scalers {
+		x := &a.Scalers[k]
+		first, last, _ := u.Pools.members(x.Pool)
+		options, _ := x.Options(u.Scenario.rules().Autoscalers, x.Policy)
+		all = append(all, sim.Scaler{
+			Policy: options.Make(x.Target), First: first, Last: last, Least: *x.Min, Most: *x.Max,
+			Initial: *x.Initial, Metric: *x.Metric, Scrape: x.Scrape.Clock(),
+			Keep: options.Longest() + x.Scrape.Clock(),
+		})
+	}
+	return all
 }

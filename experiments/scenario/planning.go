@@ -93,15 +93,6 @@ func (o *OnPrem) SetDefaults() {
 	*o = OnPrem{LifeYears: 4, ServerPower: 1.45, PUE: 1.3, USDPerKWh: 0.12}
 }
 
-// Planning is the scenario's plan, or the default one.
-func (s *Scenario) Planning() (p Planning) {
-	if s.Plan != nil {
-		return *s.Plan
-	}
-	p.SetDefaults()
-	return p
-}
-
 func (p *Planning) SetDefaults() {
 	*p = Planning{
 		Dtypes: []string{"auto", "fp8", "int4"}, TensorParallelSizes: []int{1, 2, 4, 8},
@@ -190,7 +181,7 @@ func decodeKnob(d *yamldoc.Decoder, f yamldoc.Field, key string) Knob {
 			d.Wrong(item, at, "a single value")
 			continue
 		}
-		engine := Default().Engine
+		engine := defaultEngine()
 		field, tag := yamldoc.FieldOf(&engine, f.Name)
 		d.Value(item, at, field, tag)
 		text := item.Text

@@ -37,11 +37,3 @@ func rulesOf(d *yamldoc.Decoder) *Rules {
 	}
 	return BuiltIn()
 }
-
-// rules returns the rules that the scenario can name.
-func (s *Scenario) rules() *Rules {
-	if s.origin == nil {
-		return BuiltIn()
-	}
-	return s.origin.shared.rules
-}

@@ -13,39 +13,9 @@ import (
 	"clifftop/workload"
 )
 
-// ProbeLoad is one load for a probe: a rate of Poisson arrivals, or a number of users.
-type ProbeLoad struct {
-	Rate     float64
-	Users    int
-	Requests int64   // 0 for no limit
-	Seconds  float64 // 0 for no limit
-	// Surge begins with so many seconds at five times the rate, of synthetic traffic; 0 is none.
-	Surge float64
-}
-
-// surge is the rate of a [ProbeLoad.Surge] as a multiple of the rate that follows.
-const surge = 5
-
 // SourceAt is the scenario's traffic at another load, and without bursts where it is synthetic.
 func (u *Setup) SourceAt(l ProbeLoad) (workload.Source, error) {
-	if t := u.Traffic.Recording; t != nil {
-		return t.probe(l)
-	}
-	spec := u.Traffic.Spec
-	stage := workload.Phase{Process: "poisson", Rate: l.Rate}
-	if l.Users > 0 {
-		stage = workload.Phase{Process: "closed", Users: int32(l.Users), Ramp: clock.FromSeconds(l.Seconds / 20)}
-		if spec.Closed() {
-			stage.ThinkTime = spec.Arrivals[0].ThinkTime
-		}
-	}
-	spec.Arrivals = []workload.Phase{stage}
-	if l.Surge > 0 {
-		first := workload.Phase{Process: "poisson", Rate: surge * l.Rate, Duration: clock.FromSeconds(l.Surge)}
-		spec.Arrivals = []workload.Phase{first, stage}
-	}
-	spec.Requests, spec.Duration = l.Requests, clock.FromSeconds(l.Seconds)
-	return workload.New(spec, u.Scenario.Run.Seed)
+	return u.Traffic.at(l, u.Scenario.Run.Seed)
 }
 
 // Reseeded is the setup with other random numbers, those of a later seed.
@@ -92,13 +62,13 @@ func (u *Setup) Staged(stages []collect.StageSpan) *Setup {
 // Changed reports whether a program configured the engines otherwise than the scenario says.
 func (u *Setup) Changed() bool { return u.given.change != nil }
 
-// Hour is the setup with a run of one hour, or another length, after a lead-in of the same traffic that is not measured.
-// The rate is the mean of the hour. Nothing ends the run, so that all requests end. Planned failures are as long after the
-// start of the hour as the scenario says after that of a run.
+// Hour is the setup with a run of one hour, or another length, after a lead-in of the same traffic that is not
+// measured. The rate is the mean of the hour. Nothing ends the run, so that all requests end. Planned failures are as
+// long after the start of the hour as the scenario says after that of a run.
 //
-// Of recorded traffic the seed draws a block that is as long as the lead-in and the hour. Traffic of several phases has a
-// length of its own: a run of all phases takes the place of the hour, without a lead-in. The error is [yamldoc.Faults]
-// if a trace is too short.
+// Of recorded traffic the seed draws a block that is as long as the lead-in and the hour. Traffic of several phases has
+// a length of its own: a run of all phases takes the place of the hour, without a lead-in. The error is
+// [yamldoc.Faults] if a trace is too short.
 func (u *Setup) Hour(lead, length clock.Duration) (*Setup, error) {
 	h := *u
 	h.Report.End = 0
@@ -128,8 +98,8 @@ func (u *Setup) Hour(lead, length clock.Duration) (*Setup, error) {
 	return &h, nil
 }
 
-// block is a part of the trace with a random start, for a moving-block bootstrap (H. R. Künsch, Annals of Statistics 17,
-// 1989).
+// block is a part of the trace with a random start, for a moving-block bootstrap (H. R. Künsch, Annals of Statistics
+// 17, 1989).
 func (u *Setup) block(length clock.Duration) (*Recording, error) {
 	from := u.Traffic.Recording
 	load := from.Load
@@ -140,8 +110,9 @@ func (u *Setup) block(length clock.Duration) (*Recording, error) {
 	spare := end - load.From - length
 	if spare < 0 || from.Timeless {
 		return nil, yamldoc.Faults{u.Scenario.Fault("slo.horizon",
-			"the trace lasts %s, shorter than the lead-in and an hour together, %s (want a shorter horizon, such as slo.horizon: "+
-				"5m, or a longer trace)", layout.Seconds((end - load.From).Seconds()), layout.Seconds(length.Seconds()))}
+			"the trace lasts %s, shorter than the lead-in and an hour together, %s (want a shorter horizon, such as "+
+				"slo.horizon: 5m, or a longer trace)",
+			layout.Seconds((end - load.From).Seconds()), layout.Seconds(length.Seconds()))}
 	}
 	const purpose = 0x626c6f636b // of the random number
 	rng := rand.New(rand.NewPCG(u.Scenario.Run.Seed, purpose))

@@ -66,11 +66,3 @@ func (o *PolicyOptions) Unused(policy *sched.Rule) (keys []string) {
 	}
 	return keys
 }
-
-// victimName is auto, or the name of a rule that picks the sequence to preempt.
-type victimName string
-
-// Names implements [yamldoc.Named].
-func (victimName) Names() []string {
-	return append([]string{"auto"}, yamldoc.NamesOfAll(sched.Victims())...)
-}

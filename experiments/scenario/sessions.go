@@ -44,8 +44,8 @@ type Sessions struct {
 func (s *Sessions) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if s.ThinkTime != nil && s.TurnGap != nil {
 		d.Fault(n.Get("turn_gap").At, yamldoc.Join(key, "turn_gap"),
-			"turn_gap and think_time are given together (want one: a gap counts from arrival to arrival, a think time from "+
-				"the end of the output)", "")
+			"turn_gap and think_time are given together (want one: a gap counts from arrival to arrival, a think "+
+				"time from the end of the output)", "")
 	}
 }
 
@@ -144,22 +144,4 @@ func (s *Sessions) spec(base *workload.SessionSpec) *workload.SessionSpec {
 	optional.Set(&w.TooLong, s.TooLong)
 	optional.Set(&w.Begin, s.Begin)
 	return &w
-}
-
-// delay is the law as the workload package takes it; nil is none.
-func (t *ThinkTime) delay() workload.Delay {
-	if t == nil {
-		return workload.Delay{}
-	}
-	return workload.Delay{Distribution: t.Law, Mean: t.Mean.Clock(), CV: optional.Value(t.CV)}
-}
-
-// Decode takes a number for a fixed length.
-func (l *Distribution) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
-	if n.Kind == yamldoc.Number {
-		*l = Distribution{Law: "fixed"}
-		d.Value(n, key, &l.Value, `range:"[1,536870912]"`)
-		return
-	}
-	d.Fields(n, key, l)
 }

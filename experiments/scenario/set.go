@@ -110,10 +110,11 @@ func rateKey(root *yamldoc.Node) (string, error) {
 	switch process := root.Lookup("workload", "arrivals", "process"); {
 	case arrivals == nil:
 	case arrivals.Kind == yamldoc.List:
-		return "", errors.New("the arrivals are a list of phases, each with its own rate (set workload.arrivals.0.rate, " +
-			"for example)")
+		return "", errors.New("the arrivals are a list of phases, each with its own rate (set " +
+			"workload.arrivals.0.rate, for example)")
 	case process != nil && process.Text == "closed", root.Lookup("workload", "arrivals", "users") != nil:
-		return "", errors.New("a closed loop has users instead of a rate (set users, or another workload.arrivals.process)")
+		return "", errors.New("a closed loop has users instead of a rate (set users, or another " +
+			"workload.arrivals.process)")
 	case process != nil && process.Text == "all-at-once":
 		return "", errors.New("requests that arrive all at once have no rate (set another workload.arrivals.process)")
 	}
@@ -155,8 +156,8 @@ func burstinessKey(root *yamldoc.Node, at yamldoc.Place) (string, error) {
 	return "workload.arrivals.cv", nil
 }
 
-// gammaCV is the coefficient of variation of gamma gaps with a shape. The shapes allowed are those of a coefficient from
-// 0.01 to 100.
+// gammaCV is the coefficient of variation of gamma gaps with a shape. The shapes allowed are those of a coefficient
+// from 0.01 to 100.
 func gammaCV(shape *yamldoc.Node, at yamldoc.Place) (*yamldoc.Node, error) {
 	x, err := strconv.ParseFloat(shape.Text, 64)
 	if err != nil || !(x >= leastShape && x <= mostShape) {

@@ -24,8 +24,8 @@ type SLO struct {
 	// WaitProbability is the greatest fraction of requests that may wait in the engine's queue for more than the end
 	// of the iteration that runs when they come; nil asks for none.
 	WaitProbability *float64
-	// Hours is the share of hours that should meet the objective, more than 0 and less than 1; nil is 0.9. Capacities and
-	// plans use it.
+	// Hours is the share of hours that should meet the objective, more than 0 and less than 1; nil is 0.9. Capacities
+	// and plans use it.
 	Hours *float64
 	// Horizon is the length of an hour; nil is 1h.
 	Horizon *yamldoc.Duration
@@ -103,8 +103,8 @@ func (s SLO) Objective() (*report.SLO, error) {
 	for _, key := range slices.Sorted(maps.Keys(s.Limits)) {
 		o, err := report.ParseObjective(key)
 		if err != nil || s.Limits[key] < 0 {
-			return nil, fmt.Errorf("%s: %v is not allowed (want a metric and a statistic such as ttft_p95, and a limit of 0 "+
-				"or more)", key, s.Limits[key])
+			return nil, fmt.Errorf("%s: %v is not allowed (want a metric and a statistic such as ttft_p95, and a "+
+				"limit of 0 or more)", key, s.Limits[key])
 		}
 		o.Limit = s.Limits[key].Clock()
 		slo.Objectives = append(slo.Objectives, o)
@@ -120,7 +120,8 @@ func decodeLimit(d *yamldoc.Decoder, f yamldoc.Field, full string) (limit yamldo
 		case n.Kind == yamldoc.Text && ok && strings.HasSuffix(n.Text, "tok/s"):
 			return speed
 		case n.Kind == yamldoc.Number && n.Number > 0:
-			d.Fault(n.At, full, fmt.Sprintf("%s has no unit (want a time per token such as 200ms, or a speed such as 5tok/s)",
+			d.Fault(n.At, full, fmt.Sprintf("%s has no unit (want a time per token such as 200ms, or a speed such "+
+				"as 5tok/s)",
 				yamldoc.Short(n.Text)), "")
 			return 0
 		}

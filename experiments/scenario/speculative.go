@@ -12,8 +12,8 @@ import (
 // Policy vllm draws which drafts are accepted. Other policies, and pools that compute prompts or outputs apart, decode
 // with the mean yield of an iteration.
 type Speculative struct {
-	// Method proposes the drafts: an n-gram lookup on the CPU or, with ngram_gpu, on the GPU, which costs nothing; eagle
-	// or mtp, a layer of the model and its output layer; or draft, a model of its own.
+	// Method proposes the drafts: an n-gram lookup on the CPU or, with ngram_gpu, on the GPU, which costs nothing;
+	// eagle or mtp, a layer of the model and its output layer; or draft, a model of its own.
 	Method string `json:"method" one:"ngram ngram_gpu eagle mtp draft"`
 	// NumSpeculativeTokens is the number of drafts of a sequence in an iteration.
 	NumSpeculativeTokens int `json:"num_speculative_tokens" range:"[1,64]"`

@@ -46,7 +46,8 @@ func (t *TraceFile) open() (*trace.File, error) {
 	if info.IsDir() {
 		dir := os.DirFS(t.Path)
 		if !trace.IsServeGen(dir) {
-			return nil, fmt.Errorf("%s: this is a directory (want a file, or a directory of ServeGen's chunk-N-trace.csv)",
+			return nil, fmt.Errorf("%s: this is a directory (want a file, or a directory of ServeGen's "+
+				"chunk-N-trace.csv)",
 				t.Path)
 		}
 		return trace.OpenServeGen(dir, t.Path, t.Options)

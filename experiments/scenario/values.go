@@ -2,10 +2,12 @@ package scenario
 
 import (
 	"encoding/json"
+	"math"
 	"reflect"
-	"strings"
 
+	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/workload"
 )
 
 // Toggle is on, off, or left to the version of the engine.
@@ -140,28 +142,13 @@ func marshalOneOrMore[T any](list []T) ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// Choices are the words that a key takes, such as those of deployment.dtype; nil for a key that takes anything else.
-func Choices(key string) []string {
-	t := reflect.TypeFor[Scenario]()
-	var words []string
-	for _, name := range strings.Split(key, ".") {
-		if t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		if t.Kind() != reflect.Struct {
-			return nil
-		}
-		found := false
-		for i := range t.NumField() {
-			f := t.Field(i)
-			if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {
-				t, words, found = f.Type, yamldoc.NamesOf(f.Type, f.Tag), true
-				break
-			}
-		}
-		if !found {
-			return nil
-		}
+// limitInt32 is n, at most the largest int32.
+func limitInt32(n int) int32 { return int32(min(n, math.MaxInt32)) }
+
+// delay is the law as the workload package takes it; nil is none.
+func (t *ThinkTime) delay() workload.Delay {
+	if t == nil {
+		return workload.Delay{}
 	}
-	return words
+	return workload.Delay{Distribution: t.Law, Mean: t.Mean.Clock(), CV: optional.Value(t.CV)}
 }

@@ -91,8 +91,8 @@ var changes = []change{
 	{21, "CUDA graphs count against gpu_memory_utilization", func(p *release) { p.GraphsInBudget = true }},
 	// Timelines of 0.20.1 have eight kernels a layer, kernel tables of 0.24 one (aiconfigurator).
 	{24, "a fused kernel runs the prefill of Gated DeltaNet and KDA", func(p *release) { p.TritonRecurrence = false }},
-	// PR 43733, merged on 27 May 2026. 0.22 was released in the same days; the first release surely after it is 0.23, of
-	// 13 June.
+	// PR 43733, merged on 27 May 2026. 0.22 was released in the same days; the first release surely after it is 0.23,
+	// of 13 June.
 	{23, "an admission allocates slots for drafts", func(p *release) { p.LookaheadAtAdmission = true }},
 	// PR 45237, merged on 25 June 2026. 0.24 was released on 30 June from an earlier commit; 0.25 has the change.
 	{25, "an admission of one token is padded with drafts", func(p *release) { p.PadAdmissions = true }},
@@ -131,14 +131,16 @@ func releaseFor(version string) (release, error) {
 		m, err := strconv.Atoi(parts[min(1, len(parts)-1)])
 		if err != nil || len(parts) < 2 || len(parts) > 3 || parts[0] != "0" || !strings.HasPrefix(version, "vllm-") ||
 			m < oldestMinor || m > 999 {
-			return release{}, fmt.Errorf("%q is not known (want vllm-0.%d or a later release, or one such as sglang-0.5.9)",
+			return release{}, fmt.Errorf("%q is not known (want vllm-0.%d or a later release, or one such as "+
+				"sglang-0.5.9)",
 				yamldoc.Short(version), oldestMinor)
 		}
 		minor = m
 	}
 	p := release{
-		Name: fmt.Sprintf("vllm-0.%d", minor), GPUMemoryUtilization: 0.90, AppendUnkeyed: true, LookaheadAtAdmission: true,
-		AllReduce: model.ReduceCustom, TritonRecurrence: true, PadRanks: true,
+		Name: fmt.Sprintf("vllm-0.%d", minor), GPUMemoryUtilization: 0.90, AppendUnkeyed: true,
+		LookaheadAtAdmission: true,
+		AllReduce:            model.ReduceCustom, TritonRecurrence: true, PadRanks: true,
 		Frontend: 4200 * clock.Microsecond, FrontendPerToken: 2800 * clock.Nanosecond,
 		CPU: hostStep, CPUPerSequence: hostPerSequence, RetentionInterval: engine.DenseRetention,
 	}
@@ -162,3 +164,6 @@ func Landmarks() []Landmark {
 	}
 	return marks
 }
+
+// Release is the version of the program.
+const Release = "0.1.0"

@@ -25,7 +25,7 @@ func resolveTimer(s *Scenario, e *Engine, p *policy, d *model.Deployment) (timer
 	made := func() (model.StepTimer, error) { return newTimer(&t, d, options, table) }
 	timer, err := s.shared().timer(made, options, t, d)
 	if err == nil {
-		timer, err = withDrafts(s, e, p, d, spread(s, e, d, timer))
+		timer, err = withDrafts(s, e, p, d, options, spread(s, e, d, timer))
 	}
 	if err != nil {
 		found.fault(s.Fault("step_time", "%v", err))
@@ -35,8 +35,8 @@ func resolveTimer(s *Scenario, e *Engine, p *policy, d *model.Deployment) (timer
 	if first, slope, _ := timer.Span(&model.Batch{Decodes: 1, Context: 1, Emit: 1}); first <= 0 || slope < 0 ||
 		first > longest {
 		found.fault(s.Fault(s.FirstGiven("gpu", "step_time"),
-			"an iteration with one sequence takes %.3g s (want more than 0, at most 3600: see the peaks and the bandwidth of "+
-				"the GPU)", float64(first)/1e15))
+			"an iteration with one sequence takes %.3g s (want more than 0, at most 3600: see the peaks and the "+
+				"bandwidth of the GPU)", float64(first)/1e15))
 		return nil, t, found
 	}
 	if x, ok := timer.(*model.Table); ok {
@@ -111,7 +111,8 @@ func readTable(s *Scenario, t *StepTime) (table tableFile, fault *yamldoc.Fault)
 			maxTableBytes>>20)
 	case s.Engine.Speculative != nil:
 		return table, s.Fault(s.FirstGiven("engine.speculative", key),
-			"a table of step times has no draft passes (want step_time kernels or roofline, or no speculative decoding)")
+			"a table of step times has no draft passes (want step_time kernels or roofline, or no speculative "+
+				"decoding)")
 	}
 	sum := sha256.Sum256(data)
 	digest := hex.EncodeToString(sum[:])
@@ -139,8 +140,8 @@ func (f *tableFile) timer() (*model.Table, error) {
 func (f *findings) beyondTable(t *model.Table, e *Engine) {
 	decodes, prefill := t.Limits()
 	if decodes < *e.MaxNumSeqs || prefill+decodes < *e.MaxNumBatchedTokens {
-		f.warn("table_range", "the table of step times ends at %d decodes and %d prefill tokens, but the engine allows %d "+
-			"sequences and %d tokens: longer steps are extrapolated",
+		f.warn("table_range", "the table of step times ends at %d decodes and %d prefill tokens, but the engine "+
+			"allows %d sequences and %d tokens: longer steps are extrapolated",
 			decodes, prefill, *e.MaxNumSeqs, *e.MaxNumBatchedTokens)
 	}
 	if unmixed := t.PrefillOnly(); len(unmixed) > 0 {

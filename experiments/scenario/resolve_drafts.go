@@ -16,15 +16,15 @@ func resolveDrafts(s *Scenario, e Engine, p *policy) (drafts engine.Speculative,
 	}
 	switch {
 	case x.Method == "ngram" && e.AsyncScheduling == On:
-		found.fault(s.Fault("engine.async_scheduling", "true is not possible with method ngram, which looks up drafts on the "+
-			"CPU (want auto, false or method ngram_gpu)"))
+		found.fault(s.Fault("engine.async_scheduling", "true is not possible with method ngram, which looks up "+
+			"drafts on the CPU (want auto, false or method ngram_gpu)"))
 		return drafts, e, found
 	case x.Method == "ngram", x.Method == "draft", e.Policy == "sglang":
 		e.AsyncScheduling = e.AsyncScheduling.or(false)
 	}
 	if p.meanDrafts(s) {
-		found.warn("mean_drafts", "speculative decoding: policy %s decodes with the mean yield of an iteration, so that "+
-			"chunks of accepted tokens are not seen", e.Policy)
+		found.warn("mean_drafts", "speculative decoding: policy %s decodes with the mean yield of an iteration, so "+
+			"that chunks of accepted tokens are not seen", e.Policy)
 	}
 	found.warn("speculative", "speculative decoding: acceptance is an assumption of the scenario")
 	if p.meanDrafts(s) {
@@ -101,12 +101,13 @@ func draftTimer(s *Scenario, d *model.Deployment, options model.KernelOptions) (
 }
 
 // withDrafts adds the passes of the drafter to the length of iterations.
-func withDrafts(s *Scenario, e *Engine, p *policy, d *model.Deployment, timer model.StepTimer) (model.StepTimer, error) {
+func withDrafts(s *Scenario, e *Engine, p *policy, d *model.Deployment, options model.KernelOptions,
+	timer model.StepTimer) (model.StepTimer, error) {
 	x := e.Speculative
 	if x == nil || x.costless(&s.StepTime) && !p.meanDrafts(s) {
 		return timer, nil
 	}
-	draft, err := draftTimer(s, d, kernelOptions(e, s.Workload.Sampling, p))
+	draft, err := draftTimer(s, d, options)
 	if err != nil {
 		return nil, err
 	}

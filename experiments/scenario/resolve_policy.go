@@ -110,7 +110,7 @@ func resolvePolicy(s *Scenario) (p policy, e Engine, found findings) {
 	if d.Synchronous {
 		e.AsyncScheduling = e.AsyncScheduling.or(false)
 	}
-	usual := &Default().Engine // a program may have set a knob that no file gives
+	usual := defaultEngine() // a program may have set a knob that no file gives
 	if d.NoPrefixCaching && !s.Given("engine.enable_prefix_caching") {
 		e.EnablePrefixCaching = false
 	}
@@ -118,8 +118,8 @@ func resolvePolicy(s *Scenario) (p policy, e Engine, found findings) {
 		e.BlockSize = d.BlockSize
 	}
 	if (d.Reserves || e.admission() == sched.FullLength) && s.Workload.MaxTokens == nil {
-		found.warn("declared_lengths", "workload.max_tokens is not set, so that clients declare the exact output length: "+
-			"policy %s reserves KV with perfect knowledge", p.name)
+		found.warn("declared_lengths", "workload.max_tokens is not set, so that clients declare the exact output "+
+			"length: policy %s reserves KV with perfect knowledge", p.name)
 	}
 	for _, key := range e.Options.Unused(&p.rule) {
 		found.warn("unused", "engine.%s has no effect on policy %s", key, p.name)

@@ -126,7 +126,8 @@ func (l pools) alike(s *Scenario) *yamldoc.Fault {
 				"the network latency to clients differs from pool %s (want the same for all)", l[0].Name)
 		}
 		if optional.Value(one.Engine.RetryAfter) != optional.Value(s.Engine.RetryAfter) {
-			return one.Fault("engine.retry_after", "retry_after must be the same in all pools (set it at the top level)")
+			return one.Fault("engine.retry_after", "retry_after must be the same in all pools (set it at the top "+
+				"level)")
 		}
 	}
 	return nil
@@ -153,8 +154,8 @@ func (l pools) judgePipelines() (found findings) {
 		if len(l) > 1 {
 			pool = fmt.Sprintf("pool %s: ", p.Name)
 		}
-		found.warn("pipeline", "%sthe pipeline stages work on one batch at a time (%s): throughput is a lower bound, without "+
-			"overlap of batches", pool, p.oneBatch)
+		found.warn("pipeline", "%sthe pipeline stages work on one batch at a time (%s): throughput is a lower "+
+			"bound, without overlap of batches", pool, p.oneBatch)
 	}
 	return found
 }
@@ -175,8 +176,8 @@ func resolveRoles(s *Scenario, l pools, served bool) (_ pools, d *Disaggregation
 		}
 		return l, nil, found
 	case len(prefill) == 0 || len(decode) == 0 || both > 0:
-		found.fault(s.Fault("pools", "%d pools have role prefill, %d decode and %d both (want all both, or at least one "+
-			"prefill and one decode and no other)", len(prefill), len(decode), both))
+		found.fault(s.Fault("pools", "%d pools have role prefill, %d decode and %d both (want all both, or at least "+
+			"one prefill and one decode and no other)", len(prefill), len(decode), both))
 		return l, nil, found
 	}
 	d = new(Disaggregation)
@@ -194,7 +195,8 @@ func resolveRoles(s *Scenario, l pools, served bool) (_ pools, d *Disaggregation
 		found.fault(fault)
 		return l, d, found
 	}
-	found.unused(d.KVLoadFailurePolicy == "fail" && !d.losesKV(served, s.Lifecycle), "disaggregation.kv_load_failure_policy",
+	safe := !d.losesKV(served, s.Lifecycle)
+	found.unused(safe && d.KVLoadFailurePolicy == "fail", "disaggregation.kv_load_failure_policy",
 		"KV is never lost without a lease or a lifecycle")
 	return l, d, found
 }
@@ -243,7 +245,8 @@ func (l pools) outages(s *Scenario, list []Outage) *yamldoc.Fault {
 			same := o.Pool == p.Pool && (o.Replica == nil || p.Replica == nil || *o.Replica == *p.Replica)
 			if same && o.At <= p.At+p.For && p.At <= o.At+o.For {
 				return s.Fault(key+".at",
-					"a link of pool %s has overlapping outages, from %v and from %v on (outages of one link must not overlap)",
+					"a link of pool %s has overlapping outages, from %v and from %v on (outages of one link must "+
+						"not overlap)",
 					o.Pool, p.At, o.At)
 			}
 		}

@@ -11,8 +11,8 @@ import (
 )
 
 // resolveOffload connects the KV pool with the tiers, and fills in the size of their chunks.
-func resolveOffload(s *Scenario, e *Engine, d *model.Deployment, budget *model.KVBudget) (c *engine.Connector, o *Offload,
-	found findings) {
+func resolveOffload(s *Scenario, e *Engine, d *model.Deployment, budget *model.KVBudget) (
+	c *engine.Connector, o *Offload, found findings) {
 	if s.Offload == nil {
 		return nil, nil, found
 	}

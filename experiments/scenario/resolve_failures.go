@@ -59,8 +59,8 @@ func resolveFailures(s *Scenario, l pools) (list []sim.Failure, found findings) 
 			}
 		}
 		if d := s.Run.Duration; d != nil && f.At >= *d {
-			found.warn("late_failure", "%s of replica %d at %v comes after the end of the run, %v", f.Kind, x.Replica, f.At,
-				*d)
+			found.warn("late_failure", "%s of replica %d at %v comes after the end of the run, %v", f.Kind, x.Replica,
+				f.At, *d)
 		}
 		list = append(list, x)
 	}
@@ -149,7 +149,8 @@ func randomCrashes(s *Scenario, firsts []int) (list []sim.Failure, fault *yamldo
 	end := s.Run.Duration.Seconds()
 	if expected := end / (c.MTBF.Seconds() + c.MTTR.Seconds()) * float64(len(firsts)); expected > maxFailures/2 {
 		return nil, s.Fault("lifecycle.random_crashes",
-			"random_crashes expects about %.3g crashes in %v (want %d or fewer: a longer mtbf, or a shorter run.duration)",
+			"random_crashes expects about %.3g crashes in %v (want %d or fewer: a longer mtbf, or a shorter "+
+				"run.duration)",
 			expected, *s.Run.Duration, maxFailures/2)
 	}
 	stream := workload.NewRNG(s.Run.Seed, "crashes")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/workload"
@@ -123,4 +124,84 @@ func (f *findings) judge(p workload.Preset, input, output *Distribution) {
 	if p.Judgement() && (input == nil || output == nil) {
 		f.warn("judgement", "preset %s is an estimate: it is not based on a public trace", p.Name)
 	}
+}
+
+// adapterNames lists the adapters that the traffic names.
+func (w *Workload) adapterNames() (names []string) {
+	add := func(l *LoRA) {
+		if l != nil && l.Name != "" && !slices.Contains(names, l.Name) {
+			names = append(names, l.Name)
+		}
+	}
+	add(w.LoRA)
+	for i := range w.Classes {
+		add(w.Classes[i].LoRA)
+	}
+	return names
+}
+
+// defaultWork is what people in a company do with a language model: judgement. With a fifth of them active in the
+// busiest hour, which has a tenth of the day's requests, the requests per hour are those per day of the presets,
+// halved.
+func defaultWork() []HeadcountClass {
+	return []HeadcountClass{
+		{Preset: "ent-technical-lookup", Share: 0.6, RequestsPerHour: 3},
+		{Preset: "ent-contract-analysis", Share: 0.1, RequestsPerHour: 4},
+		{Preset: "ent-rnd-reasoning", Share: 0.1, RequestsPerHour: 13},
+		{Preset: "ent-customer-support", Share: 0.2, RequestsPerHour: 1.5},
+	}
+}
+
+// resolveHeadcount turns people into classes and a rate, which arrivals that are given replace, and shows the
+// arithmetic.
+func resolveHeadcount(s *Scenario) (w Workload, found findings) {
+	w = s.Workload
+	h := w.Headcount
+	if h == nil {
+		return w, found
+	}
+	work := h.Classes
+	if work == nil {
+		work = defaultWork()
+	}
+	active := float64(h.People) * h.Adoption * h.ActiveAtPeak
+	shares, perPerson := 0.0, 0.0
+	for _, c := range work {
+		shares += c.Share
+		perPerson += c.Share * c.RequestsPerHour
+	}
+	if !(perPerson > 0) {
+		found.fault(s.Fault("workload.headcount",
+			"no class sends requests (set share and requests_per_hour above 0 in at least one class)"))
+		return w, found
+	}
+	perPerson /= shares
+	rate := active * perPerson / 3600
+	var parts []string
+	for _, c := range work {
+		p, err := workload.FindPreset(c.Preset)
+		if err != nil {
+			found.fault(s.fieldFaults(err)...)
+			return w, found
+		}
+		k := Class{Name: strings.TrimPrefix(p.Name, "ent-"), Weight: c.Share * c.RequestsPerHour,
+			Preset: optional.Of(p.Name), SLO: c.SLO, Priority: c.Priority}
+		if p.Sessions != nil {
+			k.Sessions = &Sessions{}
+		}
+		w.Classes = append(w.Classes, k)
+		parts = append(parts, fmt.Sprintf("%s %.4g of %.4g people at %.4g an hour", k.Name, active*c.Share/shares,
+			active, c.RequestsPerHour))
+	}
+	text := fmt.Sprintf("%d people, of whom %.4g %% take part and %.4g %% of these are active at the peak, are %.4g: "+
+		"%s; together %.4g requests/s",
+		h.People, 100*h.Adoption, 100*h.ActiveAtPeak, active, strings.Join(parts, ", "), rate)
+	if w.Arrivals == nil {
+		w.Arrivals = &Arrivals{Stages: []Stage{{Process: "poisson", Rate: &rate}}}
+	} else {
+		text += ", which the arrivals given replace"
+	}
+	found.warn("headcount", "%s", text)
+	w.Headcount = nil // it is classes and arrivals now
+	return w, found
 }

@@ -71,7 +71,8 @@ func resolveReplica(s *Scenario, oneRank bool) (r PoolSetup, found findings) {
 	d := place.deployment
 	ranks := s.Deployment.DataParallelSize
 	if joined(s, d) {
-		found.warn("ranks_together", "the %d data-parallel ranks of a replica are simulated as one engine with balanced ranks",
+		found.warn("ranks_together", "the %d data-parallel ranks of a replica are simulated as one engine with "+
+			"balanced ranks",
 			ranks)
 	}
 	if oneRank || joined(s, d) {
@@ -103,36 +104,14 @@ func resolveReplica(s *Scenario, oneRank bool) (r PoolSetup, found findings) {
 	c := engineConfig(&one, &p, d, &m)
 	c.MaxModelLen, c.Timer, c.Connector = limitInt32(length), timer, tiers
 	c.HostBlocks, c.HostFemtosPerBlock = swap.blocks, swap.femtosPerBlock
-	complete := (m.budget != nil || linear) && timer != nil && length > 0 && !(e.Preemption == "swap" && e.EnablePrefixCaching)
+	sized, swapless := m.budget != nil || linear, e.Preemption == "swap" && e.EnablePrefixCaching
+	complete := sized && timer != nil && length > 0 && !swapless
 	c, more = resolveConfig(&one, &p, c, complete)
 	found.add(more)
 	r = PoolSetup{Ranks: ranks, Scenario: &one, Deployment: d, Memory: m.budget, Config: c, policy: p,
 		ruled: slices.Concat(place.ruled, sizes, seats)}
 	r.Config.Stages, r.oneBatch = pipelineStages(&r)
 	return r, found
-}
-
-// joined reports whether the data-parallel ranks of a replica are simulated as one engine: where prompts and outputs
-// are computed apart, ranks that exchange with each other's experts iterate in lock step, so that they begin and end as
-// one.
-func joined(s *Scenario, d *model.Deployment) bool {
-	return s.apart() && s.Deployment.DataParallelSize > 1 && d.LLM.Experts > 0
-}
-
-// ranksTogether is the number of ranks that an engine stands for.
-func ranksTogether(s *Scenario, d *model.Deployment) int {
-	if !joined(s, d) {
-		return 1
-	}
-	return s.Deployment.DataParallelSize / max(1, s.shares[s.role])
-}
-
-// spread is the timer of all ranks that the engine stands for, from that of one.
-func spread(s *Scenario, e *Engine, d *model.Deployment, rank model.StepTimer) model.StepTimer {
-	if !joined(s, d) {
-		return rank
-	}
-	return model.NewSpread(rank, s.Deployment.DataParallelSize, s.shares[s.role], *e.MaxNumBatchedTokens)
 }
 
 // resolveRelease returns the release of the engine that is imitated, and the engine's keys with what follows from it.
@@ -252,4 +231,30 @@ func pipelineStages(r *PoolSetup) (stages int, why string) {
 		return 0, strings.NewReplacer("pipeline stages: ", "", "\n", "; ").Replace(err.Error())
 	}
 	return d.PipelineParallel, ""
+}
+
+// scheduler makes the scheduler of an engine in a run with a seed.
+func (p *PoolSetup) scheduler(seed uint64, number int) sched.Scheduler {
+	return p.policy.scheduler(&p.Scenario.Engine, seed, number)
+}
+
+// checkedConfig is the configuration of an engine that does all the work on requests, with a scheduler for checks.
+func (p *PoolSetup) checkedConfig(check bool) engine.Config {
+	c := p.Config
+	c.Scheduler, c.Check = p.scheduler(0, 0), check
+	if w, ok := c.Timer.(interface{ Work() *model.Work }); ok && check {
+		c.Floor = w.Work().Floor
+	}
+	return c
+}
+
+// connector connects a replica of the pool with others, and with the tiers that it has.
+func (p *PoolSetup) connector() *engine.Connector {
+	var c engine.Connector
+	if p.Config.Connector != nil {
+		c = *p.Config.Connector
+	}
+	gpus := p.Deployment.TensorParallel * p.Deployment.PipelineParallel // that hold a block
+	c.BlockBytes = p.Deployment.KVBytesPerToken() * int64(gpus) * int64(p.Config.BlockSize)
+	return &c
 }

@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
+	"clifftop/model/catalog"
 	"clifftop/report/collect"
 	"clifftop/sim/clock"
 )
@@ -150,4 +152,21 @@ func stepPower(s *Scenario, p *PoolSetup) *model.StepPower {
 		return model.NewMeanDraftedPower(p.Deployment, x.NumSpeculativeTokens, x.matched())
 	}
 	return model.NewStepPower(p.Deployment)
+}
+
+// ownAccuracy reads the record of own runs.
+func (s *Scenario) ownAccuracy() (*catalog.OwnAccuracy, *yamldoc.Fault) {
+	if s.Accuracy == "" {
+		return nil, nil
+	}
+	path := s.path("accuracy", s.Accuracy)
+	data, err := readFile(path)
+	if err != nil {
+		return nil, s.Fault("accuracy", "%s cannot be read: %s", path, PlainFileError(err))
+	}
+	o, err := catalog.ReadOwnAccuracy(path, data, Release)
+	if err != nil {
+		return nil, s.Fault("accuracy", "%s", err)
+	}
+	return o, nil
 }

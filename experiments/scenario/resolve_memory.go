@@ -94,8 +94,8 @@ func resolveHybrid(s *Scenario, e Engine, p *policy, d *model.Deployment, drafts
 }
 
 // resolveRecurrent sets what vLLM does for models with recurrent layers: blocks are as long as a state needs, and
-// prefixes are not cached unless the scenario asks for it. Mamba-2 then keeps the state at the end of every block, other
-// layers those at the ends of iterations (mamba_cache_mode).
+// prefixes are not cached unless the scenario asks for it. Mamba-2 then keeps the state at the end of every block,
+// other layers those at the ends of iterations (mamba_cache_mode).
 func resolveRecurrent(s *Scenario, e Engine, d *model.Deployment, groups *model.CacheGroups) Engine {
 	e.BlockSize = d.BlockSize(e.BlockSize)
 	mode := model.LastState
@@ -151,7 +151,8 @@ func resolveLength(s *Scenario, e *Engine, m *memory, d *model.Deployment, assum
 		}
 	}
 	if length == assumed {
-		found.warn("max_model_len", "max_model_len is %d, the token budget of an iteration: policy %s does not divide prompts",
+		found.warn("max_model_len", "max_model_len is %d, the token budget of an iteration: policy %s does not "+
+			"divide prompts",
 			length, e.Policy)
 	}
 	if length < 2 {

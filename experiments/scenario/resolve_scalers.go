@@ -7,7 +7,6 @@ import (
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
-	"clifftop/sim"
 	"clifftop/sim/autoscale"
 )
 
@@ -38,7 +37,8 @@ func withMost(s *Scenario) (*Scenario, *yamldoc.Fault) {
 			x.Max = optional.Of(*replicas)
 		case *x.Max == *replicas:
 		case s.Given(at) || *replicas != 1:
-			return nil, s.Fault(key+".max", "%d is not %s, %d: both set the maximum number of replicas (set one of them)",
+			return nil, s.Fault(key+".max", "%d is not %s, %d: both set the maximum number of replicas (set one of "+
+				"them)",
 				*x.Max, at, *replicas)
 		default:
 			*replicas = *x.Max
@@ -147,23 +147,4 @@ func resolveScaler(s *Scenario, l pools, x Autoscaler, key string) (_ Autoscaler
 func metricsWhere(has func(autoscale.Metric) bool) string {
 	lacks := func(m autoscale.Metric) bool { return !has(m) }
 	return yamldoc.OneOf(yamldoc.NamesOfAll(slices.DeleteFunc(autoscale.Metrics(), lacks)))
-}
-
-// scalers makes the autoscalers of a run.
-func (u *Setup) scalers() (all []sim.Scaler) {
-	a := u.Scenario.Lifecycle.Autoscale
-	if a == nil {
-		return nil
-	}
-	for k := range a.Scalers {
-		x := &a.Scalers[k]
-		first, last, _ := u.Pools.members(x.Pool)
-		options, _ := x.Options(u.Scenario.rules().Autoscalers, x.Policy)
-		all = append(all, sim.Scaler{
-			Policy: options.Make(x.Target), First: first, Last: last, Least: *x.Min, Most: *x.Max,
-			Initial: *x.Initial, Metric: *x.Metric, Scrape: x.Scrape.Clock(),
-			Keep: options.Longest() + x.Scrape.Clock(),
-		})
-	}
-	return all
 }

@@ -67,7 +67,8 @@ func tooShort(s *Scenario, engine *engine.Config, key string, c *Clients) *yamld
 	}{{"ttft_timeout", c.TTFTTimeout}, {"timeout", c.Timeout}} {
 		if x.wait != nil && x.wait.Clock() < step+way {
 			return s.Fault(yamldoc.Join(key, x.key),
-				"%v is too short for any response: one iteration takes %v, network and front end %v (want more than both)",
+				"%v is too short for any response: one iteration takes %v, network and front end %v (want more "+
+					"than both)",
 				*x.wait, rounded(step), rounded(way))
 		}
 	}
@@ -104,8 +105,8 @@ func (c *Clients) judge(key string, limited, failing bool) (found findings) {
 		"no event triggers a retry (set a timeout with retry_on timeout, or a queue limit such as "+
 			"engine.max_num_queued_reqs with retry_on busy)")
 	if c.Backoff.Base == 0 {
-		found.warn("metastable", "%s without backoff are sent at once, while the server is overloaded: the overload can then "+
-			"outlast its cause (set backoff.base or retry_budget)", yamldoc.Join(key, "retries"))
+		found.warn("metastable", "%s without backoff are sent at once, while the server is overloaded: the overload "+
+			"can then outlast its cause (set backoff.base or retry_budget)", yamldoc.Join(key, "retries"))
 	}
 	return found
 }
@@ -117,7 +118,8 @@ func judgeRetryAfter(after clock.Duration, all []*Clients, limited bool) (found 
 	switch {
 	case after == 0:
 	case !limited:
-		found.unused(true, key, "no queue limit rejects requests (set engine.max_num_queued_reqs or max_num_queued_tokens)")
+		found.unused(true, key, "no queue limit rejects requests (set engine.max_num_queued_reqs or "+
+			"max_num_queued_tokens)")
 	case !slices.ContainsFunc(all, heeds):
 		found.unused(true, key, "no client retries after a rejection and honors it")
 	default:

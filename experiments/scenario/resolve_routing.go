@@ -93,7 +93,8 @@ func scrapeTogether(s *Scenario, first, second yamldoc.Duration) (yamldoc.Durati
 	switch given, also := s.Given("deployment.router.scrape"), s.Given("disaggregation.router.scrape"); {
 	case given && also && first != second:
 		return 0, s.Fault("disaggregation.router.scrape",
-			"%v is not that of deployment.router, %v (want the same: replicas publish metrics to all routers at once)", second,
+			"%v is not that of deployment.router, %v (want the same: replicas publish metrics to all routers at "+
+				"once)", second,
 			first)
 	case given:
 		return first, nil
