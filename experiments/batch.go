@@ -61,9 +61,9 @@ type BatchOptions struct {
 	Cache *ResultCache
 }
 
-// RunAll runs the setups on several processors. The results are in the order of the setups; those
+// runAll runs the setups on several processors. The results are in the order of the setups; those
 // that were not run to their end are nil, and the error says why.
-func RunAll(ctx context.Context, setups []*scenario.Setup, o BatchOptions) ([]*report.Summary, error) {
+func runAll(ctx context.Context, setups []*scenario.Setup, o BatchOptions) ([]*report.Summary, error) {
 	results := make([]*report.Summary, len(setups))
 	err := Parallel(ctx, len(setups), o.Jobs, o.Progress, func(ctx context.Context, i int) error {
 		var err error
@@ -73,8 +73,8 @@ func RunAll(ctx context.Context, setups []*scenario.Setup, o BatchOptions) ([]*r
 	return results, err
 }
 
-// RunShared runs the setups on several processors, as [RunAll] does. Runs of the same group share one window of
-// measurement, so that they can be compared; see [ShareWindow]. A group of which a run is missing has no results.
+// RunShared runs the setups on several processors, as runAll does. Runs of the same group share one window of
+// measurement, so that they can be compared; see shareWindow. A group of which a run is missing has no results.
 func RunShared(ctx context.Context, setups []*scenario.Setup, group func(i int) int, o BatchOptions) ([]*report.Summary,
 	error) {
 	var mu sync.Mutex
@@ -102,7 +102,7 @@ func RunShared(ctx context.Context, setups []*scenario.Setup, group func(i int) 
 			members = append(members, made[k])
 		}
 		if len(members) > 1 {
-			ShareWindow(members)
+			shareWindow(members)
 		}
 		for _, k := range of[group(i)] {
 			results[k], made[k] = made[k].Summary, nil // the rest is no longer needed
@@ -132,7 +132,7 @@ func RunResampled(ctx context.Context, setups []*scenario.Setup, o BatchOptions)
 	}); err != nil {
 		return nil, by, nil, err
 	}
-	ShareWindow(made)
+	shareWindow(made)
 	var collectors []*collect.Collector
 	for _, r := range made {
 		results, collectors = append(results, r.Summary), append(collectors, r.collector)

@@ -319,5 +319,5 @@ func (g *Grid) run(ctx context.Context, i int, check bool) (*report.Summary, err
 	if g.Single {
 		return summary(RunSetup(ctx, u, RunOptions{Check: check}))
 	}
-	return ReplicateSetup(ctx, u, ReplicateOptions{Jobs: 1, Check: check})
+	return replicateSetup(ctx, u, ReplicateOptions{Jobs: 1, Check: check})
 }

@@ -90,11 +90,11 @@ func Replicate(ctx context.Context, s *scenario.Scenario, o ReplicateOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	return ReplicateSetup(ctx, u, o)
+	return replicateSetup(ctx, u, o)
 }
 
-// ReplicateSetup replicates the scenario; see [Replicate].
-func ReplicateSetup(ctx context.Context, u *scenario.Setup, o ReplicateOptions) (*report.Summary, error) {
+// replicateSetup replicates the scenario; see [Replicate].
+func replicateSetup(ctx context.Context, u *scenario.Setup, o ReplicateOptions) (*report.Summary, error) {
 	r, err := o.Plan(u.Scenario)
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func ReplicateAll(ctx context.Context, setups []*scenario.Setup, r Replication, 
 			progress = func(n, total int) { o.Progress(done+n, done+total) }
 		}
 		var results []*report.Summary
-		results, runErr = RunAll(ctx, round,
+		results, runErr = runAll(ctx, round,
 			BatchOptions{Jobs: o.Jobs, Check: o.Check, Progress: progress, Detail: o.Detail})
 		done += len(round)
 		for k, s := range results {

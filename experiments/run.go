@@ -61,8 +61,8 @@ type Result struct {
 	effort    engine.Effort
 }
 
-// ShareWindow measures runs of the same traffic over one window; see [collect.ShareWindow].
-func ShareWindow(results []*Result) {
+// shareWindow measures runs of the same traffic over one window; see [collect.ShareWindow].
+func shareWindow(results []*Result) {
 	var all []*collect.Collector
 	for _, r := range results {
 		all = append(all, r.collector)

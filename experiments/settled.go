@@ -97,9 +97,9 @@ func (r *SettledRun) extend(ctx context.Context, x *simulation, src workload.Adj
 // maxRequests is more than any run has.
 const maxRequests = 1 << 62
 
-// Replicate makes several runs, as [ReplicateSetup] does, and says whether together they show a steady state.
+// Replicate makes several runs, as replicateSetup does, and says whether together they show a steady state.
 func (r *SettledRun) Replicate(ctx context.Context, o ReplicateOptions) (*report.Summary, error) {
-	pooled, err := ReplicateSetup(ctx, r.Setup, o)
+	pooled, err := replicateSetup(ctx, r.Setup, o)
 	if pooled == nil {
 		return nil, err
 	}

@@ -2,8 +2,8 @@ package model
 
 import "math/bits"
 
-// StageTimer is a [StepTimer] that knows the pipeline stages' shares of a step. [DivideStages] uses it.
-type StageTimer interface {
+// stageTimer is a [StepTimer] that knows the pipeline stages' shares of a step. [DivideStages] uses it.
+type stageTimer interface {
 	StepTimer
 	// Stages divides a step of b that takes total femtoseconds, as returned by Span, among the pipeline stages, one
 	// per element of to. It returns the time between stages: stages and hops sum to total.
@@ -11,13 +11,13 @@ type StageTimer interface {
 }
 
 var (
-	_ StageTimer = (*Kernels)(nil)
-	_ StageTimer = (*Roofline)(nil)
+	_ stageTimer = (*Kernels)(nil)
+	_ stageTimer = (*Roofline)(nil)
 )
 
 // DivideStages calls [StageTimer.Stages] if t implements it, and otherwise divides the time evenly.
 func DivideStages(t StepTimer, b *Batch, total int64, to []int64) (hop int64) {
-	if s, ok := t.(StageTimer); ok {
+	if s, ok := t.(stageTimer); ok {
 		return s.Stages(b, total, to)
 	}
 	var given int64
@@ -74,7 +74,7 @@ func (d *Deployment) divideLayers(total, head, hop int64, to []int64) int64 {
 	return hop
 }
 
-// Stages implements [StageTimer]. The last stage has the output head and the sampler. Everything else, including
+// Stages implements stageTimer. The last stage has the output head and the sampler. Everything else, including
 // the overheads of the step, is divided by layers, assumed to be equal; the embedding takes no time.
 func (k *Kernels) Stages(b *Batch, total int64, to []int64) (hop int64) {
 	tokens := b.decodeTokens()
@@ -98,7 +98,7 @@ func (k *Kernels) prepareHops() {
 	}
 }
 
-// Stages implements [StageTimer]. The last stage has what the output layer adds to the maximum of arithmetic and
+// Stages implements stageTimer. The last stage has what the output layer adds to the maximum of arithmetic and
 // memory time; everything else is divided by layers. The time per layer includes hops.
 func (r *Roofline) Stages(b *Batch, total int64, to []int64) (hop int64) {
 	var head int64

@@ -70,7 +70,7 @@ func CompareHours(hours []*Summary, lengthS float64, independent bool) *Hours {
 			}
 			values = append(values, x)
 		}
-		*n.of(h) = SpreadOfHours(values, independent)
+		*n.of(h) = spreadOfHours(values, independent)
 	}
 	return h
 }
@@ -94,8 +94,8 @@ const LeastHour = 3000
 // leastHours is the smallest number of hours that gives percentiles.
 const leastHours = 10
 
-// SpreadOfHours describes the values of hours. Independent ones give an interval.
-func SpreadOfHours(values []float64, independent bool) HourSpread {
+// spreadOfHours describes the values of hours. Independent ones give an interval.
+func spreadOfHours(values []float64, independent bool) HourSpread {
 	for _, x := range values {
 		if math.IsNaN(x) {
 			return HourSpread{}

@@ -108,8 +108,8 @@ func (e *Simulation) Effort() (all engine.Effort) {
 	return all
 }
 
-// ErrStuck means that requests wait, nothing runs, and no event will change that.
-var ErrStuck = errors.New("sim: deadlock: the policy can never admit the waiting requests")
+// errStuck means that requests wait, nothing runs, and no event will change that.
+var errStuck = errors.New("sim: deadlock: the policy can never admit the waiting requests")
 
 // ctxEvery is the number of events between checks of the context.
 const ctxEvery = 1 << 12
@@ -348,7 +348,7 @@ func (e *Simulation) end() (done bool, err error) {
 	case e.levels.Held > 0:
 		return false, ErrStranded
 	case e.levels.Waiting > 0:
-		return false, ErrStuck
+		return false, errStuck
 	}
 	if !e.check {
 		return true, nil

@@ -7,9 +7,9 @@ import (
 	"clifftop/sim/clock"
 )
 
-// Process is an arrival process of an open loop, in which requests arrive whether or not earlier ones have
+// process is an arrival process of an open loop, in which requests arrive whether or not earlier ones have
 // finished.
-type Process interface {
+type process interface {
 	// Rate returns the mean rate in requests per second; +Inf if all arrive at once.
 	Rate() float64
 	// Start begins a realisation at instant 0. Its random draws depend only on the seed and the entity, the number
@@ -17,7 +17,7 @@ type Process interface {
 	Start(seed, entity uint64) Arrivals
 }
 
-// Arrivals is one realisation of a [Process].
+// Arrivals is one realisation of a process.
 type Arrivals interface {
 	// Next returns the instant of the next arrival; instants never decrease. [clock.Never] means no further
 	// arrival.
@@ -30,7 +30,7 @@ type Phase struct {
 	// Name and Duration belong to a phase in a list; the last phase may have no end.
 	Name     string         `yaml:"name,omitempty" json:"name,omitempty"`
 	Duration clock.Duration `yaml:"duration,omitempty" json:"duration,omitempty"`
-	// Process is one of [Processes].
+	// Process is one of processes.
 	Process string `yaml:"process" json:"process"`
 	// Rate is the mean rate of an open loop in requests per second.
 	Rate float64 `yaml:"rate,omitempty" json:"rate,omitempty"`
@@ -79,11 +79,11 @@ const (
 	MeanOverProcess = "process"
 )
 
-// MeansOver returns the values of [Phase.MeanOver]; the first is empty.
-func MeansOver() []string { return []string{"", MeanOverHour, MeanOverRun, MeanOverProcess} }
+// meansOver returns the values of [Phase.MeanOver]; the first is empty.
+func meansOver() []string { return []string{"", MeanOverHour, MeanOverRun, MeanOverProcess} }
 
-// Processes returns the names of the arrival processes.
-func Processes() []string {
+// processes returns the names of the arrival processes.
+func processes() []string {
 	return []string{"constant", "poisson", "gamma", "weibull", "all-at-once", "on-off", "cox", "profile",
 		"superposed", "closed"}
 }
@@ -114,24 +114,24 @@ func processKeys(process string) (keys string, ok bool) {
 }
 
 // open builds the process of an open loop and reports faults in its fields.
-func (s Phase) open(key string, f *fieldFaults) Process {
+func (s Phase) open(key string, f *fieldFaults) process {
 	switch s.Process {
 	case "constant":
 		f.rate(key, s.Rate)
-		return Constant{s.Rate}
+		return constantGaps{s.Rate}
 	case "poisson":
 		f.rate(key, s.Rate)
 		return Poisson{s.Rate}
 	case "gamma":
 		f.rate(key, s.Rate)
 		f.number(key+".cv", s.CV, s.CV >= 0.01 && s.CV <= 100, "0.01 to 100")
-		return GammaRenewal{PerSecond: s.Rate, CV: s.CV}
+		return gammaRenewal{PerSecond: s.Rate, CV: s.CV}
 	case "weibull":
 		f.rate(key, s.Rate)
 		f.number(key+".shape", s.Shape, s.Shape >= 0.1 && s.Shape <= 100, "0.1 to 100")
-		return WeibullRenewal{PerSecond: s.Rate, Shape: s.Shape}
+		return weibullRenewal{PerSecond: s.Rate, Shape: s.Shape}
 	case "all-at-once":
-		return AllAtOnce{}
+		return allAtOnce{}
 	case "on-off":
 		f.rate(key, s.Rate)
 		f.lasting(key+".on_mean", s.OnMean)
@@ -145,8 +145,8 @@ func (s Phase) open(key string, f *fieldFaults) Process {
 		f.number(key+".sigma", s.Sigma, s.Sigma >= 0 && s.Sigma <= 5, "0 to 5")
 		f.number(key+".rho", s.Rho, s.Rho >= 0 && s.Rho < 1, "0 or more, less than 1")
 		f.lasting(key+".step", s.Step)
-		if !slices.Contains(MeansOver(), s.MeanOver) {
-			f.add(key+".mean_over", "%q is not known (want %s)", s.MeanOver, orList(MeansOver()[1:]))
+		if !slices.Contains(meansOver(), s.MeanOver) {
+			f.add(key+".mean_over", "%q is not known (want %s)", s.MeanOver, orList(meansOver()[1:]))
 		}
 		return Cox{PerSecond: s.Rate, Sigma: s.Sigma, Rho: s.Rho, Step: s.Step}
 	case "profile":
@@ -171,9 +171,9 @@ func (s Phase) check(key string, f *fieldFaults) (ok bool) {
 	if !ok {
 		switch {
 		case s.Process == "":
-			f.add(key+".process", "is missing (want %s)", orList(Processes()))
+			f.add(key+".process", "is missing (want %s)", orList(processes()))
 		default:
-			f.add(key+".process", "%q is not known (want %s)", s.Process, orList(Processes()))
+			f.add(key+".process", "%q is not known (want %s)", s.Process, orList(processes()))
 		}
 		return false
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // gaps draws n gaps in seconds.
-func gaps(p Process, seed uint64, n int) []float64 {
+func gaps(p process, seed uint64, n int) []float64 {
 	a := p.Start(seed, 0)
 	list := make([]float64, n)
 	last := clock.Time(0)
@@ -49,13 +49,13 @@ func dispersion(gaps []float64, w float64) float64 {
 func TestRenewals(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		p    Process
+		p    process
 		cv   float64
 	}{
-		{"constant", Constant{8}, 0},
+		{"constant", constantGaps{8}, 0},
 		{"poisson", Poisson{8}, 1},
-		{"gamma", GammaRenewal{8, 2.5}, 2.5},
-		{"weibull", WeibullRenewal{8, 2}, 0.5227},
+		{"gamma", gammaRenewal{8, 2.5}, 2.5},
+		{"weibull", weibullRenewal{8, 2}, 0.5227},
 	} {
 		mean, cv := meanCV(gaps(c.p, 1, 200_000))
 		if math.Abs(mean*8-1) > 0.02 || math.Abs(cv-c.cv) > 0.03*c.cv+0.003 {
@@ -69,7 +69,7 @@ func TestRenewals(t *testing.T) {
 
 // TestConstant: rounding errors do not accumulate over 3 million gaps.
 func TestConstant(t *testing.T) {
-	a := Constant{3}.Start(0, 0)
+	a := constantGaps{3}.Start(0, 0)
 	var at clock.Time
 	for range 3_000_001 {
 		at = a.Next()
@@ -131,8 +131,8 @@ func TestScaling(t *testing.T) {
 // TestProcessesRepeat: the same seed and phase give the same arrivals, and another seed or phase gives others. The
 // process uses no other source of randomness. Arrival times never decrease.
 func TestProcessesRepeat(t *testing.T) {
-	for _, p := range []Process{
-		Constant{7}, Poisson{7}, GammaRenewal{7, 2}, WeibullRenewal{7, 0.6}, AllAtOnce{},
+	for _, p := range []process{
+		constantGaps{7}, Poisson{7}, gammaRenewal{7, 2}, weibullRenewal{7, 0.6}, allAtOnce{},
 		Cox{PerSecond: 7, Sigma: 1, Rho: 0.5, Step: clock.Second},
 		OnOff{PerSecond: 7, OnMean: clock.Second, OffMean: 3 * clock.Second, CV: 1.4, OnSigma: 1, OffSigma: 1},
 	} {
@@ -148,7 +148,7 @@ func TestProcessesRepeat(t *testing.T) {
 			}
 			last = at
 		}
-		if random := p != (Constant{7}) && p != (AllAtOnce{}); random && same > 10 {
+		if random := p != (constantGaps{7}) && p != (allAtOnce{}); random && same > 10 {
 			t.Errorf("%T: stages share %d instants", p, same)
 		}
 	}

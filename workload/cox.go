@@ -140,4 +140,4 @@ func (c *cox) Next() clock.Time {
 	return clock.Never
 }
 
-var _ Process = Cox{}
+var _ process = Cox{}

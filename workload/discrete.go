@@ -5,12 +5,12 @@ import (
 	"math/rand/v2"
 )
 
-// Geometric is the distribution of the number of trials up to the first success: n with probability (1−p)ⁿ⁻¹·p with
+// geometric is the distribution of the number of trials up to the first success: n with probability (1−p)ⁿ⁻¹·p with
 // p = 1/Mean. It is memoryless: a conversation ends after any turn with the same probability.
-type Geometric struct{ Mean float64 }
+type geometric struct{ Mean float64 }
 
 // Sample draws a number by inversion.
-func (g Geometric) Sample(src rand.Source) int32 {
+func (g geometric) Sample(src rand.Source) int32 {
 	if g.Mean <= 1 {
 		return 1
 	}
@@ -19,19 +19,19 @@ func (g Geometric) Sample(src rand.Source) int32 {
 }
 
 // Exceeds returns (1−p)ⁿ.
-func (g Geometric) Exceeds(n int32) float64 {
+func (g geometric) Exceeds(n int32) float64 {
 	if n < 1 {
 		return 1
 	}
 	return math.Pow(1-1/g.Mean, float64(n))
 }
 
-// LogSeries is the logarithmic distribution (Fisher 1943): n with probability −Pⁿ / (n·ln(1−P)). Compared with a
+// logSeries is the logarithmic distribution (Fisher 1943): n with probability −Pⁿ / (n·ln(1−P)). Compared with a
 // geometric distribution of the same mean it has more ones and a longer tail.
-type LogSeries struct{ P float64 }
+type logSeries struct{ P float64 }
 
-// LogSeriesOf returns the distribution with the given mean, found by bisection of −P / ((1−P)·ln(1−P)) = mean.
-func LogSeriesOf(mean float64) LogSeries {
+// logSeriesOf returns the distribution with the given mean, found by bisection of −P / ((1−P)·ln(1−P)) = mean.
+func logSeriesOf(mean float64) logSeries {
 	low, high := 0.0, 1.0
 	for range 100 {
 		p := (low + high) / 2
@@ -41,11 +41,11 @@ func LogSeriesOf(mean float64) LogSeries {
 			high = p
 		}
 	}
-	return LogSeries{P: low}
+	return logSeries{P: low}
 }
 
 // Sample draws a number by inversion, term by term.
-func (l LogSeries) Sample(src rand.Source) int32 {
+func (l logSeries) Sample(src rand.Source) int32 {
 	u := uniform(src)
 	term := -l.P / math.Log1p(-l.P)
 	for n := int32(1); n < MaxTokens; n++ {
@@ -58,7 +58,7 @@ func (l LogSeries) Sample(src rand.Source) int32 {
 }
 
 // Exceeds returns 1 minus the sum of the terms up to n.
-func (l LogSeries) Exceeds(n int32) float64 {
+func (l logSeries) Exceeds(n int32) float64 {
 	left, term := 1.0, -l.P/math.Log1p(-l.P)
 	for k := int32(1); k <= n && term > 1e-18; k++ {
 		left -= term
@@ -68,6 +68,6 @@ func (l LogSeries) Exceeds(n int32) float64 {
 }
 
 var (
-	_ Lengths = Geometric{}
-	_ Lengths = LogSeries{}
+	_ Lengths = geometric{}
+	_ Lengths = logSeries{}
 )

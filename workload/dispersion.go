@@ -12,21 +12,21 @@ type Dispersion struct {
 	Correlation float64
 }
 
-// Disperser is a [Process] that knows its dispersion.
-type Disperser interface {
-	Process
+// disperser is a process that knows its dispersion.
+type disperser interface {
+	process
 	// Dispersion returns that of the stationary process.
 	Dispersion() Dispersion
 }
 
-// windowed is a [Disperser] whose index of dispersion of counts is known for each window.
+// windowed is a disperser whose index of dispersion of counts is known for each window.
 type windowed interface {
 	// dispersionOver returns that of the counts in windows of so many seconds.
 	dispersionOver(seconds float64) float64
 }
 
 // dispersionOver returns the dispersion of a window at a random place: the count is one of two neighbouring integers.
-func (c Constant) dispersionOver(seconds float64) float64 {
+func (c constantGaps) dispersionOver(seconds float64) float64 {
 	n := c.PerSecond * seconds
 	part := n - math.Floor(n)
 	return part * (1 - part) / n
@@ -58,16 +58,16 @@ func (c Cox) dispersionOver(seconds float64) float64 {
 }
 
 // Dispersion returns the dispersion of a deterministic process.
-func (c Constant) Dispersion() Dispersion { return Dispersion{} }
+func (c constantGaps) Dispersion() Dispersion { return Dispersion{} }
 
 // Dispersion is that of a Poisson process.
 func (p Poisson) Dispersion() Dispersion { return Dispersion{Asymptotic: 1} }
 
 // Dispersion is the squared coefficient of variation of the gaps, as for every renewal process (Cox and Lewis 1966).
-func (g GammaRenewal) Dispersion() Dispersion { return Dispersion{Asymptotic: g.CV * g.CV} }
+func (g gammaRenewal) Dispersion() Dispersion { return Dispersion{Asymptotic: g.CV * g.CV} }
 
 // Dispersion is the squared coefficient of variation of the gaps, Γ(1 + 2/k)/Γ(1 + 1/k)² − 1.
-func (w WeibullRenewal) Dispersion() Dispersion {
+func (w weibullRenewal) Dispersion() Dispersion {
 	a, _ := math.Lgamma(1 + 2/w.Shape)
 	b, _ := math.Lgamma(1 + 1/w.Shape)
 	return Dispersion{Asymptotic: math.Expm1(a - 2*b)}
@@ -135,7 +135,7 @@ func (s Spec) Dispersion() (d Dispersion, ok bool) {
 	if f.Len() > 0 || len(t.processes) != 1 {
 		return d, false
 	}
-	p, ok := t.processes[0].(Disperser)
+	p, ok := t.processes[0].(disperser)
 	if !ok {
 		return d, false
 	}
@@ -156,12 +156,12 @@ func (s Spec) Dispersion() (d Dispersion, ok bool) {
 }
 
 var (
-	_ Disperser = Constant{}
-	_ Disperser = Poisson{}
-	_ Disperser = GammaRenewal{}
-	_ Disperser = WeibullRenewal{}
-	_ Disperser = Cox{}
-	_ Disperser = OnOff{}
-	_ Disperser = Profile{}
-	_ Disperser = Superposed{}
+	_ disperser = constantGaps{}
+	_ disperser = Poisson{}
+	_ disperser = gammaRenewal{}
+	_ disperser = weibullRenewal{}
+	_ disperser = Cox{}
+	_ disperser = OnOff{}
+	_ disperser = Profile{}
+	_ disperser = Superposed{}
 )

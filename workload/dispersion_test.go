@@ -13,13 +13,13 @@ func TestDispersion(t *testing.T) {
 	minute := clock.FromSeconds(60)
 	for _, c := range []struct {
 		name    string
-		p       Disperser
+		p       disperser
 		want    float64
 		seconds float64 // of a window: many correlation times
 	}{
 		{"poisson", Poisson{20}, 1, 100},
-		{"gamma", GammaRenewal{20, 2}, 4, 500},
-		{"weibull", WeibullRenewal{20, .5}, 5, 1000},
+		{"gamma", gammaRenewal{20, 2}, 4, 500},
+		{"weibull", weibullRenewal{20, .5}, 5, 1000},
 		{"cox", Cox{PerSecond: 2, Sigma: .219, Rho: .85, Step: minute}, 72.8, 60_000},
 		{"on-off", OnOff{PerSecond: 5, OnMean: clock.FromSeconds(4), OffMean: clock.FromSeconds(12), CV: 1, OnSigma: .5,
 			OffSigma: .8}, 54.12, 10_000},
@@ -70,10 +70,10 @@ func TestDispersionOfMinutes(t *testing.T) {
 		return Cox{PerSecond: 3, Sigma: .3, Rho: .8, Step: clock.FromSeconds(step)}
 	}
 	for _, c := range []struct {
-		p     Process
+		p     process
 		every float64 // seconds from one window to the next
 	}{
-		{Poisson{PerSecond: 3}, 60}, {Constant{PerSecond: 3.3371}, 60}, {cox(60), 60}, {cox(10), 60}, {cox(25), 75},
+		{Poisson{PerSecond: 3}, 60}, {constantGaps{PerSecond: 3.3371}, 60}, {cox(60), 60}, {cox(10), 60}, {cox(25), 75},
 		{cox(240), 240},
 	} {
 		const windows = 8000

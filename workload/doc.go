@@ -16,7 +16,7 @@
 // links it to the first attempt.
 //
 // [FindPreset] returns descriptions of real traffic, each with its data source. Two small interfaces are the
-// extension points: [Lengths], a distribution of token counts, and [Process], an arrival process. Adding one takes
+// extension points: [Lengths], a distribution of token counts, and process, an arrival process. Adding one takes
 // a file that implements the interface and a case in the switch of [LengthsSpec] or [Phase].
 //
 // Random numbers depend only on the seed, their purpose and their position ([RNG]): request k keeps its lengths

@@ -70,9 +70,9 @@ func orNothing(known string) string {
 	return strings.Join(strings.Fields(known), ", ")
 }
 
-// Nearest returns up to n names that are closest to the given one, closest first: those that contain it or differ
+// nearest returns up to n names that are closest to the given one, closest first: those that contain it or differ
 // in few letters.
-func Nearest(name string, names []string, n int) []string {
+func nearest(name string, names []string, n int) []string {
 	name = strings.ToLower(name)
 	type scored struct {
 		name string

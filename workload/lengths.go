@@ -67,30 +67,30 @@ func exceeds(n int32, survival func(x float64) float64) float64 {
 	return survival(float64(n) + 0.5)
 }
 
-// Fixed is a constant length.
-type Fixed struct{ Value int32 }
+// fixedLength is a constant length.
+type fixedLength struct{ Value int32 }
 
 // Sample returns the value.
-func (f Fixed) Sample(rand.Source) int32 { return f.Value }
+func (f fixedLength) Sample(rand.Source) int32 { return f.Value }
 
 // Exceeds returns 1 below the value and 0 from the value on.
-func (f Fixed) Exceeds(n int32) float64 {
+func (f fixedLength) Exceeds(n int32) float64 {
 	if n < f.Value {
 		return 1
 	}
 	return 0
 }
 
-// Uniform gives all lengths in Min…Max the same probability; both ends are included.
-type Uniform struct{ Min, Max int32 }
+// uniformLengths gives all lengths in Min…Max the same probability; both ends are included.
+type uniformLengths struct{ Min, Max int32 }
 
 // Sample draws a length.
-func (u Uniform) Sample(src rand.Source) int32 {
+func (u uniformLengths) Sample(src rand.Source) int32 {
 	return u.Min + rand.New(src).Int32N(u.Max-u.Min+1)
 }
 
 // Exceeds is linear between Min and Max.
-func (u Uniform) Exceeds(n int32) float64 {
+func (u uniformLengths) Exceeds(n int32) float64 {
 	switch {
 	case n < u.Min:
 		return 1
@@ -122,7 +122,7 @@ func (c Clipped) Exceeds(n int32) float64 {
 }
 
 var (
-	_ Lengths = Fixed{}
-	_ Lengths = Uniform{}
+	_ Lengths = fixedLength{}
+	_ Lengths = uniformLengths{}
 	_ Lengths = Clipped{}
 )

@@ -31,42 +31,42 @@ func (l Lognormal) Exceeds(n int32) float64 {
 	return exceeds(n, distuv.LogNormal{Mu: l.Mu, Sigma: l.Sigma}.Survival)
 }
 
-// Gamma is the gamma distribution with a mean in tokens and a coefficient of variation, both before rounding. Its
+// gamma is the gamma distribution with a mean in tokens and a coefficient of variation, both before rounding. Its
 // shape is 1/cv², its scale mean·cv².
-type Gamma struct{ Mean, CV float64 }
+type gamma struct{ Mean, CV float64 }
 
 // dist uses a rate instead of a scale: Beta = shape/mean.
-func (g Gamma) dist(src rand.Source) distuv.Gamma {
+func (g gamma) dist(src rand.Source) distuv.Gamma {
 	shape := 1 / (g.CV * g.CV)
 	return distuv.Gamma{Alpha: shape, Beta: shape / g.Mean, Src: src}
 }
 
 // Sample draws a length.
-func (g Gamma) Sample(src rand.Source) int32 { return tokens(g.dist(src).Rand()) }
+func (g gamma) Sample(src rand.Source) int32 { return tokens(g.dist(src).Rand()) }
 
 // Exceeds returns the tail after rounding.
-func (g Gamma) Exceeds(n int32) float64 { return exceeds(n, g.dist(nil).Survival) }
+func (g gamma) Exceeds(n int32) float64 { return exceeds(n, g.dist(nil).Survival) }
 
-// Weibull is the distribution with survival function exp(−(x/Scale)^Shape), in tokens.
-type Weibull struct{ Shape, Scale float64 }
+// weibull is the distribution with survival function exp(−(x/Scale)^Shape), in tokens.
+type weibull struct{ Shape, Scale float64 }
 
-// WeibullOf returns the Weibull distribution with a mean before rounding: scale = mean / Γ(1 + 1/shape).
-func WeibullOf(mean, shape float64) Weibull {
-	return Weibull{Shape: shape, Scale: mean / math.Gamma(1+1/shape)}
+// weibullOf returns the Weibull distribution with a mean before rounding: scale = mean / Γ(1 + 1/shape).
+func weibullOf(mean, shape float64) weibull {
+	return weibull{Shape: shape, Scale: mean / math.Gamma(1+1/shape)}
 }
 
 // Sample draws a length.
-func (w Weibull) Sample(src rand.Source) int32 {
+func (w weibull) Sample(src rand.Source) int32 {
 	return tokens(distuv.Weibull{K: w.Shape, Lambda: w.Scale, Src: src}.Rand())
 }
 
 // Exceeds returns the tail after rounding.
-func (w Weibull) Exceeds(n int32) float64 {
+func (w weibull) Exceeds(n int32) float64 {
 	return exceeds(n, distuv.Weibull{K: w.Shape, Lambda: w.Scale}.Survival)
 }
 
 var (
 	_ Lengths = Lognormal{}
-	_ Lengths = Gamma{}
-	_ Lengths = Weibull{}
+	_ Lengths = gamma{}
+	_ Lengths = weibull{}
 )

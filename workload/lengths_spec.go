@@ -8,7 +8,7 @@ import (
 // LengthsSpec describes a length distribution as in a scenario file, for example {distribution: lognormal, mean:
 // 512, cv: 0.8, max: 8192}. Zero fields are unset.
 type LengthsSpec struct {
-	// Distribution is one of [LengthDistributions]; given-input is for outputs only.
+	// Distribution is one of lengthDistributions; given-input is for outputs only.
 	Distribution string `yaml:"distribution" json:"distribution"`
 	// Value is the length of fixed, in tokens.
 	Value int32 `yaml:"value,omitempty" json:"value,omitempty"`
@@ -66,8 +66,8 @@ func lengthKeys(distribution string) (keys string, ok bool) {
 	return "", false
 }
 
-// LengthDistributions returns the names of the length distributions.
-func LengthDistributions() []string {
+// lengthDistributions returns the names of the length distributions.
+func lengthDistributions() []string {
 	return []string{"fixed", "uniform", "lognormal", "gamma", "weibull", "geometric", "log-series", "mixture",
 		"quantiles", "given-input"}
 }
@@ -82,7 +82,7 @@ func (s LengthsSpec) Lengths(key string) (Lengths, error) {
 func (s LengthsSpec) build(key string, f *fieldFaults) Lengths {
 	known, ok := lengthKeys(s.Distribution)
 	if !ok || s.Distribution == "given-input" {
-		f.unknownDistribution(key, s.Distribution, LengthDistributions()[:9])
+		f.unknownDistribution(key, s.Distribution, lengthDistributions()[:9])
 		return nil
 	}
 	f.unused(key, s.Distribution, []field{
@@ -104,32 +104,32 @@ func (s LengthsSpec) law(key string, f *fieldFaults) Lengths {
 	switch s.Distribution {
 	case "fixed":
 		f.length(key+".value", s.Value)
-		return Fixed{s.Value}
+		return fixedLength{s.Value}
 	case "uniform":
 		f.length(key+".min", s.Min)
 		f.length(key+".max", s.Max)
-		return Uniform{s.Min, s.Max}
+		return uniformLengths{s.Min, s.Max}
 	case "lognormal":
 		return s.lognormal(key, f)
 	case "gamma":
 		f.positive(key+".mean", s.Mean)
 		f.positive(key+".cv", s.CV)
-		return Gamma{Mean: s.Mean, CV: s.CV}
+		return gamma{Mean: s.Mean, CV: s.CV}
 	case "weibull":
 		f.positive(key+".mean", s.Mean)
 		f.number(key+".shape", s.Shape, s.Shape >= 0.1, "0.1 or more")
-		return WeibullOf(s.Mean, s.Shape)
+		return weibullOf(s.Mean, s.Shape)
 	case "geometric":
 		f.number(key+".mean", s.Mean, s.Mean >= 1 && s.Mean <= MaxTokens, "1 or more")
-		return Geometric{Mean: s.Mean}
+		return geometric{Mean: s.Mean}
 	case "log-series":
 		f.number(key+".mean", s.Mean, s.Mean > 1 && s.Mean <= 1e6, "more than 1, at most 1e6")
-		return LogSeriesOf(s.Mean)
+		return logSeriesOf(s.Mean)
 	case "mixture":
 		return s.mixture(key, f)
 	}
 	f.quantiles(key+".p", s.P, key+".q", s.Q)
-	return Quantiles{P: s.P, Q: s.Q}
+	return quantiles{P: s.P, Q: s.Q}
 }
 
 func (s LengthsSpec) lognormal(key string, f *fieldFaults) Lengths {
@@ -153,17 +153,17 @@ func (s LengthsSpec) mixture(key string, f *fieldFaults) Lengths {
 	if len(s.Parts) == 0 {
 		f.add(key+".parts", "is missing (want at least one part with a weight)")
 	}
-	var m Mixture
+	var m mixture
 	for i, p := range s.Parts {
 		k := fmt.Sprintf("%s.parts.%d", key, i)
 		f.positive(k+".weight", p.Weight)
-		m = append(m, Part{Weight: p.Weight, Law: p.build(k, f)})
+		m = append(m, mixturePart{Weight: p.Weight, Law: p.build(k, f)})
 	}
 	return m
 }
 
 // givenInput builds the distribution of outputs given the prompt.
-func (s LengthsSpec) givenInput(key string, f *fieldFaults) *GivenInput {
+func (s LengthsSpec) givenInput(key string, f *fieldFaults) *givenInput {
 	f.unused(key, s.Distribution, []field{
 		{"value", s.Value != 0}, {"mean", s.Mean != 0}, {"cv", s.CV != 0}, {"mu", s.Mu != 0}, {"sigma", s.Sigma != 0},
 		{"shape", s.Shape != 0}, {"parts", s.Parts != nil}, {"q", s.Q != nil},
@@ -178,10 +178,10 @@ func (s LengthsSpec) givenInput(key string, f *fieldFaults) *GivenInput {
 		}
 	}
 	s.checkClip(key, f)
-	g := &GivenInput{Edges: s.Edges}
+	g := &givenInput{Edges: s.Edges}
 	for i, q := range s.Rows {
 		f.quantiles(key+".p", s.P, fmt.Sprintf("%s.rows.%d", key, i), q)
-		g.Rows = append(g.Rows, s.clip(Quantiles{P: s.P, Q: q}))
+		g.Rows = append(g.Rows, s.clip(quantiles{P: s.P, Q: q}))
 	}
 	return g
 }

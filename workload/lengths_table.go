@@ -5,13 +5,13 @@ import (
 	"sort"
 )
 
-// Quantiles is a distribution given by points of its quantile function: P[i] of the lengths are at most Q[i], with
+// quantiles is a distribution given by points of its quantile function: P[i] of the lengths are at most Q[i], with
 // linear interpolation between the points. P increases strictly from 0 to 1, Q does not decrease; equal neighbours
 // in Q are an atom. A table of measured lengths keeps the caps and modes that no smooth distribution has.
-type Quantiles struct{ P, Q []float64 }
+type quantiles struct{ P, Q []float64 }
 
 // Sample draws a length: the quantile of a uniform number, rounded, at least 1.
-func (t Quantiles) Sample(src rand.Source) int32 {
+func (t quantiles) Sample(src rand.Source) int32 {
 	u := uniform(src)
 	lo, hi := 0, len(t.P)-1 // P[lo] ≤ u < P[hi]
 	for hi-lo > 1 {
@@ -26,10 +26,10 @@ func (t Quantiles) Sample(src rand.Source) int32 {
 }
 
 // Exceeds returns the tail after rounding.
-func (t Quantiles) Exceeds(n int32) float64 { return exceeds(n, t.reaches) }
+func (t quantiles) Exceeds(n int32) float64 { return exceeds(n, t.reaches) }
 
 // reaches returns the probability that a draw before rounding is at least x.
-func (t Quantiles) reaches(x float64) float64 {
+func (t quantiles) reaches(x float64) float64 {
 	i := sort.SearchFloat64s(t.Q, x) // the first with Q[i] ≥ x
 	switch i {
 	case 0:
@@ -40,21 +40,21 @@ func (t Quantiles) reaches(x float64) float64 {
 	return 1 - t.P[i-1] - (x-t.Q[i-1])/(t.Q[i]-t.Q[i-1])*(t.P[i]-t.P[i-1])
 }
 
-// GivenInput is a distribution of the output length given the prompt length. Row i holds for prompts with Edges[i]
+// givenInput is a distribution of the output length given the prompt length. Row i holds for prompts with Edges[i]
 // ≤ input < Edges[i+1]; the first and the last row also hold beyond the edges. Independent draws of both lengths
 // would lose this dependence: in chat the median output may differ fourfold between deciles of the prompt although
 // the rank correlation is near 0.
-type GivenInput struct {
+type givenInput struct {
 	Edges []int32 // increasing, one more than rows
 	Rows  []Lengths
 }
 
 // SampleGiven draws the output length for a prompt of input tokens.
-func (g GivenInput) SampleGiven(input int32, src rand.Source) int32 {
+func (g givenInput) SampleGiven(input int32, src rand.Source) int32 {
 	return g.Rows[g.row(input)].Sample(src)
 }
 
-func (g GivenInput) row(input int32) int {
+func (g givenInput) row(input int32) int {
 	i := 0
 	for i < len(g.Rows)-1 && input >= g.Edges[i+1] {
 		i++
@@ -63,8 +63,8 @@ func (g GivenInput) row(input int32) int {
 }
 
 // Marginal returns the distribution of the output length if prompts follow input.
-func (g GivenInput) Marginal(input Lengths) Mixture {
-	var m Mixture
+func (g givenInput) Marginal(input Lengths) mixture {
+	var m mixture
 	above := 1.0
 	for i, row := range g.Rows {
 		next := 0.0
@@ -72,23 +72,23 @@ func (g GivenInput) Marginal(input Lengths) Mixture {
 			next = input.Exceeds(g.Edges[i+1] - 1)
 		}
 		if above > next {
-			m = append(m, Part{Weight: above - next, Law: row})
+			m = append(m, mixturePart{Weight: above - next, Law: row})
 		}
 		above = next
 	}
 	return m
 }
 
-// Mixture draws from one of several distributions, chosen with probability proportional to its weight.
-type Mixture []Part
+// mixture draws from one of several distributions, chosen with probability proportional to its weight.
+type mixture []mixturePart
 
-// Part is one component of a [Mixture].
-type Part struct {
+// mixturePart is one component of a mixture.
+type mixturePart struct {
 	Weight float64
 	Law    Lengths
 }
 
-func (m Mixture) total() float64 {
+func (m mixture) total() float64 {
 	sum := 0.0
 	for _, p := range m {
 		sum += p.Weight
@@ -97,7 +97,7 @@ func (m Mixture) total() float64 {
 }
 
 // Sample chooses a component and draws from it.
-func (m Mixture) Sample(src rand.Source) int32 {
+func (m mixture) Sample(src rand.Source) int32 {
 	u := uniform(src) * m.total()
 	for _, p := range m[:len(m)-1] {
 		if u < p.Weight {
@@ -109,7 +109,7 @@ func (m Mixture) Sample(src rand.Source) int32 {
 }
 
 // Exceeds returns the weighted mean over the components.
-func (m Mixture) Exceeds(n int32) float64 {
+func (m mixture) Exceeds(n int32) float64 {
 	sum := 0.0
 	for _, p := range m {
 		sum += p.Weight * p.Law.Exceeds(n)
@@ -118,6 +118,6 @@ func (m Mixture) Exceeds(n int32) float64 {
 }
 
 var (
-	_ Lengths = Quantiles{}
-	_ Lengths = Mixture{}
+	_ Lengths = quantiles{}
+	_ Lengths = mixture{}
 )

@@ -125,16 +125,16 @@ func TestParameters(t *testing.T) {
 		mean, cv float64
 	}{
 		{"lognormal", LognormalOf(1000, 0.5), 1000, 0.5},
-		{"gamma", Gamma{Mean: 1000, CV: 0.5}, 1000, 0.5},
-		{"gamma above 1", Gamma{Mean: 5000, CV: 1.3}, 5000, 1.3},
-		{"weibull", WeibullOf(1000, 2), 1000, 0.5227232},
+		{"gamma", gamma{Mean: 1000, CV: 0.5}, 1000, 0.5},
+		{"gamma above 1", gamma{Mean: 5000, CV: 1.3}, 5000, 1.3},
+		{"weibull", weibullOf(1000, 2), 1000, 0.5227232},
 	} {
 		mean, cv := moments(c.law)
 		if math.Abs(mean/c.mean-1) > 0.01 || math.Abs(cv/c.cv-1) > 0.01 {
 			t.Errorf("%s: mean %.2f, cv %.4f, want %.2f, %.4f", c.name, mean, cv, c.mean, c.cv)
 		}
 	}
-	if w := WeibullOf(2.94, 0.419); math.Abs(w.Scale-1) > 0.01 {
+	if w := weibullOf(2.94, 0.419); math.Abs(w.Scale-1) > 0.01 {
 		t.Errorf("weibull scale %.4f for mean 2.94, want 1", w.Scale)
 	}
 }
@@ -167,7 +167,7 @@ func TestGivenInput(t *testing.T) {
 			}
 		}
 	}
-	m := Mean(g.Marginal(Uniform{Min: 50, Max: 149})) // half the prompts in either row
+	m := Mean(g.Marginal(uniformLengths{Min: 50, Max: 149})) // half the prompts in either row
 	if want := (Mean(g.Rows[0]) + Mean(g.Rows[1])) / 2; math.Abs(m-want) > 1e-3 {
 		t.Errorf("marginal mean %.4f, want %.4f", m, want)
 	}

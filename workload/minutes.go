@@ -16,9 +16,9 @@ type Minutes struct {
 // minuteQuantiles are the ranks of the percentiles of [Minutes].
 var minuteQuantiles = [3]float64{.05, .5, .95}
 
-// counted is a [Process] for which the distribution of the arrivals in a minute is known.
+// counted is a process for which the distribution of the arrivals in a minute is known.
 type counted interface {
-	Process
+	process
 	windowed
 	// atMost returns the probability of n arrivals or fewer in a minute at a random place.
 	atMost(n float64) float64
@@ -60,7 +60,7 @@ func (s Spec) Minutes() (m Minutes, ok bool) {
 
 // sampleMinutes counts the arrivals of many minutes. It returns percentiles of the counts, and their index of
 // dispersion, which is 0 if there is no arrival.
-func sampleMinutes(p Process) (at [3]float64, dispersion float64) {
+func sampleMinutes(p process) (at [3]float64, dispersion float64) {
 	const (
 		arrivals = 600_000
 		least    = 60
@@ -112,7 +112,7 @@ func leastCount(mean, q float64, atMost func(n float64) float64) float64 {
 }
 
 // atMost of a window at a random place: the count is one of two neighbouring integers.
-func (c Constant) atMost(n float64) float64 {
+func (c constantGaps) atMost(n float64) float64 {
 	mean := 60 * c.PerSecond
 	return min(max(n+1-mean, 0), 1)
 }
@@ -151,7 +151,7 @@ func poissonAtMost(n, mean float64) float64 {
 }
 
 var (
-	_ counted = Constant{}
+	_ counted = constantGaps{}
 	_ counted = Poisson{}
 	_ counted = Cox{}
 )

@@ -61,7 +61,7 @@ func TestMinutesOfProcesses(t *testing.T) {
 	cox := func(sigma, step float64) Cox {
 		return Cox{PerSecond: 5, Sigma: sigma, Rho: .7, Step: clock.FromSeconds(step)}
 	}
-	for _, p := range []counted{Constant{PerSecond: 3.3371}, Constant{PerSecond: .01}, Poisson{PerSecond: 5},
+	for _, p := range []counted{constantGaps{PerSecond: 3.3371}, constantGaps{PerSecond: .01}, Poisson{PerSecond: 5},
 		cox(.219, 60), cox(.6, 60), cox(.4, 15), cox(.3, 180)} {
 		const minutes = 10_000
 		counts := map[int]int{}

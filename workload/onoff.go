@@ -54,7 +54,7 @@ func (o OnOff) BurstRate() float64 {
 func (o OnOff) Start(seed, entity uint64) Arrivals {
 	phases := NewRNG(seed, purposeModulation)
 	phases.Seek(entity, 0)
-	gaps := Gamma{Mean: 1 / o.BurstRate(), CV: o.CV}
+	gaps := gamma{Mean: 1 / o.BurstRate(), CV: o.CV}
 	a := &onOff{gaps: gaps.dist(arrivalRNG(seed, entity)), phases: rand.New(phases)}
 	a.on, a.onSigma = logMean(o.OnMean, o.OnSigma), o.OnSigma
 	a.off, a.offSigma = logMean(o.OffMean, o.OffSigma), o.OffSigma
@@ -106,4 +106,4 @@ func (a *onOff) Next() clock.Time {
 	return a.at
 }
 
-var _ Process = OnOff{}
+var _ process = OnOff{}

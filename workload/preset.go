@@ -98,7 +98,7 @@ func FindPreset(name string) (Preset, error) {
 		}
 	}
 	want := "one of " + strings.Join(names, ", ")
-	if near := Nearest(name, names, 3); len(near) > 0 {
+	if near := nearest(name, names, 3); len(near) > 0 {
 		want = orList(near)
 	}
 	return Preset{}, &FieldError{Key: "workload.preset", Problem: fmt.Sprintf("%q is not known (want %s)", name, want)}

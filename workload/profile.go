@@ -116,4 +116,4 @@ func (s Phase) checkHourly(key string, f *fieldFaults) {
 	}
 }
 
-var _ Process = Profile{}
+var _ process = Profile{}

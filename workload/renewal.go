@@ -9,14 +9,14 @@ import (
 	"clifftop/sim/clock"
 )
 
-// Constant sends a request every 1/PerSecond seconds, the first at 0.
-type Constant struct{ PerSecond float64 }
+// constantGaps sends a request every 1/PerSecond seconds, the first at 0.
+type constantGaps struct{ PerSecond float64 }
 
 // Rate returns PerSecond.
-func (c Constant) Rate() float64 { return c.PerSecond }
+func (c constantGaps) Rate() float64 { return c.PerSecond }
 
 // Start starts at 0.
-func (c Constant) Start(_, _ uint64) Arrivals { return &constant{rate: c.PerSecond} }
+func (c constantGaps) Start(_, _ uint64) Arrivals { return &constant{rate: c.PerSecond} }
 
 type constant struct{ rate, sent float64 }
 
@@ -51,28 +51,28 @@ func (p *poisson) Next() clock.Time {
 	return p.at
 }
 
-// GammaRenewal sends requests with independent gamma gaps of coefficient of variation CV; above 1 they cluster. It
+// gammaRenewal sends requests with independent gamma gaps of coefficient of variation CV; above 1 they cluster. It
 // matches the histogram of gaps of bursty traffic but not its bursts of many requests.
-type GammaRenewal struct{ PerSecond, CV float64 }
+type gammaRenewal struct{ PerSecond, CV float64 }
 
 // Rate returns PerSecond.
-func (g GammaRenewal) Rate() float64 { return g.PerSecond }
+func (g gammaRenewal) Rate() float64 { return g.PerSecond }
 
 // Start starts at 0 with a gap.
-func (g GammaRenewal) Start(seed, entity uint64) Arrivals {
-	law := Gamma{Mean: 1 / g.PerSecond, CV: g.CV}
+func (g gammaRenewal) Start(seed, entity uint64) Arrivals {
+	law := gamma{Mean: 1 / g.PerSecond, CV: g.CV}
 	return &renewal{gaps: law.dist(arrivalRNG(seed, entity))}
 }
 
-// WeibullRenewal sends requests with independent Weibull gaps.
-type WeibullRenewal struct{ PerSecond, Shape float64 }
+// weibullRenewal sends requests with independent Weibull gaps.
+type weibullRenewal struct{ PerSecond, Shape float64 }
 
 // Rate returns PerSecond.
-func (w WeibullRenewal) Rate() float64 { return w.PerSecond }
+func (w weibullRenewal) Rate() float64 { return w.PerSecond }
 
 // Start starts at 0 with a gap.
-func (w WeibullRenewal) Start(seed, entity uint64) Arrivals {
-	law := WeibullOf(1/w.PerSecond, w.Shape)
+func (w weibullRenewal) Start(seed, entity uint64) Arrivals {
+	law := weibullOf(1/w.PerSecond, w.Shape)
 	return &renewal{gaps: distuv.Weibull{K: law.Shape, Lambda: law.Scale, Src: arrivalRNG(seed, entity)}}
 }
 
@@ -87,17 +87,17 @@ func (r *renewal) Next() clock.Time {
 	return r.at
 }
 
-// AllAtOnce sends every request at 0, as an offline batch does.
-type AllAtOnce struct{}
+// allAtOnce sends every request at 0, as an offline batch does.
+type allAtOnce struct{}
 
 // Rate returns +Inf.
-func (AllAtOnce) Rate() float64 { return math.Inf(1) }
+func (allAtOnce) Rate() float64 { return math.Inf(1) }
 
 // Start starts at 0.
-func (AllAtOnce) Start(_, _ uint64) Arrivals { return AllAtOnce{} }
+func (allAtOnce) Start(_, _ uint64) Arrivals { return allAtOnce{} }
 
 // Next always returns 0.
-func (AllAtOnce) Next() clock.Time { return 0 }
+func (allAtOnce) Next() clock.Time { return 0 }
 
 func arrivalRNG(seed, entity uint64) *RNG {
 	s := NewRNG(seed, purposeArrivals)
@@ -106,9 +106,9 @@ func arrivalRNG(seed, entity uint64) *RNG {
 }
 
 var (
-	_ Process = Constant{}
-	_ Process = Poisson{}
-	_ Process = GammaRenewal{}
-	_ Process = WeibullRenewal{}
-	_ Process = AllAtOnce{}
+	_ process = constantGaps{}
+	_ process = Poisson{}
+	_ process = gammaRenewal{}
+	_ process = weibullRenewal{}
+	_ process = allAtOnce{}
 )

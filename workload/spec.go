@@ -68,7 +68,7 @@ func (s Spec) Validate() error {
 
 // traffic is a compiled Spec.
 type traffic struct {
-	processes []Process // empty in a closed loop
+	processes []process // empty in a closed loop
 	windows   []PhaseWindow
 	parts     []part
 }
@@ -93,7 +93,7 @@ func (s Spec) compile(f *fieldFaults) traffic {
 }
 
 // compileArrivals builds the processes. perStart is the mean number of requests per arrival.
-func (s Spec) compileArrivals(perStart float64, f *fieldFaults) []Process {
+func (s Spec) compileArrivals(perStart float64, f *fieldFaults) []process {
 	const key = "workload.arrivals"
 	if needs(s.Needs, "workload", "arrivals", len(s.Arrivals) == 0, f) {
 		return nil
@@ -105,7 +105,7 @@ func (s Spec) compileArrivals(perStart float64, f *fieldFaults) []Process {
 	if len(s.Arrivals) == 1 && s.Arrivals[0].Duration == 0 && s.Arrivals[0].Name == "" {
 		return s.compileStage(key, s.Arrivals[0], perStart, f)
 	}
-	var all []Process
+	var all []process
 	for i, stage := range s.Arrivals {
 		k := fmt.Sprintf("%s.%d", key, i)
 		if stage.Duration < 0 || stage.Duration > clock.MaxRun || stage.Duration == 0 && i < len(s.Arrivals)-1 {
@@ -121,7 +121,7 @@ func (s Spec) compileArrivals(perStart float64, f *fieldFaults) []Process {
 	return all
 }
 
-func (s Spec) compileStage(key string, stage Phase, perStart float64, f *fieldFaults) []Process {
+func (s Spec) compileStage(key string, stage Phase, perStart float64, f *fieldFaults) []process {
 	if !stage.check(key, f) {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (s Spec) compileStage(key string, stage Phase, perStart float64, f *fieldFa
 		}
 		p = c
 	}
-	return []Process{p}
+	return []process{p}
 }
 
 // Closed reports whether the traffic is a closed loop of users.

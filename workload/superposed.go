@@ -129,7 +129,7 @@ type source struct {
 
 func (s *source) gap() float64 {
 	if s.weibull {
-		law := WeibullOf(s.mean, s.shape)
+		law := weibullOf(s.mean, s.shape)
 		return distuv.Weibull{K: law.Shape, Lambda: law.Scale, Src: s.rng}.Rand()
 	}
 	return distuv.Gamma{Alpha: s.shape, Beta: s.shape / s.mean, Src: s.rng}.Rand()
@@ -141,7 +141,7 @@ func (s *source) gap() float64 {
 func (s *source) residual() float64 {
 	u := uniform(s.rng)
 	if s.weibull {
-		law := WeibullOf(s.mean, s.shape)
+		law := weibullOf(s.mean, s.shape)
 		g := distuv.Gamma{Alpha: 1 + 1/s.shape, Beta: 1, Src: s.rng}.Rand()
 		return u * law.Scale * math.Pow(g, 1/s.shape)
 	}
@@ -168,4 +168,4 @@ func (s Phase) checkSuperposed(key string, f *fieldFaults) {
 // maxSources limits the sources of a process.
 const maxSources = 100_000
 
-var _ Process = Superposed{}
+var _ process = Superposed{}

@@ -77,7 +77,7 @@ func (l *limits) EndAfter(requests int64) { l.requests = requests }
 // bodies draws the lengths and the texts of requests.
 type bodies struct {
 	input, output   Lengths
-	given           *GivenInput // outputs that depend on the prompt; output is nil then
+	given           *givenInput // outputs that depend on the prompt; output is nil then
 	inputs, outputs *RNG
 	prompts         []prompt  // prompts that repeat; empty if all are unique
 	texts           []Content // prefixes of the users' prompts; may be empty
@@ -134,7 +134,7 @@ type loop struct {
 
 // phaseArrivals are the arrivals of an open loop: of one process, or of several phases in turn.
 type phaseArrivals struct {
-	processes []Process
+	processes []process
 	windows   []PhaseWindow
 	until     clock.Time // end of the traffic
 	seed      uint64

@@ -270,11 +270,11 @@ func TestChoose(t *testing.T) {
 		{[]string{"moe_compute"}, false, true, "moe_compute cannot be determined"},
 		{[]string{"frontend_ms"}, true, false, "frontend_ms cannot be determined"},
 	} {
-		if _, err := Choose(c.names, c.moe, c.runs); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := choose(c.names, c.moe, c.runs); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.names, err, c.want)
 		}
 	}
-	if all, err := Choose(nil, true, true); err != nil || len(all) != len(Parameters()) {
+	if all, err := choose(nil, true, true); err != nil || len(all) != len(Parameters()) {
 		t.Errorf("%d parameters, %v", len(all), err)
 	}
 }

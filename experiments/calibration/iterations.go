@@ -17,7 +17,7 @@ func FitIterations(
 	ctx context.Context, name string, u *scenario.Setup, all []model.Iteration, o Options,
 ) (*Result, error) {
 	d := u.Pools[0].Deployment
-	parameters, err := Choose(o.Fit, d.LLM.Experts > 0, false)
+	parameters, err := choose(o.Fit, d.LLM.Experts > 0, false)
 	if err != nil {
 		return nil, err
 	}

@@ -59,9 +59,9 @@ func Parameters() []Parameter {
 	}
 }
 
-// Choose returns parameters by name, or without names all that the measurements can determine. The flag moe says that
+// choose returns parameters by name, or without names all that the measurements can determine. The flag moe says that
 // the model is a mixture of experts, and runs that whole runs were measured.
-func Choose(names []string, moe, runs bool) ([]Parameter, error) {
+func choose(names []string, moe, runs bool) ([]Parameter, error) {
 	all := Parameters()
 	var known []string
 	var chosen []Parameter

@@ -30,7 +30,7 @@ func FitRuns(
 	if err != nil {
 		return nil, err
 	}
-	parameters, err := Choose(o.Fit, runs.moe, true)
+	parameters, err := choose(o.Fit, runs.moe, true)
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func Concurrency(d Demand, crowd *Crowd) (*Result, error) {
 	line := r.add("mean_requests", "concurrent requests, mean", mean, "requests",
 		"requests per minute × duration in s / 60",
 		fmt.Sprintf("%s × %s / 60", amount(d.PerMinute), amount(duration)))
-	line.Says = TierOf(mean).String()
+	line.Says = tierOf(mean).String()
 	if d.TTFTSeconds > 0 {
 		r.add("decoding_requests", "of these in decode, mean", d.PerMinute*d.StreamSeconds/60, "requests",
 			"requests per minute × seconds from first to last token / 60",
@@ -124,24 +124,24 @@ func (r *Result) spread(mean float64) {
 		"This estimate does not use it.")
 }
 
-// Tier is a range of the mean number of concurrent requests, from From to below Below.
-type Tier struct {
+// tier is a range of the mean number of concurrent requests, from From to below Below.
+type tier struct {
 	From, Below float64
 	Name        string
 }
 
 // String returns the range and its name.
-func (t Tier) String() string {
+func (t tier) String() string {
 	if math.IsInf(t.Below, 1) {
 		return fmt.Sprintf("%s and more: %s", amount(t.From), t.Name)
 	}
 	return fmt.Sprintf("from %s to below %s: %s", amount(t.From), amount(t.Below), t.Name)
 }
 
-// Tiers returns tiers that cover all numbers from 0 without gaps. Each includes its lower edge. Common tables of
+// tiers returns tiers that cover all numbers from 0 without gaps. Each includes its lower edge. Common tables of
 // deployment sizes overlap at 3 and 10 and leave out 30 to 50 and everything below 1.
-func Tiers() []Tier {
-	return []Tier{
+func tiers() []tier {
+	return []tier{
 		{0, 1, "occasional requests"},
 		{1, 3, "a small team"},
 		{3, 10, "a department"},
@@ -151,9 +151,9 @@ func Tiers() []Tier {
 	}
 }
 
-// TierOf returns the tier of a mean number of concurrent requests.
-func TierOf(mean float64) Tier {
-	tiers := Tiers()
+// tierOf returns the tier of a mean number of concurrent requests.
+func tierOf(mean float64) tier {
+	tiers := tiers()
 	for _, t := range tiers {
 		if mean < t.Below {
 			return t

@@ -70,7 +70,7 @@ func TestCrowd(t *testing.T) {
 // B13: every number of requests has one tier, edges belong to the upper tier, and 30 to 50 has a name. B14: a note
 // gives the number that most companies have, and nothing uses it.
 func TestTiers(t *testing.T) {
-	tiers := Tiers()
+	tiers := tiers()
 	if tiers[0].From != 0 || !math.IsInf(tiers[len(tiers)-1].Below, 1) {
 		t.Error("the tiers do not cover everything")
 	}
@@ -81,11 +81,11 @@ func TestTiers(t *testing.T) {
 	}
 	for mean, from := range map[float64]float64{0: 0, .5: 0, 1: 1, 2.99: 1, 3: 3, 10: 10, 29.9: 10, 30: 30, 49: 30,
 		50: 50, 1e9: 50} {
-		if got := TierOf(mean); got.From != from {
+		if got := tierOf(mean); got.From != from {
 			t.Errorf("%v is in %+v", mean, got)
 		}
 	}
-	if !strings.Contains(TierOf(40).Name, "large department") {
+	if !strings.Contains(tierOf(40).Name, "large department") {
 		t.Error("30 to 50 has no name of its own")
 	}
 	r, err := Concurrency(Demand{PerMinute: 6000, StreamSeconds: 30}, nil)

@@ -105,7 +105,7 @@ func (r *Result) fixedPoint(rate float64, idle, busy *report.Summary) {
 		line := r.add("mean_requests", "concurrent requests, mean", offered**together/1000, "requests",
 			"arrived requests per second × duration of a request", fmt.Sprintf("%s × %s", amount(offered),
 				amount(*together/1000)))
-		line.Says = TierOf(*line.Value).String()
+		line.Says = tierOf(*line.Value).String()
 	}
 	for _, m := range []struct {
 		name, text string

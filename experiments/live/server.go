@@ -111,8 +111,8 @@ func (s *Server) MaxLag() time.Duration { return time.Duration(s.late.Load()) }
 // PeakLag returns the longest lag since the last call. It has one caller.
 func (s *Server) PeakLag() time.Duration { return time.Duration(s.peak.Swap(0)) }
 
-// ErrStopped means that the server has ended.
-var ErrStopped = errors.New("the server has ended")
+// errStopped means that the server has ended.
+var errStopped = errors.New("the server has ended")
 
 // Submit sends a request, which arrives now. Its lengths must be at least 1. The server sets ID, Arrival and Client.
 func (s *Server) Submit(r workload.Request) *Stream {
@@ -286,7 +286,7 @@ func (s *Server) idle() bool {
 func (s *Server) stop(err error) error {
 	why := err
 	if why == nil {
-		why = ErrStopped
+		why = errStopped
 	}
 	s.mu.Lock()
 	s.stopped = why

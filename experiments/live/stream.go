@@ -23,11 +23,11 @@ type Chunk struct {
 	Due time.Time
 }
 
-// Ended is the error of a request that did not complete: it was rejected, its replica failed, or its client left.
-type Ended struct{ Record event.Record }
+// ended is the error of a request that did not complete: it was rejected, its replica failed, or its client left.
+type ended struct{ Record event.Record }
 
 // Error implements error.
-func (e *Ended) Error() string {
+func (e *ended) Error() string {
 	if r := &e.Record; r.Outcome == event.Rejected {
 		return fmt.Sprintf("the request was rejected: %v", r.Refusal)
 	}
@@ -195,7 +195,7 @@ func (s *Server) give(t *Stream, at clock.Time) {
 	if t.end != nil && len(t.queued) == 0 {
 		t.record, t.err = *t.end, io.EOF
 		if t.end.Outcome != event.Completed {
-			t.err = &Ended{*t.end}
+			t.err = &ended{*t.end}
 		}
 		delete(s.streams, t.id)
 	}
@@ -205,7 +205,7 @@ func (s *Server) give(t *Stream, at clock.Time) {
 
 // IsEnded returns the record if err is the error of a request that did not complete.
 func IsEnded(err error) (*event.Record, bool) {
-	if e := (*Ended)(nil); errors.As(err, &e) {
+	if e := (*ended)(nil); errors.As(err, &e) {
 		return &e.Record, true
 	}
 	return nil, false

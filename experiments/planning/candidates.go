@@ -281,7 +281,7 @@ func (p *planner) assess(c *candidate) {
 	c.perGPUs = u.Pools[0].Deployment.GPUs()
 	c.name = strings.TrimPrefix(c.label(1), "1 × ")
 	c.probes = map[float64]*report.Summary{}
-	if usd, source, ok := Price(p.scenario, u); ok {
+	if usd, source, ok := price(p.scenario, u); ok {
 		c.price, c.source = &usd, source
 	}
 	c.accuracy = u.Accuracy()

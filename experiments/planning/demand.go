@@ -237,9 +237,9 @@ func answered(r *workload.Request, at clock.Time) workload.End {
 	return workload.End{How: workload.Answered, At: at, First: at, Tokens: r.OutputTokens}
 }
 
-// Longer is the scenario's traffic with prompts and outputs longer by a factor. What prompts share stays as long as
+// stretched is the scenario's traffic with prompts and outputs longer by a factor. What prompts share stays as long as
 // it is.
-func Longer(u *scenario.Setup, factor float64) (workload.Source, error) {
+func stretched(u *scenario.Setup, factor float64) (workload.Source, error) {
 	src, err := u.Source()
 	return &longer{src, factor}, err
 }

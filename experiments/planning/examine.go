@@ -67,7 +67,7 @@ func (p examiner) longer(ctx context.Context, c *candidate, rate, factor float64
 	if err != nil {
 		return nil, err
 	}
-	src, err := Longer(at, factor)
+	src, err := stretched(at, factor)
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,9 @@ import (
 	"clifftop/model/catalog"
 )
 
-// Price is the price of a GPU for an hour and where it comes from; ok is false where none is known. The
+// price is the price of a GPU for an hour and where it comes from; ok is false where none is known. The
 // scenario's own prices come first, then cost.gpu_hour for its own GPU, then the middle of the catalog's range.
-func Price(s *scenario.Scenario, u *scenario.Setup) (usd float64, source string, ok bool) {
+func price(s *scenario.Scenario, u *scenario.Setup) (usd float64, source string, ok bool) {
 	gpu := &u.Pools[0].Deployment.GPU
 	prices := s.Planning().Prices
 	for _, name := range slices.Sorted(maps.Keys(prices)) {

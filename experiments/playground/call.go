@@ -11,8 +11,8 @@ import (
 	"clifftop/experiments/scenario/yamldoc"
 )
 
-// Fault is one mistake in a query.
-type Fault struct {
+// fault is one mistake in a query.
+type fault struct {
 	// Key is the scenario's key, such as engine.max_num_seqs; empty for the whole scenario.
 	Key string `json:"key"`
 	// Problem names the mistake and what to write instead. Hint proposes a solution and is often empty.
@@ -100,14 +100,14 @@ func encode(v any, indent string) ([]byte, error) {
 
 // refusal is the JSON of an error.
 func refusal(err error) []byte {
-	var list []Fault
+	var list []fault
 	var faults yamldoc.Faults
 	if errors.As(err, &faults) {
 		for _, f := range faults {
-			list = append(list, Fault{f.Key, f.Problem, f.Hint})
+			list = append(list, fault{f.Key, f.Problem, f.Hint})
 		}
 	} else {
-		list = []Fault{{Problem: err.Error()}}
+		list = []fault{{Problem: err.Error()}}
 	}
 	text, _ := encode(map[string]any{"faults": list}, "")
 	return text

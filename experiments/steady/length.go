@@ -118,7 +118,7 @@ func (r *Run) search(ctx context.Context, budget int64) error {
 	needs := leastSearch(r.Setup)
 	if budget >= needs {
 		var err error
-		if r.system, needs, err = Within(ctx, r.Setup, needs); err != nil {
+		if r.system, needs, err = within(ctx, r.Setup, needs); err != nil {
 			return err
 		}
 	}

@@ -98,9 +98,9 @@ const (
 	fewBacklog = 1_000
 )
 
-// Within is [Sketch] with at most so many requests. If these are too few it finds nothing, and needs is the number of
+// within is [Sketch] with at most so many requests. If these are too few it finds nothing, and needs is the number of
 // requests that it takes; else needs is 0.
-func Within(ctx context.Context, u *scenario.Setup, requests int64) (s *Saturation, needs int64, err error) {
+func within(ctx context.Context, u *scenario.Setup, requests int64) (s *Saturation, needs int64, err error) {
 	if needs := leastSearch(u); requests < needs {
 		return &Saturation{}, needs, nil
 	}
@@ -121,7 +121,7 @@ func Within(ctx context.Context, u *scenario.Setup, requests int64) (s *Saturati
 	return s, needs, nil
 }
 
-// leastSearch is the smallest number of requests that [Within] needs.
+// leastSearch is the smallest number of requests that within needs.
 func leastSearch(u *scenario.Setup) int64 {
 	if waits(u) {
 		return conversationSearch

@@ -15,9 +15,9 @@ import (
 	"clifftop/sim/engine"
 )
 
-// Part is a part of the model of served runs that can be taken away, to see what it is worth. Nothing is
+// part is a part of the model of served runs that can be taken away, to see what it is worth. Nothing is
 // fitted again.
-type Part struct {
+type part struct {
 	Name string
 	// Without says what takes the part's place.
 	Without string
@@ -38,9 +38,9 @@ func ablated(pairs ...string) (list []scenario.Setting) {
 	return list
 }
 
-// Parts are the parts, the most telling first.
-func Parts() []Part {
-	return []Part{
+// allParts are the parts, the most telling first.
+func allParts() []part {
+	return []part{
 		{Name: "async loop", Without: "an iteration is composed when the one before it has ended",
 			settings: ablated("engine.async_scheduling", "false")},
 		{Name: "prefix cache", Without: "every prompt is computed in full",
@@ -160,7 +160,7 @@ func mixedExperts(g *model.GPU) {
 }
 
 // without is the case less a part. Of runs in pools only the settings are taken away: their workers keep their timers.
-func (c *Case) without(p Part) (*Case, error) {
+func (c *Case) without(p part) (*Case, error) {
 	t := *c
 	if c.setup == nil || c.Refused != "" || c.Bad != "" {
 		return &t, nil
@@ -229,7 +229,7 @@ func OpenLoop(r *Row) bool { return r.Engine == "vllm" && !r.Closed() && !r.Over
 
 // Ablate simulates the cases as they are and with each part taken away, and sums up the rows that keep lets through.
 func Ablate(ctx context.Context, ref *Reference, cases []*Case, keep func(*Row) bool, o Options) (*Ablation, error) {
-	parts := slices.Concat([]Part{{Name: "nothing"}}, Parts())
+	parts := slices.Concat([]part{{Name: "nothing"}}, allParts())
 	a := &Ablation{Schema: AblationSchema, Clifftop: experiments.Version, Reference: ref.Name}
 	progress := o.Progress
 	for i, p := range parts {

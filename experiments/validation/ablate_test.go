@@ -43,7 +43,7 @@ func TestEveryPartMatters(t *testing.T) {
 	for i := range whole.Rows {
 		all = append(all, &whole.Rows[i])
 	}
-	if a.Rows != len(all) || len(a.Parts) != len(Parts())+1 || !reflect.DeepEqual(nothing.Errors, spreads(all)) {
+	if a.Rows != len(all) || len(a.Parts) != len(allParts())+1 || !reflect.DeepEqual(nothing.Errors, spreads(all)) {
 		t.Fatalf("%d rows, %d parts, %+v", a.Rows, len(a.Parts), nothing)
 	}
 	for _, p := range a.Parts[1:] {

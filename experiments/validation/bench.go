@@ -146,7 +146,7 @@ func stateOf(series []measured.Sample) (s State, hits *float64) {
 
 // Varied is the case with other settings of the scenario and, if change is not nil, other constants of the GPU.
 func (c *Case) Varied(change func(*model.GPU), settings ...scenario.Setting) (*Case, error) {
-	return c.without(Part{Name: "variation", settings: settings, gpu: change})
+	return c.without(part{Name: "variation", settings: settings, gpu: change})
 }
 
 // Drawn reports whether arrivals or lengths are drawn, and not those of requests that were recorded.

@@ -43,8 +43,8 @@ func schema() (names []string, byName map[string]column) {
 	return names, byName
 }
 
-// Columns are the names of the columns that are read, and of those that must be there.
-func Columns() (all, required []string) {
+// columns are the names of the columns that are read, and of those that must be there.
+func columns() (all, required []string) {
 	all, byName := schema()
 	for _, name := range all {
 		if byName[name].want {
@@ -150,7 +150,7 @@ func readSidecar(path string) (map[string]map[string]string, error) {
 // merge fills the row's empty cells from its launch options.
 func (r *Row) merge(cells map[string]string, byName map[string]column) {
 	v := reflect.ValueOf(r).Elem()
-	names, _ := Columns()
+	names, _ := columns()
 	for _, name := range names {
 		cell := cells[name]
 		if field := v.FieldByIndex(byName[name].index); cell != "" && field.IsZero() {

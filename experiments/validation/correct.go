@@ -13,7 +13,7 @@ import (
 func Corrected(cases []*Case, change func(*model.GPU), frontend float64) ([]*Case, error) {
 	list := make([]*Case, len(cases))
 	for i, c := range cases {
-		p := Part{Name: "correction", gpu: change}
+		p := part{Name: "correction", gpu: change}
 		if u := c.setup; u != nil && frontend >= 0 && u.Pools[0].Config.Frontend > 0 {
 			delay := time.Duration(frontend * float64(time.Second)).String()
 			p.settings = []scenario.Setting{{Key: "overheads.frontend", Value: delay, Flag: "calibration"}}

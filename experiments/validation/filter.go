@@ -23,7 +23,7 @@ type Filter struct {
 // and ?; case does not matter.
 func ParseFilter(conditions []string) (*Filter, error) {
 	f := &Filter{wanted: map[string][]string{}}
-	known, _ := Columns()
+	known, _ := columns()
 	for _, text := range conditions {
 		key, value, ok := strings.Cut(text, "=")
 		if !ok {

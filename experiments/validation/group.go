@@ -110,7 +110,7 @@ func spreads(rows []*Result) []Spread { return summedUp(rows, false) }
 // summedUp is [spreads], where repeats count once if wanted.
 func summedUp(rows []*Result, once bool) []Spread {
 	list := []Spread{}
-	for _, m := range Metrics() {
+	for _, m := range metrics() {
 		var errors []float64
 		for _, r := range rows {
 			if e := r.Error(m.Name); e != nil {
@@ -218,7 +218,7 @@ func cells(rows []*Result) []Cell {
 // overCells is the median and the mean of the cells' medians, by metric.
 func overCells(cells []Cell) []Spread {
 	list := []Spread{}
-	for _, m := range Metrics() {
+	for _, m := range metrics() {
 		var medians, biases []float64
 		for i := range cells {
 			if s := of(cells[i].Errors, m.Name); s != nil {

@@ -10,7 +10,7 @@ import (
 // scored scores the rows of a file of the reference that keep lets through.
 func scored(t *testing.T, file string, keep func(*Row) bool) *Report {
 	t.Helper()
-	ref, err := Open(testenv.Reference(t, file))
+	ref, err := open(testenv.Reference(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}

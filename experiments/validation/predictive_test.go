@@ -35,7 +35,7 @@ func TestPredictiveIsCurrent(t *testing.T) {
 	testenv.NeedsLong(t, "a thousand measured runs are simulated")
 	var refs []*Reference
 	for _, name := range []string{"measured.csv", "measured-2.csv", "inferencex-dsr1.csv"} {
-		ref, err := Open(testenv.Reference(t, name))
+		ref, err := open(testenv.Reference(t, name))
 		if err != nil {
 			t.Fatal(err)
 		}

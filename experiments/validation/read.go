@@ -31,8 +31,8 @@ type Reference struct {
 // maxCell bounds a cell, so that a file that is no table is refused early.
 const maxCell = 1 << 16
 
-// Open reads the file of the given path.
-func Open(path string) (*Reference, error) {
+// open reads the file of the given path.
+func open(path string) (*Reference, error) {
 	f, err := input.Open(path)
 	if err != nil {
 		return nil, readFault(path, scenario.PlainFileError(err))
@@ -137,7 +137,7 @@ func (ref *Reference) columns(path string, head []string) ([]*column, error) {
 		}
 		seen[name] = true
 	}
-	_, required := Columns()
+	_, required := columns()
 	missing := slices.DeleteFunc(slices.Clone(required), func(name string) bool { return seen[name] })
 	if len(missing) > 0 {
 		return nil, readFault(path, fmt.Sprintf("line 1: no column %s (want %s, and what was measured, such as "+

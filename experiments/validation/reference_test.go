@@ -20,7 +20,7 @@ func measuredRuns(t *testing.T) (*Reference, *Report) {
 	t.Helper()
 	path := testenv.Reference(t, "measured.csv")
 	scoring.Do(func() {
-		if scoring.ref, scoring.err = Open(path); scoring.err == nil {
+		if scoring.ref, scoring.err = open(path); scoring.err == nil {
 			scoring.report, scoring.err = Run(context.Background(), scoring.ref, Plan(scoring.ref), nil, Options{})
 		}
 	})

@@ -201,7 +201,7 @@ func applied(rows []Result) []Rule {
 		}
 	}
 	list := []Rule{}
-	for _, rule := range Rules() {
+	for _, rule := range rules() {
 		if used[rule.Code] {
 			list = append(list, rule)
 		}

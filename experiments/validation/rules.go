@@ -18,8 +18,8 @@ type Rule struct {
 	Text string `json:"text"`
 }
 
-// Rules are all that is filled in. The rows of a [Report] carry the codes of those that were applied.
-func Rules() []Rule { return slices.Concat(engineRules(), sourceRules(), deploymentRules()) }
+// rules are all that is filled in. The rows of a [Report] carry the codes of those that were applied.
+func rules() []Rule { return slices.Concat(engineRules(), sourceRules(), deploymentRules()) }
 
 // engineRules settle what files leave open of a single engine and its client.
 func engineRules() []Rule {

@@ -7,8 +7,8 @@ import (
 	"clifftop/report"
 )
 
-// Metric is one number that is both measured and simulated.
-type Metric struct {
+// metric is one number that is both measured and simulated.
+type metric struct {
 	// Name is the key in results, such as ttft_mean_ms.
 	Name string
 	// Kind is ttft, tpot, itl, e2e or throughput, and Statistic mean, p50 …
@@ -20,9 +20,9 @@ type Metric struct {
 	simulated func(*outcome, *Case) *float64
 }
 
-// Metrics are all that is compared, in the order of results.
-func Metrics() []Metric {
-	var all []Metric
+// metrics are all that is compared, in the order of results.
+func metrics() []metric {
+	var all []metric
 	for _, k := range []struct {
 		kind string
 		row  func(*Row) *Latency
@@ -48,7 +48,7 @@ func Metrics() []Metric {
 			{"p95", func(l *Latency) *float64 { return l.P95 }, func(d *report.Distribution) *float64 { return d.P95 }},
 			{"p99", func(l *Latency) *float64 { return l.P99 }, func(d *report.Distribution) *float64 { return d.P99 }},
 		} {
-			all = append(all, Metric{
+			all = append(all, metric{
 				Name: k.kind + "_" + s.name + "_ms", Kind: k.kind, Statistic: s.name,
 				measured:  func(r *Row) *float64 { return s.row(k.row(r)) },
 				simulated: func(o *outcome, _ *Case) *float64 { return s.run(k.run(&o.latency)) },
@@ -58,7 +58,7 @@ func Metrics() []Metric {
 	all = append(all, hitRates()...)
 	all = append(all, states()...)
 	all = append(all, powerMetrics()...)
-	return append(all, Metric{
+	return append(all, metric{
 		Name: "output_tokens_per_s", Kind: "throughput", Statistic: "mean",
 		measured: throughput,
 		simulated: func(o *outcome, c *Case) *float64 {
@@ -72,8 +72,8 @@ func Metrics() []Metric {
 }
 
 // states are the requests that run and wait, and the part of the KV pool in use, on the average of the run.
-func states() []Metric {
-	return []Metric{
+func states() []metric {
+	return []metric{
 		{Name: "running_requests", Kind: "state", Statistic: "mean",
 			measured: func(r *Row) *float64 { return r.State.Running },
 			simulated: func(o *outcome, _ *Case) *float64 {
@@ -91,7 +91,7 @@ func states() []Metric {
 }
 
 // hitRates are the parts of prompts that were found on the GPU and, of the rest, in the memory of the host.
-func hitRates() []Metric {
+func hitRates() []metric {
 	gpu := func(o *outcome, _ *Case) *float64 { return o.summary.System.PrefixHitRate }
 	host := func(o *outcome, _ *Case) *float64 {
 		x := 0.0
@@ -103,7 +103,7 @@ func hitRates() []Metric {
 		}
 		return &x
 	}
-	return []Metric{
+	return []metric{
 		{Name: "gpu_hit_rate", Kind: "hits", Statistic: "mean", Points: true,
 			measured: func(r *Row) *float64 { return r.Offload.GPUHitRate }, simulated: gpu},
 		{Name: "host_hit_rate", Kind: "hits", Statistic: "mean", Points: true,
@@ -112,7 +112,7 @@ func hitRates() []Metric {
 }
 
 // powerMetrics are the mean power of a GPU and the energy of all GPUs for each output token.
-func powerMetrics() []Metric {
+func powerMetrics() []metric {
 	of := func(read func(*report.Energy) *float64) func(*outcome, *Case) *float64 {
 		return func(o *outcome, _ *Case) *float64 {
 			if o.summary == nil || o.summary.Energy == nil {
@@ -121,7 +121,7 @@ func powerMetrics() []Metric {
 			return read(o.summary.Energy)
 		}
 	}
-	return []Metric{
+	return []metric{
 		{Name: "gpu_watts", Kind: "power", Statistic: "mean",
 			measured:  func(r *Row) *float64 { return r.Power.PerGPUWatts() },
 			simulated: of(func(e *report.Energy) *float64 { return e.GPUWatts.Mean })},
@@ -207,7 +207,7 @@ type Comparison struct {
 // compare makes a row's comparisons: of all that was measured.
 func compare(r *Row, o *outcome, c *Case) []Comparison {
 	list := []Comparison{}
-	for _, m := range Metrics() {
+	for _, m := range metrics() {
 		measured := m.measured(r)
 		if measured == nil {
 			continue

@@ -122,7 +122,7 @@ func TestSidecar(t *testing.T) {
 	path := write("runs.csv", "run_id,model,gpu,engine,concurrency,max_num_seqs\na,deepseek-r1,B200,sglang,4,\n"+
 		"b,deepseek-r1,B200,sglang,4,7\n")
 	write("runs-flags.csv", "run_id,max_num_seqs,engine_flags\nb,8,--stream-interval=10\n")
-	ref, err := Open(path)
+	ref, err := open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestSidecar(t *testing.T) {
 		t.Errorf("a %+v, b %+v", a, b)
 	}
 	write("runs-flags.csv", "run,max_num_seqs\nb,8\n")
-	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "no column run_id") {
+	if _, err := open(path); err == nil || !strings.Contains(err.Error(), "no column run_id") {
 		t.Errorf("a file without run_id: %v", err)
 	}
 }

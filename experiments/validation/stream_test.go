@@ -14,7 +14,7 @@ import (
 // and TensorRT-LLM that send 10 or 30 tokens at once. Nothing was fitted to these gaps.
 func TestMeasuredStreamGaps(t *testing.T) {
 	testenv.NeedsLong(t, "about 140 runs")
-	ref, err := Open(testenv.Reference(t, "inferencex-dsr1.csv"))
+	ref, err := open(testenv.Reference(t, "inferencex-dsr1.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,15 +9,15 @@ import (
 	"clifftop/report/stats"
 )
 
-// New is [NewWith] the [DefaultThresholds].
+// New is newWith the defaultThresholds.
 func New(over string, points []Point) *Curve {
-	return NewWith(DefaultThresholds(), over, points)
+	return newWith(defaultThresholds(), over, points)
 }
 
-// NewWith puts the points of a sweep in order and says what they show together. over names what varies: a load, if its
+// newWith puts the points of a sweep in order and says what they show together. over names what varies: a load, if its
 // last part is "rate" or "users", or else another number, of which a knee and a gain per unit mean nothing. Fields that
 // the points do not determine are nil. Points with too short a window are marked and not used.
-func NewWith(t Thresholds, over string, points []Point) *Curve {
+func newWith(t Thresholds, over string, points []Point) *Curve {
 	c := &Curve{Schema: Schema, Over: over, Thresholds: t, Points: slices.Clone(points), Warnings: []report.Warning{}}
 	slices.SortStableFunc(c.Points, func(a, b Point) int { return cmp.Compare(a.Value, b.Value) })
 	_ = c.analyse() // reading summaries in memory cannot fail
@@ -28,7 +28,7 @@ func NewWith(t Thresholds, over string, points []Point) *Curve {
 // as the curve is being made, that have to be held against those of the others. read gives the result at values[i], the
 // same whenever it is asked.
 func Read(over string, values []float64, read func(i int) (*report.Summary, error)) (*Curve, error) {
-	c := &Curve{Schema: Schema, Over: over, Thresholds: DefaultThresholds(), Warnings: []report.Warning{},
+	c := &Curve{Schema: Schema, Over: over, Thresholds: defaultThresholds(), Warnings: []report.Warning{},
 		Points: make([]Point, len(values))}
 	order := make([]int32, len(values))
 	for i := range order {

@@ -48,7 +48,7 @@ func Breaks(s *report.Summary) string {
 
 // cause names the resource that requests wait for, or the GPU if they wait for no other.
 func cause(s *report.Summary) string {
-	a := &analysis{Thresholds: DefaultThresholds()}
+	a := &analysis{Thresholds: defaultThresholds()}
 	m := measuresOf(s)
 	if resource, evidence := a.binds(&m); resource != "" {
 		return fmt.Sprintf("; %s: %s", resourceNames[resource], evidence)

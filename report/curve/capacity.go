@@ -66,7 +66,7 @@ func (c *Capacity) Explain() {
 	if c.AtFails == nil || c.Fails == nil {
 		return
 	}
-	a := &analysis{Thresholds: DefaultThresholds()}
+	a := &analysis{Thresholds: defaultThresholds()}
 	m := measuresOf(c.AtFails)
 	if resource, evidence := a.binds(&m); resource != "" {
 		c.FirstLimit = &Limit{Resource: resource, Value: *c.Fails, Evidence: evidence}

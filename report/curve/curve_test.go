@@ -592,12 +592,12 @@ func TestCostAtCapacity(t *testing.T) {
 // Other thresholds judge otherwise, and the curve says by which it was judged.
 func TestThresholds(t *testing.T) {
 	points := []Point{point(10, 100, 9), point(20, 100, 9), point(40, 92, 9)}
-	if c := New("users", points); c.Collapse == nil || c.Thresholds != DefaultThresholds() {
+	if c := New("users", points); c.Collapse == nil || c.Thresholds != defaultThresholds() {
 		t.Errorf("%+v", c.Collapse)
 	}
-	strict := DefaultThresholds()
+	strict := defaultThresholds()
 	strict.PlainFall = .2
-	if c := NewWith(strict, "users", points); c.Collapse != nil || c.Thresholds.PlainFall != .2 {
+	if c := newWith(strict, "users", points); c.Collapse != nil || c.Thresholds.PlainFall != .2 {
 		t.Errorf("%+v", c.Collapse)
 	}
 	b, err := json.Marshal(New("users", points))

@@ -1,7 +1,7 @@
 package curve
 
 // Thresholds decide what a sweep is said to show. They are data: a [Curve] carries those that it was judged by, and
-// [NewWith] takes others. Fractions are of 1. Where no source is named they are judgement, chosen so that sweeps
+// newWith takes others. Fractions are of 1. Where no source is named they are judgement, chosen so that sweeps
 // with a known mechanism show its sign and the same sweeps without it do not.
 type Thresholds struct {
 	// KneeGain is the gain of throughput per unit of load, as a fraction of that at the lowest load, below which more
@@ -70,8 +70,8 @@ type Thresholds struct {
 	USLBetter float64 `json:"usl_better"`
 }
 
-// DefaultThresholds returns the thresholds that [New] uses.
-func DefaultThresholds() Thresholds {
+// defaultThresholds returns the thresholds that [New] uses.
+func defaultThresholds() Thresholds {
 	return Thresholds{
 		KneeGain: .25, Stride: 1.15, Plateau: .03, RateOff: .10,
 		PlainFall: .05, ExplainedFall: .02, UnlikelyDeviations: 3, WastedWork: .01, HitLoss: .10, GivenUp: .10,

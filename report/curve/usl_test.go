@@ -11,7 +11,7 @@ import (
 // one below 0: the knee is sharper than the law can have it.
 func TestUSLOfTheCliff(t *testing.T) {
 	ns, xs := []float64{10, 50, 100, 200}, []float64{5000, 25_000, 35_000, 30_000}
-	u := (&USL{N: "users"}).fit(ns, xs, DefaultThresholds())
+	u := (&USL{N: "users"}).fit(ns, xs, defaultThresholds())
 	if math.Abs(u.Gamma-541) > .2 || u.Sigma != 0 || math.Abs(u.Kappa-6.234e-5) > 1e-8 ||
 		math.Abs(*u.NStar-126.66) > .1 || math.Abs(*u.XMax-34_395) > 5 {
 		t.Errorf("γ %v, σ %v, κ %v, N* %v, X %v", u.Gamma, u.Sigma, u.Kappa, *u.NStar, *u.XMax)

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// CSVText makes a text from outside safe as a cell of a table: it is [Plain], and a text that a spreadsheet would take
+// csvText makes a text from outside safe as a cell of a table: it is [Plain], and a text that a spreadsheet would take
 // for a formula begins with an apostrophe.
-func CSVText(text string) string {
+func csvText(text string) string {
 	text = Plain(text)
 	if text != "" && strings.IndexByte("=+-@", text[0]) >= 0 && !isNumber(text) {
 		text = "'" + text
@@ -22,16 +22,16 @@ func isNumber(text string) bool {
 		strings.ContainsAny(text, "0123456789")
 }
 
-// CSVField is [CSVText] with quotes where a field of CSV needs them.
+// CSVField is csvText with quotes where a field of CSV needs them.
 func CSVField(text string) string {
-	text = CSVText(text)
+	text = csvText(text)
 	if !strings.ContainsAny(text, ",\"") && text == strings.TrimSpace(text) {
 		return text
 	}
 	return `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
 }
 
-// CSVWriter writes rows of CSV whose cells are made safe by [CSVText].
+// CSVWriter writes rows of CSV whose cells are made safe by csvText.
 type CSVWriter struct{ *csv.Writer }
 
 // NewCSVWriter returns a writer of rows.
@@ -41,7 +41,7 @@ func NewCSVWriter(w io.Writer) CSVWriter { return CSVWriter{csv.NewWriter(w)} }
 func (w CSVWriter) Write(row []string) error {
 	safe := make([]string, len(row))
 	for i, cell := range row {
-		safe[i] = CSVText(cell)
+		safe[i] = csvText(cell)
 	}
 	return w.Writer.Write(safe)
 }

@@ -14,7 +14,7 @@ func TestCSVText(t *testing.T) {
 		"+cmd|' /C calc'!A0": "'+cmd|' /C calc'!A0", "-2+3+cmd": "'-2+3+cmd", "a\x1b[31mb\tc\r\nd": `a\x1b[31mb\tc\r\nd`,
 		"\t=1": `\t=1`, "\u009b31m": `\u009b31m`,
 	} {
-		if got := CSVText(text); got != want {
+		if got := csvText(text); got != want {
 			t.Errorf("%q: %q (want %q)", text, got, want)
 		}
 		rows, err := csv.NewReader(strings.NewReader(CSVField(text) + ",x\n")).ReadAll()

@@ -69,10 +69,10 @@ func invisible(r rune) bool { return !unicode.IsPrint(r) && !unicode.Is(unicode.
 // a word means nothing.
 var markdown = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "<", `\<`, "|", `\|`)
 
-// EscapeMarkdown makes a text, also one from outside, show as it is in a line or in a cell of Markdown.
-func EscapeMarkdown(text string) string { return markdown.Replace(Plain(text)) }
+// escapeMarkdown makes a text, also one from outside, show as it is in a line or in a cell of Markdown.
+func escapeMarkdown(text string) string { return markdown.Replace(Plain(text)) }
 
-// UnescapeMarkdown is the text that [EscapeMarkdown] was given, as far as it is plain.
+// UnescapeMarkdown is the text that escapeMarkdown was given, as far as it is plain.
 func UnescapeMarkdown(text string) string {
 	if !strings.Contains(text, `\`) {
 		return text

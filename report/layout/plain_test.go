@@ -34,7 +34,7 @@ func TestMarkdownShowsTexts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		piece := rapid.SampledFrom([]string{"|", "\\", "`", "[l](x)", "<b>", "*", "a", " ", "\n", "\x1b", "\xff", "\u202e"})
 		text := strings.Join(rapid.SliceOf(piece).Draw(t, "pieces"), "")
-		escaped := EscapeMarkdown(text)
+		escaped := escapeMarkdown(text)
 		if i := strings.IndexFunc(escaped, func(r rune) bool { return unicode.IsControl(r) || r == '\u202e' }); i >= 0 {
 			t.Fatalf("%q has a control character", escaped)
 		}

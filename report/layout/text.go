@@ -38,7 +38,7 @@ func (t *Text) Len() int { return t.b.Len() }
 // Shown is a text as it stands in this one, whatever it contains: [Plain], or escaped for Markdown.
 func (t *Text) Shown(text string) string {
 	if t.Markdown {
-		return EscapeMarkdown(text)
+		return escapeMarkdown(text)
 	}
 	return Plain(text)
 }

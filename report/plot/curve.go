@@ -14,8 +14,8 @@ import (
 	"clifftop/report/curve"
 )
 
-// Names are the pictures of a sweep, for [Curve].
-func Names() []string {
+// names are the pictures of a sweep, for [Curve].
+func names() []string {
 	return []string{"sweep", "operating", "throughput", "latency", "interactivity", "kv"}
 }
 
@@ -49,14 +49,14 @@ func Curve(c *curve.Curve, name string) (*Figure, error) {
 	case "sweep":
 		return v.overview(), nil
 	}
-	return nil, fmt.Errorf("plot: unknown picture %q (want one of %s)", name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("plot: unknown picture %q (want one of %s)", name, strings.Join(names(), ", "))
 }
 
 // WriteAll writes every picture of a sweep, as [Figure.WriteFiles] does. The caption stands below the titles. The
 // pictures are drawn at the same time, and kept in their order.
 func WriteAll(c *curve.Curve, caption string, keep func(name string, fill func(io.Writer) error) error) error {
 	var files []pictureFile
-	for _, name := range Names() {
+	for _, name := range names() {
 		f, err := Curve(c, name)
 		if err != nil {
 			return err

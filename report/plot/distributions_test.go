@@ -179,7 +179,7 @@ func TestDiagrams(t *testing.T) {
 	if err != nil || string(text) != "[null,null,0.333333,1e+300,-2]" {
 		t.Errorf("%s, %v", text, err)
 	}
-	for _, name := range Names() {
+	for _, name := range names() {
 		f, err := Curve(c, name)
 		if err != nil {
 			t.Fatal(err)

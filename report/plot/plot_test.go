@@ -261,7 +261,7 @@ func degenerate() map[string]*curve.Curve {
 
 func TestDegenerateCurves(t *testing.T) {
 	for name, c := range degenerate() {
-		for _, picture := range Names() {
+		for _, picture := range names() {
 			f, err := Curve(c, picture)
 			if err != nil {
 				t.Fatal(err)
@@ -339,7 +339,7 @@ func TestWriteAll(t *testing.T) {
 	if err := WriteAll(openCurve(), "a chat", files.keep); err != nil {
 		t.Fatal(err)
 	}
-	if len(files) != 2*len(Names()) {
+	if len(files) != 2*len(names()) {
 		t.Errorf("%d files", len(files))
 	}
 	f, _ := Curve(openCurve(), "operating")

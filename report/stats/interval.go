@@ -51,10 +51,10 @@ func RatioInterval(a, b []float64, confidence float64) (ratio, half float64) {
 	return sumA / sumB, quantileT(len(a), confidence) * math.Sqrt(squares(without)*(n-1)/n)
 }
 
-// Wilson is the interval of the probability of an event that was seen k times in n independent trials.
+// wilson is the interval of the probability of an event that was seen k times in n independent trials.
 //
 //	(p̂ + z²/2n ± z √(p̂(1-p̂)/n + z²/4n²)) / (1 + z²/n)        E. B. Wilson, JASA 22, 1927
-func Wilson(k, n, confidence float64) (low, high float64) {
+func wilson(k, n, confidence float64) (low, high float64) {
 	if n <= 0 {
 		return 0, 1
 	}
@@ -81,6 +81,6 @@ func WidenShare(k, n []float64, share, half, confidence float64) (low, high floa
 		sumK += k[i]
 		sumN += n[i]
 	}
-	low, high = Wilson(sumK, sumN, confidence)
+	low, high = wilson(sumK, sumN, confidence)
 	return max(0, min(low, share-half)), min(1, max(high, share+half))
 }

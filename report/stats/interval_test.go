@@ -44,14 +44,14 @@ func TestRatioInterval(t *testing.T) {
 }
 
 func TestWilson(t *testing.T) {
-	low, high := Wilson(8, 10, .95)
+	low, high := wilson(8, 10, .95)
 	nearly(t, "low", low, .4902, 1e-4)
 	nearly(t, "high", high, .9433, 1e-4)
 	// Nothing failed in 1,000: z²/(n+z²).
-	low, high = Wilson(1000, 1000, .95)
+	low, high = wilson(1000, 1000, .95)
 	nearly(t, "low", low, .99617, 1e-5)
 	nearly(t, "high", high, 1, 1e-12)
-	if low, high := Wilson(0, 0, .95); low != 0 || high != 1 {
+	if low, high := wilson(0, 0, .95); low != 0 || high != 1 {
 		t.Errorf("of no trials: %v to %v", low, high)
 	}
 }

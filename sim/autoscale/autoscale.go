@@ -33,12 +33,12 @@ type State struct {
 
 // History is the scraped values of a metric, kept for a limited time.
 type History struct {
-	samples []Sample // the oldest first
+	samples []sample // the oldest first
 	keep    clock.Duration
 }
 
-// Sample is the metric's sum over the ready replicas at the instant At.
-type Sample struct {
+// sample is the metric's sum over the ready replicas at the instant At.
+type sample struct {
 	At  clock.Time
 	Sum float64
 }
@@ -55,7 +55,7 @@ func (h *History) Add(at clock.Time, sum float64) {
 	if old > len(h.samples)/2 {
 		h.samples = append(h.samples[:0], h.samples[old:]...)
 	}
-	h.samples = append(h.samples, Sample{at, sum})
+	h.samples = append(h.samples, sample{at, sum})
 }
 
 // Mean is the mean of the samples of a window that ends at an instant, or the last sample if the window is 0. ok is

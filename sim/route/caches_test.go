@@ -112,7 +112,7 @@ func TestSGLangEvicts(t *testing.T) {
 
 // TestKVAware: the longest prefix decides unless too much of the prompt is missing.
 func TestKVAware(t *testing.T) {
-	v, p := fleet(3), NewKVAware()
+	v, p := fleet(3), newKVAware()
 	v.ends[0].Outstanding = 3
 	v.ends[1].Outstanding = 2
 	v.ends[0].cached, v.ends[1].cached = 1000, 992
@@ -251,7 +251,7 @@ func TestLLMDStale(t *testing.T) {
 // TestLLMDAffinity: sticky endpoints keep a prompt until they are too far behind.
 func TestLLMDAffinity(t *testing.T) {
 	v, p := fleet(2), NewLLMD()
-	p.Precise, p.Affinity = true, DefaultAffinity()
+	p.Precise, p.Affinity = true, defaultAffinity()
 	p.Scorers = []Weighted{{ActiveScore, 1}}
 	v.ends[1].cached, v.ends[1].Outstanding = 800, 5
 	if k := p.Route(v, prompt(0, 1000)); k != 1 {

@@ -6,7 +6,7 @@ var kvAwareRule = Rule{
 	Name:   "kv-aware",
 	Does:   "where the caches hold the longest part of the prompt, else by session",
 	Source: "vLLM production-stack with LMCache's controller",
-	New:    func() Options { return NewKVAware() },
+	New:    func() Options { return newKVAware() },
 }
 
 // KVAware looks up which endpoint holds the longest prefix of the prompt, and sends the request there: the KV-aware
@@ -26,8 +26,8 @@ var (
 	_ Requirer = (*KVAware)(nil)
 )
 
-// NewKVAware has the threshold of production-stack, 2000 tokens.
-func NewKVAware() *KVAware { return &KVAware{Threshold: 2000} }
+// newKVAware has the threshold of production-stack, 2000 tokens.
+func newKVAware() *KVAware { return &KVAware{Threshold: 2000} }
 
 // Make implements [Options].
 func (p *KVAware) Make(id Identity) Router { made := *p; made.ID = id; return &made }

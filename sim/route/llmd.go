@@ -72,7 +72,7 @@ type Affinity struct {
 }
 
 // SetDefaults sets llm-d-router's defaults.
-func (a *Affinity) SetDefaults() { *a = DefaultAffinity() }
+func (a *Affinity) SetDefaults() { *a = defaultAffinity() }
 
 // Picker is the rule that chooses an endpoint by its score.
 type Picker uint8
@@ -97,8 +97,8 @@ func NewLLMD() *LLMD {
 // Make implements [Options].
 func (p *LLMD) Make(id Identity) Router { made := *p; made.ID = id; return &made }
 
-// DefaultAffinity is the filter with llm-d-router's defaults.
-func DefaultAffinity() Affinity {
+// defaultAffinity is the filter with llm-d-router's defaults.
+func defaultAffinity() Affinity {
 	return Affinity{Threshold: 0.8, MaxPenalty: 18 * clock.Second, PrefillRate: 15928}
 }
 

@@ -250,12 +250,12 @@ func (d *document) explain(name string, err error) error {
 	var m *shapeError
 	switch {
 	case errors.As(err, &m):
-		return &RowError{Name: name, Line: d.number, Code: Syntax, Value: m.found, Problem: "is unexpected here",
+		return &rowError{Name: name, Line: d.number, Code: Syntax, Value: m.found, Problem: "is unexpected here",
 			Want: m.want}
 	case err == io.ErrUnexpectedEOF:
 		return fmt.Errorf("%s: the file is cut short in line %d: %w", name, d.number, err)
 	}
-	var r *RowError
+	var r *rowError
 	if errors.As(err, &r) {
 		return err
 	}

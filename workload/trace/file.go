@@ -124,7 +124,7 @@ func (f *File) nextOrdered() (*Row, error) {
 	f.current = f.window.Pop().Value
 	r := &f.current
 	if f.delivered > 0 && r.Arrival < f.last {
-		return nil, &RowError{Name: f.name, Code: Order,
+		return nil, &rowError{Name: f.name, Code: Order,
 			Problem: fmt.Sprintf("a row is more than %d rows out of order", SortWindow),
 			Want:    "the trace sorted by arrival"}
 	}

@@ -26,7 +26,7 @@ func fuzz(t *testing.T, text, format string) {
 		for {
 			r, err := f.Next()
 			if err != nil {
-				var row *RowError
+				var row *rowError
 				if err != io.EOF && o.Mode == Strict && !errors.As(err, &row) &&
 					!strings.Contains(err.Error(), "fuzz: ") {
 					t.Errorf("error without a place: %v", err)

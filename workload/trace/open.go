@@ -137,7 +137,7 @@ func (f *File) detect(in *bufio.Reader) error {
 	for {
 		line, err := l.lines.next()
 		if err == io.EOF {
-			return &RowError{Name: f.name, Code: Empty, Problem: "the trace is empty", Want: "a header and rows"}
+			return &rowError{Name: f.name, Code: Empty, Problem: "the trace is empty", Want: "a header and rows"}
 		} else if err != nil {
 			return f.readError(err)
 		}
@@ -284,7 +284,7 @@ func (f *File) Next() (Row, error) {
 		f.base = r.Arrival
 	}
 	if f.base < 0 && r.Arrival > clock.Time(clock.MaxRun)+f.base { // rows before the first that was read came first
-		f.err = &RowError{Name: f.name, Code: Time, Problem: "a row is more than 100 days after the earliest",
+		f.err = &rowError{Name: f.name, Code: Time, Problem: "a row is more than 100 days after the earliest",
 			Want: "a slice of the trace"}
 		f.Close() // only read from: nothing can be lost
 		return Row{}, f.err
@@ -300,9 +300,9 @@ func (f *File) finish() error {
 	c := &f.counts
 	switch {
 	case c.Rows == 0:
-		return &RowError{Name: f.name, Code: Empty, Problem: "no rows", Want: "one or more"}
+		return &rowError{Name: f.name, Code: Empty, Problem: "no rows", Want: "one or more"}
 	case c.Accepted == 0 && c.Outside == 0:
-		return &RowError{Name: f.name, Code: Empty, Problem: fmt.Sprintf("none of the %d rows can be used", c.Rows),
+		return &rowError{Name: f.name, Code: Empty, Problem: fmt.Sprintf("none of the %d rows can be used", c.Rows),
 			Want: "one or more"}
 	}
 	if err := f.checkBadShare(); err != nil {
@@ -323,7 +323,7 @@ func (f *File) readError(err error) error {
 }
 
 func (f *File) refuse(t *fault) error {
-	e := &RowError{Name: f.name, Code: t.code, Value: t.value, Problem: t.problem, Want: t.want}
+	e := &rowError{Name: f.name, Code: t.code, Value: t.value, Problem: t.problem, Want: t.want}
 	if f.source != nil {
 		e.Line = f.source.line()
 	}

@@ -48,8 +48,8 @@ const (
 	OneToken ZeroOutput = "one"  // set one token
 )
 
-// RowError is a row that breaks a rule.
-type RowError struct {
+// rowError is a row that breaks a rule.
+type rowError struct {
 	Name    string // of the trace
 	Line    int64  // physical line from 1; 0 means the trace as a whole
 	Code    Code
@@ -62,7 +62,7 @@ type RowError struct {
 const maxShown = 40
 
 // Error returns name:line: CODE: "value" problem (want …).
-func (e *RowError) Error() string {
+func (e *rowError) Error() string {
 	s := e.Name
 	if e.Line > 0 {
 		s += ":" + strconv.FormatInt(e.Line, 10)

@@ -109,7 +109,7 @@ func (g *serveGen) load(dir fs.FS, f *File) error {
 		f.warn("clients without lengths, %.3g %% of the requests, are left out", 100*lost/whole)
 	}
 	if len(g.clients) == 0 {
-		return &RowError{Name: f.name, Code: Empty, Problem: "no clients with rates and lengths",
+		return &rowError{Name: f.name, Code: Empty, Problem: "no clients with rates and lengths",
 			Want: "chunk-N-trace.csv and chunk-N-dataset.json"}
 	}
 	return nil

@@ -147,7 +147,7 @@ func (b *clientLaws) readRates(dir fs.FS, name, file string) error {
 	defer closer.Close()
 	l := newLines(in)
 	refuse := func(t *fault) error {
-		return &RowError{Name: name + "/" + file, Line: l.number, Code: t.code, Value: t.value, Problem: t.problem,
+		return &rowError{Name: name + "/" + file, Line: l.number, Code: t.code, Value: t.value, Problem: t.problem,
 			Want: t.want}
 	}
 	var fields [][]byte

@@ -113,7 +113,7 @@ func TestMessages(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("line %d:\n got %v\nwant %s", i+1, err, want)
 		}
-		var row *RowError
+		var row *rowError
 		if !errors.As(err, &row) || row.Line != 3 {
 			t.Errorf("%v is no row error of line 3", err)
 		}
@@ -594,7 +594,7 @@ func TestQuoted(t *testing.T) {
 		strings.Repeat("\xff", 41):    `"` + strings.Repeat(`\xff`, 10) + `…"`,
 		strings.Repeat("\x01", 40):    `"` + strings.Repeat(`\x01`, 10) + `…"`,
 	} {
-		if got := (&RowError{Name: "t", Line: 1, Value: v,
+		if got := (&rowError{Name: "t", Line: 1, Value: v,
 			Problem: "is odd"}).Error(); got != "t:1: : "+want+" is odd" {
 			t.Errorf("%q: %s, want %s", v, got, want)
 		}

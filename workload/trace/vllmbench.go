@@ -37,10 +37,10 @@ func readVLLMBench(f *File, d *document) (*records, error) {
 	case err != nil:
 		return nil, err
 	case b.inputs == 0 && b.outputs == 0 && !b.listed:
-		return nil, &RowError{Name: f.name, Code: Fields, Problem: "has only totals and no requests",
+		return nil, &rowError{Name: f.name, Code: Fields, Problem: "has only totals and no requests",
 			Want: "a result saved with --save-detailed"}
 	case b.inputs != b.outputs || b.starts > 0 && b.starts != b.inputs || len(b.list) != b.inputs:
-		return nil, &RowError{Name: f.name, Code: Fields, Problem: fmt.Sprintf("%d input_lens, %d output_lens and "+
+		return nil, &rowError{Name: f.name, Code: Fields, Problem: fmt.Sprintf("%d input_lens, %d output_lens and "+
 			"%d start_times differ in length", b.inputs, b.outputs, b.starts), Want: "lists of equal length"}
 	}
 	t := &records{list: b.list, timeless: b.starts == 0}

@@ -50,7 +50,7 @@ type job struct {
 // Write writes a deployment in a format, with the command that verifies it. target is the target of an autoscaler; nil
 // is the scenario's own, or none.
 func Write(format string, u *scenario.Setup, target *Target) ([]File, error) {
-	s, err := FromSetup(u)
+	s, err := fromSetup(u)
 	if err != nil {
 		return nil, err
 	}

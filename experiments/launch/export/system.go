@@ -1,7 +1,7 @@
 // Package export writes the deployment that a scenario describes: launch lines, a compose file, Kubernetes objects,
 // values of Helm charts, and objects of autoscalers.
 //
-//	scenario.Setup → FromSetup → launch.System → Formats
+//	scenario.Setup → fromSetup → launch.System → Formats
 //
 // Settings without a flag, such as the options of a policy of another engine, become notes of the system, and a comment
 // in each file.
@@ -22,8 +22,8 @@ import (
 var engines = map[string]string{"vllm": "vllm", "vllm-v0": "vllm", "sglang": "sglang",
 	"trtllm-guaranteed-no-evict": "trtllm", "trtllm-max-utilization": "trtllm", "trtllm-static": "trtllm"}
 
-// FromSetup is the deployment of a scenario. A policy that no engine has is a fault.
-func FromSetup(u *scenario.Setup) (*launch.System, error) {
+// fromSetup is the deployment of a scenario. A policy that no engine has is a fault.
+func fromSetup(u *scenario.Setup) (*launch.System, error) {
 	s := &launch.System{Name: u.Scenario.Name}
 	for i := range u.Pools {
 		p := &u.Pools[i]

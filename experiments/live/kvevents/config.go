@@ -42,14 +42,14 @@ const (
 	formatArray = "array"
 )
 
-// Default returns vLLM's defaults.
-func Default() Config {
+// defaultConfig returns vLLM's defaults.
+func defaultConfig() Config {
 	return Config{Endpoint: "tcp://*:5557", BufferSteps: 10_000, HWM: 100_000, MaxQueueSize: 100_000}
 }
 
 // Parse reads a configuration in JSON over the defaults, and validates it.
 func Parse(text string) (Config, error) {
-	c := Default()
+	c := defaultConfig()
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&c); err != nil {

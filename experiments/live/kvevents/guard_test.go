@@ -100,7 +100,7 @@ func TestBusyPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	o := Options{Config: Default(), Output: output}
+	o := Options{Config: defaultConfig(), Output: output}
 	o.Enable, o.Endpoint = true, fmt.Sprintf("tcp://*:%d", port)
 	want := fmt.Sprintf("replica 0: cannot listen on 127.0.0.1:%d: bind: address already in use", port)
 	if _, err := New(setup(t, small), o); err == nil || !strings.Contains(err.Error(), want) {

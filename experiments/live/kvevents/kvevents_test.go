@@ -41,7 +41,7 @@ func freePort(t *testing.T, n int) int {
 func publisher(t *testing.T, scenario string, n int, change func(*Options)) (p *Publisher, port int) {
 	t.Helper()
 	port = freePort(t, n)
-	o := Options{Config: Default(), Output: output, Model: "m"}
+	o := Options{Config: defaultConfig(), Output: output, Model: "m"}
 	o.Enable, o.Topic = true, "kv@{replica}@{model}"
 	o.Endpoint, o.ReplayEndpoint = fmt.Sprintf("tcp://*:%d", port), fmt.Sprintf("tcp://*:%d", port+n)
 	if change != nil {

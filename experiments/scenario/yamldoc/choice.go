@@ -81,11 +81,11 @@ func (c *Choice[Options]) Resolve(options Options) { c.options, c.given = option
 // Marshal writes a JSON object of the keys of a struct and of the options that are given.
 func (c *Choice[Options]) Marshal(keys any) ([]byte, error) {
 	if c.Named() {
-		return MarshalObject(keys)
+		return marshalObject(keys)
 	}
-	own, err := MarshalKeys(c.options, c.given)
+	own, err := marshalKeys(c.options, c.given)
 	if err != nil {
 		return nil, err
 	}
-	return MarshalObject(keys, own)
+	return marshalObject(keys, own)
 }

@@ -27,19 +27,19 @@ type Decoder struct {
 	File    string
 }
 
-// SelfDecoder is a type with a syntax of its own.
-type SelfDecoder interface {
+// selfDecoder is a type with a syntax of its own.
+type selfDecoder interface {
 	Decode(d *Decoder, n *Node, key string)
 }
 
 // ranged is a SelfDecoder whose range is one of seconds.
 type ranged interface{ Seconds() float64 }
 
-// Defaulter is a type that has defaults of its own where it stands in the place of nothing.
-type Defaulter interface{ SetDefaults() }
+// defaulter is a type that has defaults of its own where it stands in the place of nothing.
+type defaulter interface{ SetDefaults() }
 
-// Checker is a type whose fields depend on each other. It is asked after they have been decoded.
-type Checker interface {
+// checker is a type whose fields depend on each other. It is asked after they have been decoded.
+type checker interface {
 	Check(d *Decoder, n *Node, key string)
 }
 
@@ -98,7 +98,7 @@ func (d *Decoder) into(n *Node, key string, v reflect.Value, tag reflect.StructT
 		d.text(n, key, v, tag)
 		return
 	}
-	if s, ok := v.Addr().Interface().(SelfDecoder); ok {
+	if s, ok := v.Addr().Interface().(selfDecoder); ok {
 		before := len(d.Faults)
 		s.Decode(d, n, key)
 		if x, ok := s.(ranged); ok && len(d.Faults) == before && !ParseRange(tag.Get("range")).holds(x.Seconds()) {
@@ -108,12 +108,12 @@ func (d *Decoder) into(n *Node, key string, v reflect.Value, tag reflect.StructT
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		if x, ok := v.Addr().Interface().(Defaulter); ok && v.IsZero() {
+		if x, ok := v.Addr().Interface().(defaulter); ok && v.IsZero() {
 			x.SetDefaults()
 		}
 		d.structure(n, key, v)
 	case reflect.Slice:
-		if t, ok := v.Addr().Interface().(Table); ok {
+		if t, ok := v.Addr().Interface().(table); ok {
 			d.table(n, key, t, tag)
 			return
 		}
@@ -140,7 +140,7 @@ func (d *Decoder) into(n *Node, key string, v reflect.Value, tag reflect.StructT
 func (d *Decoder) pointer(n *Node, key string, v reflect.Value, tag reflect.StructTag) {
 	if v.IsNil() {
 		v.Set(reflect.New(v.Type().Elem()))
-		if x, ok := v.Interface().(Defaulter); ok {
+		if x, ok := v.Interface().(defaulter); ok {
 			x.SetDefaults()
 		}
 	}
@@ -227,7 +227,7 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 		if !part.IsValid() {
 			continue
 		}
-		if c, ok := part.Addr().Interface().(Checker); ok {
+		if c, ok := part.Addr().Interface().(checker); ok {
 			c.Check(d, n, key)
 		}
 	}
@@ -313,7 +313,7 @@ func setName(v reflect.Value, names []string, name string) {
 }
 
 // table decodes a map of names to numbers.
-func (d *Decoder) table(n *Node, key string, t Table, tag reflect.StructTag) {
+func (d *Decoder) table(n *Node, key string, t table, tag reflect.StructTag) {
 	if n.Kind != Map || len(n.Fields) == 0 {
 		d.Wrong(n, key, "a map of "+t.Example())
 		return

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Inline is the type of a field whose keys stand among those of the struct around it. They are not known to that
+// inline is the type of a field whose keys stand among those of the struct around it. They are not known to that
 // struct: each policy adds its own section to the keys of the engine, for example.
-type Inline interface {
+type inline interface {
 	// Bind is called before the others by a decoder.
 	Bind(d *Decoder)
 	// Keys are the keys, in the order in which they are written.
@@ -18,13 +18,13 @@ type Inline interface {
 	Part(key string) any
 }
 
-// Named is a type that takes certain names only: a text, or the place of the name among them. It is for names that a
+// named is a type that takes certain names only: a text, or the place of the name among them. It is for names that a
 // list of rules gives; the tag one is for fixed ones.
-type Named interface{ Names() []string }
+type named interface{ Names() []string }
 
-// Table is a list of numbers that a document writes as a map from some of the names.
-type Table interface {
-	Named
+// table is a list of numbers that a document writes as a map from some of the names.
+type table interface {
+	named
 	Example() string // describes the map: "names to numbers such as {a: 1}"
 	// Clear removes all numbers.
 	Clear()
@@ -61,7 +61,7 @@ func NamesOf(t reflect.Type, tag reflect.StructTag) []string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if x, ok := reflect.Zero(t).Interface().(Named); ok {
+	if x, ok := reflect.Zero(t).Interface().(named); ok {
 		return x.Names()
 	}
 	return strings.Fields(tag.Get("one"))
@@ -73,8 +73,8 @@ func Keys(t reflect.Type) []string { return keysOf(reflect.New(t).Elem()) }
 func keysOf(v reflect.Value) []string {
 	var names []string
 	for _, f := range Fields(v.Type()) {
-		if reflect.PointerTo(f.Type).Implements(reflect.TypeFor[Inline]()) {
-			names = append(names, v.FieldByIndex(f.Index).Addr().Interface().(Inline).Keys()...)
+		if reflect.PointerTo(f.Type).Implements(reflect.TypeFor[inline]()) {
+			names = append(names, v.FieldByIndex(f.Index).Addr().Interface().(inline).Keys()...)
 		} else if name := Key(f); name != "" {
 			names = append(names, name)
 		}
@@ -124,8 +124,8 @@ func ofResults(t reflect.Type, name string) bool {
 // keys are the keys of a struct that is decoded.
 func (d *Decoder) keys(v reflect.Value) []string {
 	for _, f := range Fields(v.Type()) {
-		if reflect.PointerTo(f.Type).Implements(reflect.TypeFor[Inline]()) {
-			v.FieldByIndex(f.Index).Addr().Interface().(Inline).Bind(d)
+		if reflect.PointerTo(f.Type).Implements(reflect.TypeFor[inline]()) {
+			v.FieldByIndex(f.Index).Addr().Interface().(inline).Bind(d)
 		}
 	}
 	return keysOf(v)
@@ -156,10 +156,10 @@ func fieldByName(v reflect.Value, name string) (reflect.Value, reflect.StructTag
 		if Key(f) == name {
 			return v.FieldByIndex(f.Index), f.Tag
 		}
-		if !reflect.PointerTo(f.Type).Implements(reflect.TypeFor[Inline]()) {
+		if !reflect.PointerTo(f.Type).Implements(reflect.TypeFor[inline]()) {
 			continue
 		}
-		if x := v.FieldByIndex(f.Index).Addr().Interface().(Inline); slices.Contains(x.Keys(), name) {
+		if x := v.FieldByIndex(f.Index).Addr().Interface().(inline); slices.Contains(x.Keys(), name) {
 			return reflect.ValueOf(x.Part(name)).Elem(), ""
 		}
 	}

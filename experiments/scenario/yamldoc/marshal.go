@@ -135,8 +135,8 @@ func (n *Node) flow() string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// MarshalObject writes the keys of several structs as one JSON object.
-func MarshalObject(parts ...any) ([]byte, error) {
+// marshalObject writes the keys of several structs as one JSON object.
+func marshalObject(parts ...any) ([]byte, error) {
 	out := []byte{'{'}
 	for _, part := range parts {
 		text, err := json.Marshal(part)
@@ -151,8 +151,8 @@ func MarshalObject(parts ...any) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// MarshalKeys writes some keys of the struct that the pointer points to as a JSON object, in the order of the struct.
-func MarshalKeys(pointer any, keys []string) (json.RawMessage, error) {
+// marshalKeys writes some keys of the struct that the pointer points to as a JSON object, in the order of the struct.
+func marshalKeys(pointer any, keys []string) (json.RawMessage, error) {
 	var parts []any
 	v := reflect.ValueOf(pointer).Elem()
 	for _, f := range Fields(v.Type()) {
@@ -166,7 +166,7 @@ func MarshalKeys(pointer any, keys []string) (json.RawMessage, error) {
 			parts = append(parts, map[string]any{name: value})
 		}
 	}
-	return MarshalObject(parts...)
+	return marshalObject(parts...)
 }
 
 // Unset reports whether a number is 0 although 0 is not allowed, which stands for null.
@@ -179,7 +179,7 @@ func Plain(v reflect.Value, tag reflect.StructTag) (any, error) {
 	switch x := v.Addr().Interface().(type) {
 	case *clock.Duration:
 		return Duration(*x), nil
-	case Table:
+	case table:
 		numbers := map[string]float64{}
 		for _, name := range x.Names() {
 			if number, ok := x.Get(name); ok {
@@ -193,7 +193,7 @@ func Plain(v reflect.Value, tag reflect.StructTag) (any, error) {
 	case Unset(v, tag):
 		return nil, nil
 	case v.Kind() == reflect.Struct:
-		return MarshalKeys(v.Addr().Interface(), Keys(v.Type()))
+		return marshalKeys(v.Addr().Interface(), Keys(v.Type()))
 	case len(names) > 0 && v.Kind() == reflect.Bool:
 		return names[map[bool]int{true: 1}[v.Bool()]], nil
 	case len(names) > 0 && v.CanUint():
@@ -202,26 +202,26 @@ func Plain(v reflect.Value, tag reflect.StructTag) (any, error) {
 	return v.Interface(), nil
 }
 
-// MarshalFields writes a struct as a JSON object in which the keys of [Inline] fields stand in the place of the field.
+// MarshalFields writes a struct as a JSON object in which the keys of inline fields stand in the place of the field.
 // It does not know omitempty.
 func MarshalFields(pointer any) ([]byte, error) {
 	var parts []any
 	v := reflect.ValueOf(pointer).Elem()
 	for i := range v.NumField() {
 		field := v.Field(i)
-		x, ok := field.Addr().Interface().(Inline)
+		x, ok := field.Addr().Interface().(inline)
 		if !ok {
 			parts = append(parts, map[string]any{Key(v.Type().Field(i)): field.Interface()})
 			continue
 		}
 		for _, key := range x.Keys() {
 			part := x.Part(key)
-			own, err := MarshalKeys(part, KeysOf(part))
+			own, err := marshalKeys(part, KeysOf(part))
 			if err != nil {
 				return nil, err
 			}
 			parts = append(parts, map[string]any{key: own})
 		}
 	}
-	return MarshalObject(parts...)
+	return marshalObject(parts...)
 }

@@ -19,19 +19,19 @@ import (
 //go:embed format.js labels.js table.js paint.js talk.js chart.js chart.css
 var files embed.FS
 
-// ScriptNames are the scripts in the order in which they must run, and StyleNames the style sheets.
-func ScriptNames() []string {
+// scriptNames are the scripts in the order in which they must run, and styleNames the style sheets.
+func scriptNames() []string {
 	return []string{"uPlot.iife.min.js", "format.js", "labels.js", "table.js", "paint.js", "talk.js", "chart.js"}
 }
 
-// StyleNames are the style sheets in their order.
-func StyleNames() []string { return []string{"uPlot.min.css", "chart.css"} }
+// styleNames are the style sheets in their order.
+func styleNames() []string { return []string{"uPlot.min.css", "chart.css"} }
 
 // Scripts is all scripts in one text.
-func Scripts() string { return joined(ScriptNames()) }
+func Scripts() string { return joined(scriptNames()) }
 
 // Styles is all style sheets in one text.
-func Styles() string { return joined(StyleNames()) }
+func Styles() string { return joined(styleNames()) }
 
 // Licence is the licence of uPlot, which goes wherever its code goes.
 func Licence() string { return joined([]string{"uPlot.LICENSE"}) }

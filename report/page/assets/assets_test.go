@@ -22,7 +22,7 @@ func TestNothingIsFetched(t *testing.T) {
 
 // TestEveryFileIsUsed fails when a file is embedded and no page has it.
 func TestEveryFileIsUsed(t *testing.T) {
-	used := slices.Concat(ScriptNames(), StyleNames(), []string{"uPlot.LICENSE"})
+	used := slices.Concat(scriptNames(), styleNames(), []string{"uPlot.LICENSE"})
 	entries, err := files.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)
