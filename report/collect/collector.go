@@ -142,7 +142,7 @@ func New(opts Options) *Collector {
 		width *= 2
 	}
 	return &Collector{
-		opts: opts, limits: newLimits(opts.SLO), line: newTimeline(width), reservoir: reservoir{exact: ExactSamples},
+		opts: opts, limits: newLimits(opts.SLO), line: newTimeline(width, true), reservoir: reservoir{exact: ExactSamples},
 		tierTraffic: tierTraffic{tiers: len(opts.Tiers)},
 		stages:      newStages(opts.Stages), classes: newClasses(opts), parts: newParts(opts, width),
 		sloHours: newSLOHours(opts.SLO),

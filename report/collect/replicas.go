@@ -43,8 +43,7 @@ func newParts(o Options, width clock.Duration) []*part {
 		p.opts = Options{GPUs: max(r.GPUs, 1), Replicas: 1, PipelineStages: max(r.PipelineStages, 1),
 			MaxNumSeqs: r.MaxNumSeqs, UsableBlocks: limitedBlocks(r.UsableBlocks), Work: r.Work, Power: r.Power, Facility: o.Facility, End: o.End,
 			Lifecycle: o.Lifecycle}
-		p.line = newTimeline(width)
-		p.line.detail = nil
+		p.line = newTimeline(width, false)
 		p.isPart = true
 		parts = append(parts, p)
 	}

@@ -44,11 +44,11 @@ func TestPartsAreCollectors(t *testing.T) {
 			fleet.Replicas = append(fleet.Replicas, config(&k))
 			alone[i] = New(Options{GPUs: each.GPUs, MaxNumSeqs: each.MaxNumSeqs, UsableBlocks: each.UsableBlocks,
 				Work: each.Work, Power: each.Power, Facility: opts.Facility, End: opts.End})
-			alone[i].line = newTimeline(width)
+			alone[i].line = newTimeline(width, true)
 		}
 		opts.UsableBlocks *= int64(replicas)
 		c := New(opts)
-		c.line, c.parts = newTimeline(width), newParts(c.opts, width)
+		c.line, c.parts = newTimeline(width, true), newParts(c.opts, width)
 		e, err := sim.NewFleet(fleet, k.Source(), besides{c, alone})
 		if err == nil {
 			err = e.Run(context.Background())

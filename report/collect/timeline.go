@@ -41,8 +41,12 @@ type detail struct {
 	offload *offload
 }
 
-func newTimeline(width clock.Duration) timeline {
-	t := timeline{buckets: make([]bucket, 1, maxBuckets), detail: make([]detail, 1, maxBuckets)}
+// newTimeline returns a timeline of one bucket. detailed says whether it keeps distributions.
+func newTimeline(width clock.Duration, detailed bool) timeline {
+	t := timeline{buckets: make([]bucket, 1, maxBuckets)}
+	if detailed {
+		t.detail = make([]detail, 1, maxBuckets)
+	}
 	t.setWidth(int64(width))
 	return t
 }
