@@ -37,8 +37,9 @@ func Explain(u *scenario.Setup, b model.Batch) (e model.Explanation, warnings []
 	}
 	warnings = slices.Clone(u.Warnings)
 	if room := int64(p.Config.UsableBlocks()) * int64(p.Config.BlockSize); p.Memory != nil && held > room {
-		warnings = append(warnings, report.Warning{Code: "explain_kv", Text: fmt.Sprintf("the sequences have %d tokens of "+
-			"context, and the KV pool holds %d: this iteration is possible only if they share blocks", held, room)})
+		warnings = append(warnings, report.Warning{Code: "explain_kv", Text: fmt.Sprintf("the sequences have %d "+
+			"tokens of context, and the KV pool holds %d: this iteration is possible only if they share blocks",
+			held, room)})
 	}
 	return timer.Explain(&b), warnings, nil
 }

@@ -44,7 +44,8 @@ func (f *Fleet) Validate() error {
 			faults = append(faults, err)
 		}
 		if first := &f.Replicas[0]; c.NetworkIn != first.NetworkIn || c.NetworkOut != first.NetworkOut {
-			faults = append(faults, fmt.Errorf("replica %d: its network to the clients differs from that of replica 0", i))
+			faults = append(faults, fmt.Errorf("replica %d: its network to the clients differs from that of replica 0",
+				i))
 		}
 	}
 	if f.Lockstep != nil {

@@ -55,7 +55,8 @@ func (c *cacheIndex) watch(r *Replica, restarted bool) {
 		}
 		if c.observed {
 			x := c.change(i)
-			x.Blocks = append(x.Blocks, event.CacheBlock{Key: b.Key, Parent: b.Parent, Place: b.Place, Stored: b.Stored})
+			x.Blocks = append(x.Blocks, event.CacheBlock{Key: b.Key, Parent: b.Parent, Place: b.Place,
+				Stored: b.Stored})
 		}
 	})
 	if c.observed && size > 0 {

@@ -28,7 +28,8 @@ func (f *Fleet) validateTogether(lead []int32, found *faults.List) {
 	n, first := len(lead), 0
 	for _, ranks := range f.Lockstep {
 		found.Check(ranks < 2 || first+ranks > n || groupSize(lead, first) == ranks,
-			"lifecycle: replicas %d to %d are in lock step, but not in one group of the lifecycle", first, first+ranks-1)
+			"lifecycle: replicas %d to %d are in lock step, but not in one group of the lifecycle", first,
+			first+ranks-1)
 		first += ranks
 	}
 	d := f.Disaggregation

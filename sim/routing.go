@@ -79,7 +79,8 @@ func someFits(among []*Replica, r *workload.Request) bool {
 	return false
 }
 
-// route chooses the replica that serves r: the one that it addresses, if any. It returns noReplica if no listed replica can serve it.
+// route chooses the replica that serves r: the one that it addresses, if any. It returns noReplica if no listed replica
+// can serve it.
 func (t *routing) route(r *workload.Request) int32 {
 	if r.Replica > 0 {
 		return r.Replica - 1
@@ -206,8 +207,8 @@ func (t *routing) scrapeUpTo(at clock.Time) {
 // takeAlike reports whether two engines can serve the same requests, as far as that is certain.
 func takeAlike(a, b *engine.Config) bool {
 	return a.MaxModelLen == b.MaxModelLen && a.MaxTokens == b.MaxTokens && a.BlockSize == b.BlockSize &&
-		a.UsableBlocks() == b.UsableBlocks() && slices.Equal(a.Groups, b.Groups) && a.AsyncScheduling == b.AsyncScheduling &&
-		!a.Speculative.On() && !b.Speculative.On()
+		a.UsableBlocks() == b.UsableBlocks() && slices.Equal(a.Groups, b.Groups) &&
+		a.AsyncScheduling == b.AsyncScheduling && !a.Speculative.On() && !b.Speculative.On()
 }
 
 // router is a routing rule with what it may see: the [route.View] of a fleet.

@@ -85,8 +85,8 @@ func newSimulation(f Fleet, src workload.Source, obs *event.Fanout) *Simulation 
 	if f.Lifecycle != nil {
 		e.initLifecycle(&f)
 	}
-	e.alone = len(e.replicas) == 1 && !e.linked && e.lifecycle == nil && !e.caches.followed() && e.scrape == clock.Never &&
-		e.replicas[0].own == nil
+	e.alone = len(e.replicas) == 1 && !e.linked && e.lifecycle == nil && !e.caches.followed() &&
+		e.scrape == clock.Never && e.replicas[0].own == nil
 	return e
 }
 
@@ -121,8 +121,8 @@ func (e *Simulation) Run(ctx context.Context) error {
 	return err
 }
 
-// RunUntil is [Simulation.Run] with pauses: it returns early, with done false, after an arrival for which pause is true.
-// Then the next call goes on, and the result is that of a single call.
+// RunUntil is [Simulation.Run] with pauses: it returns early, with done false, after an arrival for which pause is
+// true. Then the next call goes on, and the result is that of a single call.
 func (e *Simulation) RunUntil(ctx context.Context, pause func() bool) (done bool, err error) {
 	e.look()
 	bound := min(e.Horizon, clock.Time(clock.MaxRun)+1)

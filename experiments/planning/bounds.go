@@ -58,8 +58,8 @@ type replica struct {
 
 func replicaOf(u *scenario.Setup, s shape) *replica {
 	e := &u.Scenario.Engine
-	r := &replica{shape: s, timer: u.Pools[0].Config.Timer, stages: max(u.Pools[0].Config.Stages, 1), seats: *e.MaxNumSeqs,
-		budget: *e.MaxNumBatchedTokens, pool: math.Inf(1)}
+	r := &replica{shape: s, timer: u.Pools[0].Config.Timer, stages: max(u.Pools[0].Config.Stages, 1),
+		seats: *e.MaxNumSeqs, budget: *e.MaxNumBatchedTokens, pool: math.Inf(1)}
 	r.cached = s.shares && e.EnablePrefixCaching
 	if u.Pools[0].Memory != nil {
 		r.pool = float64(u.Pools[0].Memory.UsableTokens)

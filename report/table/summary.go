@@ -62,8 +62,8 @@ func effortText(e *report.Effort) string {
 	if e.Compositions == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%.1f %% of %d compositions are plain", 100*float64(e.PlainCompositions)/float64(e.Compositions),
-		e.Compositions)
+	text := fmt.Sprintf("%.1f %% of %d compositions are plain",
+		100*float64(e.PlainCompositions)/float64(e.Compositions), e.Compositions)
 	if e.FirstGeneral != "" {
 		text += "; the first other one has " + e.FirstGeneral
 	}

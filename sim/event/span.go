@@ -72,8 +72,8 @@ type Delivery struct {
 	// other gaps in iteration 0.
 	First, Later int
 	Others       []ChunkGaps
-	// Cycle, if it is not 0, says that the front end is never idle: it takes Each for a chunk, and Cycle to come back to
-	// the same request. It has begun with a chunk at the instant Turn.
+	// Cycle, if it is not 0, says that the front end is never idle: it takes Each for a chunk, and Cycle to come back
+	// to the same request. It has begun with a chunk at the instant Turn.
 	Cycle, Each clock.Duration
 	Turn        clock.Time
 }

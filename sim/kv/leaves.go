@@ -6,8 +6,8 @@ type LeafOrder uint8
 
 // The orders: the least recently matched leaf first (lru), the first one that was added (fifo), the most recently
 // matched one (mru), the last one that was added (filo), the one with the fewest hits (lfu), those with one hit at most
-// before the others (slru), and the one with the lowest priority (priority). A leaf that is split was added at that time
-// with its upper part; the lower part keeps its age. Of equal leaves the least recently matched one is first.
+// before the others (slru), and the one with the lowest priority (priority). A leaf that is split was added at that
+// time with its upper part; the lower part keeps its age. Of equal leaves the least recently matched one is first.
 //
 // SGLang counts hits since March 2026. A hit is an insertion at the end of a prefill or of a request that goes through
 // the node or adds it; a match is none. The upper part of a leaf that is split has the hits and the priority of the

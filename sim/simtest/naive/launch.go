@@ -86,7 +86,7 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 		FreeBlocks: n.FreeBlocks(), Running: len(n.running), Waiting: n.waits()}
 	for _, s := range n.running {
 		if s.given > 0 {
-			step.Scheduled = append(step.Scheduled, n.compute(s, &p))
+			step.Scheduled = append(step.Scheduled, p.compute(n, s))
 		}
 	}
 	for _, s := range n.running {
@@ -120,7 +120,7 @@ func (n *Engine) launch(it *iteration, at clock.Time) {
 
 // compute computes the tokens that a sequence was given, adds its share to the iteration, and returns what observers
 // see.
-func (n *Engine) compute(s *sequence, p *pass) event.Share {
+func (p *pass) compute(n *Engine, s *sequence) event.Share {
 	decodes := s.produces
 	sh := share{seq: s, serial: s.serial, given: s.given, chunk: !decodes, emits: s.computed+s.given >= s.known(),
 		first: s.scheduled == 0, vain: s.scheduled >= s.output, produces: 1, rejected: s.padding}
@@ -156,7 +156,7 @@ func (n *Engine) compute(s *sequence, p *pass) event.Share {
 	seen := event.Share{Request: s.rec.Request.ID, Tokens: s.given, Cached: s.found, Loaded: s.loaded,
 		Emits: sh.emits, Drafts: speculative}
 	if sh.emits {
-		n.emit(s, &sh, drafts, p)
+		p.emit(n, s, &sh, drafts)
 		seen.Ends, seen.Produced = s.scheduled == s.output, sh.produces
 	}
 	p.it.shares = append(p.it.shares, sh)
@@ -165,7 +165,7 @@ func (n *Engine) compute(s *sequence, p *pass) event.Share {
 }
 
 // emit schedules the output tokens of a sequence. drafts is the number of its drafts.
-func (n *Engine) emit(s *sequence, sh *share, drafts int32, p *pass) {
+func (p *pass) emit(n *Engine, s *sequence, sh *share, drafts int32) {
 	s.produces = true
 	s.scheduled += sh.produces
 	sh.unseen = 1 + drafts - sh.produces
