@@ -37,7 +37,7 @@ func (c *cacheIndex) followed() bool { return c.watched || c.observed }
 // watch subscribes to the cache of a new replica, which is empty. restarted means that it replaces another one.
 func (c *cacheIndex) watch(r *Replica, restarted bool) {
 	i := r.Index()
-	c.blockSize[i] = r.HashedBlocks()
+	c.blockSize[i] = r.KV().HashedBlocks()
 	watched := c.watched && c.blockSize[i] > 0
 	if watched {
 		c.holders.Clear(i)
@@ -92,7 +92,7 @@ func (f *fleet) reportCaches(at clock.Time) {
 
 // fallsBehind notes that the cohort of a replica has not yet taken all its blocks.
 func (c *cacheIndex) fallsBehind(r *Replica) {
-	if !c.isBehind[r.Index()] && r.Unsettled() {
+	if !c.isBehind[r.Index()] && r.KV().Unsettled() {
 		c.isBehind[r.Index()] = true
 		c.behind = append(c.behind, int32(r.Index()))
 	}
@@ -102,7 +102,7 @@ func (c *cacheIndex) fallsBehind(r *Replica) {
 func (f *fleet) settleCaches() {
 	c := &f.caches
 	for _, i := range c.behind {
-		f.replicas[i].Settle()
+		f.replicas[i].KV().Settle()
 		c.isBehind[i] = false
 	}
 	c.behind = c.behind[:0]
@@ -131,7 +131,7 @@ func (t *router) Cached(k int, q *workload.Request) int32 {
 	i := t.choices[k]
 	size := t.fleet.caches.blockSize[i]
 	if size == 0 {
-		return t.fleet.replicas[i].Peek(q)
+		return t.fleet.replicas[i].KV().Peek(q)
 	}
 	if t.asked != size {
 		t.ask(q, size)

@@ -44,6 +44,6 @@ func (r *Replica) metrics(at, until clock.Time) route.Metrics {
 	l := r.Levels()
 	return route.Metrics{
 		At: at, Waiting: l.Waiting, Running: l.Running,
-		UsedBlocks: r.UsedAt(until), UsableBlocks: r.Usable(), QueuedTokens: r.Uncomputed(),
+		UsedBlocks: r.UsedAt(until), UsableBlocks: r.KV().Usable(), QueuedTokens: r.Uncomputed(),
 	}
 }

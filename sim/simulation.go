@@ -354,8 +354,8 @@ func (e *Simulation) end() (done bool, err error) {
 		return true, nil
 	}
 	for _, r := range e.replicas {
-		if (e.levels != event.Levels{} || r.Used() != 0 || r.Shared() != 0) {
-			return false, r.Broken("nothing is left to do, but %+v and %d blocks are in use", e.levels, r.Used())
+		if (e.levels != event.Levels{} || r.KV().Used() != 0 || r.KV().Shared() != 0) {
+			return false, r.Broken("nothing is left to do, but %+v and %d blocks are in use", e.levels, r.KV().Used())
 		}
 	}
 	if s := e.disaggregated; s != nil && len(s.outputs)+len(s.first) > 0 {

@@ -19,11 +19,7 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 		it.unsupported("Admit on an empty queue")
 		return sched.None
 	}
-	if r.space.groups != nil {
-		r.space.findGrouped(w, r.seqs.known(w))
-	} else if r.space.mayHit(w) {
-		r.space.lookUp(w, r.seqs.known(w)) // otherwise the cached result of the last lookup is used
-	}
+	r.space.find(w)
 	i := r.take(place, w)
 	s := r.seqs.at(i)
 	switch {
@@ -58,12 +54,7 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 	s.joinBatch, s.beforeJoin = math.MaxInt64, s.lastBatch
 	r.running.join(i)
 	r.levels.Running++
-	if r.space.groups != nil {
-		s.in = 0
-		it.growGrouped(s, s.computed, n, r.cfg.admissionSlots(s.computed+n))
-	} else {
-		it.grow(i, s, r.cfg.blocksFor(r.cfg.admissionSlots(s.computed+n)))
-	}
+	it.growTo(i, s, s.computed, n, r.cfg.admissionSlots(s.computed+n))
 	if s.swapped {
 		it.resume(i, s)
 		return sched.Seq(i)
@@ -91,7 +82,9 @@ func (e *Engine) take(place int, w *queue.Waiting) int32 {
 			p := e.host.Client(w.Request.ID)
 			p.Seq = i
 			p.Note(&e.seqs.at(i).rec)
-			e.seqs.at(i).indexOwn = e.seqs.at(i).indexOwn || p.Again && e.space.caching
+			if p.Again {
+				e.space.cache.Retain(i)
+			}
 		}
 	}
 	e.space.Settle()
@@ -126,18 +119,5 @@ func (e *Engine) start(s *sequence, req *workload.Request) {
 	if e.depth > 1 && (s.declared > s.output || e.cfg.UnpredictedEnds) {
 		s.slots++
 	}
-	if e.space.radix != nil {
-		s.text, s.common = req.Text(s.text[:0]), common(req)
-	}
-	if e.space.groups != nil {
-		e.space.startGrouped(s, req)
-	}
-	if !e.space.caching {
-		return
-	}
-	if l := &e.space.look; l.begun && l.request == req.ID {
-		s.blockHashes, l.fresh, l.begun = l.fresh, s.blockHashes, false
-	} else {
-		s.blockHashes.begin(&e.space.prefixCache, req)
-	}
+	e.space.cache.Begin(s.number, req)
 }

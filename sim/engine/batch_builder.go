@@ -43,9 +43,7 @@ func (it *batchBuilder) init(r *Engine) {
 func (it *batchBuilder) begin(number int64) {
 	it.r.queue.Restore()
 	it.r.space.refile()
-	if g := it.r.space.groups; g != nil {
-		g.Begin()
-	}
+	it.r.space.cache.Compose()
 	it.composition.begin(number)
 	it.padRows, it.padTokens, it.padContext, it.padTo = 0, 0, 0, 0
 	it.chunks, it.chunkSeqs = it.chunks[:0], it.chunkSeqs[:0]
@@ -87,10 +85,7 @@ func (it *batchBuilder) Grow(i sched.Seq, n int32) bool {
 		// The step is counted, but the token is not given yet.
 		computed = r.cohort.computed(s) - 1
 	}
-	if r.space.groups != nil {
-		return it.growGrouped(s, computed, n, r.cfg.slots(computed+n))
-	}
-	return it.grow(int32(i), s, r.cfg.blocksFor(r.cfg.slots(computed+n)))
+	return it.growTo(int32(i), s, computed, n, r.cfg.slots(computed+n))
 }
 
 // Give implements [sched.Decoding].
@@ -217,11 +212,8 @@ func (p *prefiller) givePrefill(i int32, s *sequence, n int32) {
 	p.countPrefill(s, n, 1)
 	s.computed += n
 	s.chunkBefore, s.chunkBatch = s.chunkBatch, p.current.number
-	r.space.register(s, min(s.computed, s.target-s.awaited))
-	if r.space.radix != nil {
-		p.current.computed = append(p.current.computed, computedChunk{i, s.computed, s.serial,
-			s.computed == s.target})
-	}
+	r.space.cache.Register(i, min(s.computed, s.target-s.awaited))
+	r.space.kind.Tree.Gave(&p.current.chunks, i, s.computed, s.computed == s.target)
 	if s.computed < s.target {
 		return
 	}

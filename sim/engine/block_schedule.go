@@ -106,7 +106,7 @@ func (t *blockSchedule) walk(level, n int, step int64) (levels, moment uint64, l
 // The members of the cohort in the block schedules, by the steps at which they take a new block.
 
 // enterSchedule files sequence i under the residue of the steps at which it takes a new block.
-func (k *space) enterSchedule(i int32) {
+func (k *Space) enterSchedule(i int32) {
 	s, c := k.seqs.at(i), k.members
 	size := int64(k.cfg.BlockSize)
 	s.residue = int32(((s.joined-int64(s.target))%size + size) % size)
@@ -115,7 +115,7 @@ func (k *space) enterSchedule(i int32) {
 }
 
 // leaveSchedule is the inverse of enterSchedule.
-func (k *space) leaveSchedule(i int32) {
+func (k *Space) leaveSchedule(i int32) {
 	s, c := k.seqs.at(i), k.members
 	k.delist(s)
 	c.unlink(s)
@@ -123,7 +123,7 @@ func (k *space) leaveSchedule(i int32) {
 
 // enlist counts member s in the schedules of members that take blocks, fill reserved ones or have booked the next one,
 // until its reservation or its booking is used up.
-func (k *space) enlist(s *sequence, i int32) {
+func (k *Space) enlist(s *sequence, i int32) {
 	c := k.members
 	if s.reserved == 0 && s.booking == 0 && k.mostCharged == 0 {
 		c.takes.add(s.residue, 1)
@@ -156,7 +156,7 @@ func (k *space) enlist(s *sequence, i int32) {
 }
 
 // delist is the inverse of enlist.
-func (k *space) delist(s *sequence) {
+func (k *Space) delist(s *sequence) {
 	c := k.members
 	if s.covered {
 		c.empty -= s.coverage - k.cfg.blocksFor(c.computed(s))
@@ -175,7 +175,7 @@ func (k *space) delist(s *sequence) {
 }
 
 // refile updates the schedules for members whose reservation or booking is used up.
-func (k *space) refile() {
+func (k *Space) refile() {
 	c := k.members
 	for c.refiling.Len() > 0 && c.refiling.Top().Key <= c.steps {
 		e := c.refiling.Pop()

@@ -109,7 +109,7 @@ func (k *checker) addMember(s *sequence, computed int32) error {
 
 // addBlocks counts the blocks of s, which has computed this many tokens.
 func (k *checker) addBlocks(s *sequence, computed int32) error {
-	if k.e.space.groups != nil {
+	if k.e.space.kind.Singly {
 		k.held += k.e.space.held(s)
 		return nil
 	}
@@ -127,11 +127,11 @@ func (k *checker) addBlocks(s *sequence, computed int32) error {
 	}
 	k.left += left
 	held := blocks
-	if k.e.space.caching {
-		held = len(s.blocks) // the rest are owed until settle
+	if h := k.e.space.hashed; h != nil {
+		held, _ = h.Held(s.number) // the rest are owed until settle
 		k.owed += int64(blocks - held)
-		if s.registered > int32(held) {
-			return k.e.Broken("request %d registered %d of %d blocks", s.rec.Request.ID, s.registered, held)
+		if n := h.Registered(s.number); n > int32(held) {
+			return k.e.Broken("request %d registered %d of %d blocks", s.rec.Request.ID, n, held)
 		}
 	}
 	k.held += held
@@ -198,12 +198,9 @@ func (k *checker) checkPool() error {
 	case k.e.space.free() < 0:
 		return k.e.Broken("%d blocks free", k.e.space.free())
 	}
-	shared := k.e.space.Shared()
-	if k.e.space.groups != nil {
-		shared = k.e.space.pool.Shared() // of all groups
-	}
-	if free := k.e.space.pool.Usable() - k.held + int(shared); free != k.e.space.poolFree() {
-		return k.e.Broken("%d of %d KV blocks are free, counted %d", free, k.e.space.pool.Usable(), k.e.space.poolFree())
+	cache := k.e.space.cache
+	if free := cache.FreeBeside(k.held); free != cache.Free() {
+		return k.e.Broken("%d of %d KV blocks are free, counted %d", free, k.e.space.Usable(), cache.Free())
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (c *clientSide) ClientLeft(left *Client, first clock.Time) {
 	left.Note(&s.rec)
 	if left.Again {
 		c.e.keepNames()
-		c.e.space.indexOwnBlocks(s)
+		c.e.space.cache.Retain(left.Seq)
 	}
 }
 

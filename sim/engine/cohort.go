@@ -59,7 +59,7 @@ type decoders struct {
 
 	seqs    *slab
 	running *runningBatch
-	space   *space
+	space   *Space
 	gpu     *gpu
 	fair    *queue.Fair // nil without fair queueing
 	line    *delivery.Line

@@ -62,11 +62,7 @@ func (e *Engine) commitGeneral() {
 // a number of blocks.
 func (e *Engine) advance(p *clock.Progression, blocks int) {
 	c, more := &e.cohort, p.N-1
-	if e.space.radix != nil {
-		e.space.takeSteps(c.steps, more)
-	} else {
-		e.space.takeForCohort(blocks)
-	}
+	e.space.takeSteps(c.steps, more, blocks)
 	if c.booked.members > 0 {
 		e.space.booked -= c.booked.over(c.steps, more)
 	}

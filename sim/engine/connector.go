@@ -171,7 +171,7 @@ func newConnector(e, before *Engine) *connector {
 	}
 	if len(c.tiers) > 0 && c.tiers[0].WriteBack {
 		e.space.writesBack = true
-		e.space.pool.LogEvictions()
+		e.space.hashed.LogEvictions()
 	}
 	return c
 }
@@ -264,7 +264,7 @@ func (c *connector) SetLeg(handoff func(r *workload.Request) Handoff) { c.Handof
 func (c *connector) Keeps(id int64) (blocks int, ok bool) {
 	for _, l := range c.leases {
 		if l.request == id && !l.over {
-			return max(len(l.blocks), l.blockCount), true
+			return l.Count, true
 		}
 	}
 	return 0, false
@@ -290,11 +290,11 @@ func (c *connector) Abandon(at clock.Time) {
 		c.reportBusy(at, k)
 	}
 	for _, l := range c.loads {
-		c.e.space.release(&l.heldBlocks)
+		c.e.space.release(&l.keptBlocks)
 	}
 	for _, l := range c.leases {
 		l.over = true
-		c.e.space.release(&l.heldBlocks)
+		c.e.space.release(&l.keptBlocks)
 	}
 	c.loads, c.leases, c.due = nil, nil, false
 }

@@ -39,20 +39,14 @@ func (d *cohortDecoder) DecodeFirst() bool {
 // visitsAll reports whether each decoding sequence must be visited: it has drafts, or first frees blocks of KV cache
 // groups.
 func (d *cohortDecoder) visitsAll() bool {
-	return d.r.running.speculating > 0 || d.r.space.groups != nil && d.r.cohort.size > 0
+	return d.r.running.speculating > 0 || d.r.space.kind.Singly && d.r.cohort.size > 0
 }
 
 // step makes the step of the cohort if the pool and the budget have room for all members, and reports whether it did.
 func (d *cohortDecoder) step() bool {
 	r, c := d.r, &d.r.cohort
 	need := c.takes.at(c.steps)
-	if c.size > int(d.budget) || need > 0 && r.space.contiguous != nil {
-		return false
-	}
-	if need+r.space.windowNeed(false) > r.space.free() {
-		if r.space.radix != nil {
-			r.space.radix.Evict(r.space.Usable()) // SGLang evicts before it finds that this is not enough
-		}
+	if c.size > int(d.budget) || !r.space.cache.Fits(need+r.space.windowNeed(false), r.space.free()) {
 		return false
 	}
 	d.stepBlocks = need
@@ -63,7 +57,7 @@ func (d *cohortDecoder) step() bool {
 	r.space.takeForCohort(need)
 	d.countStep()
 	d.countCohortGaps()
-	if r.space.caching && r.depth > 1 {
+	if r.space.kind.Registers && r.depth > 1 {
 		d.registerRested()
 	}
 	if need > 0 && r.space.writesBack {
@@ -145,7 +139,7 @@ func (d *cohortDecoder) registerRested() {
 	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = r.seqs.at(i).nextSame {
 		if r.inFlight.tokensInFlight(i) == 0 {
 			s := r.seqs.at(i)
-			r.space.register(s, c.computed(s))
+			r.space.cache.Register(i, c.computed(s))
 		}
 	}
 }
@@ -161,9 +155,9 @@ func (d *cohortDecoder) giveDecode(i int32, s *sequence) {
 	d.squares += square(length)
 	number, end := r.lastToken(s)
 	d.countGaps(number, end, 1)
-	if r.space.caching || r.space.groups != nil {
+	if r.space.kind.Registers {
 		known := s.rec.Request.InputTokens + s.issued + int32(r.cohort.steps-s.joined) - 1 - r.inFlight.tokensInFlight(i)
-		r.space.register(s, min(length, known))
+		r.space.cache.Register(i, min(length, known))
 	}
 }
 

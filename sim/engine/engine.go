@@ -46,7 +46,7 @@ type Engine struct {
 	seqs    slab
 	running runningBatch
 	decoders
-	space
+	space      Space
 	*connector // for KV outside the pool, or nil
 	drafter    drafter
 
@@ -80,7 +80,7 @@ func New(cfg Config, in Setup) *Engine {
 	r.most = r.depth
 	r.plain = newPlainCycle(&r.cfg, in.Observers.WantsSteps() || in.Observers.WantsChunks())
 	r.space.init(r)
-	r.cohort.init(&r.seqs, cfg.BlockSize, r.space.caching || r.mostCharged > 0)
+	r.cohort.init(&r.seqs, cfg.BlockSize, r.space.hashed != nil || r.space.mostCharged > 0)
 	r.running.seqs, r.running.first, r.running.last = &r.seqs, none, none
 	r.it.init(r)
 	r.inFlight = newIterationRing(max(cfg.Stages, 2), &r.cfg, &r.seqs)
@@ -113,6 +113,9 @@ func New(cfg Config, in Setup) *Engine {
 
 // Blocked returns why the head of the queue was not admitted at the last composition.
 func (e *Engine) Blocked() sched.Cause { return e.it.blocked }
+
+// KV returns the KV of the engine.
+func (e *Engine) KV() *Space { return &e.space }
 
 // Group returns the engines that iterate in lock step with this one, itself included; nil if it iterates alone.
 func (e *Engine) Group() []*Engine {
@@ -235,8 +238,8 @@ func (e *Engine) decide() bool {
 	it := &e.it
 	e.plain.last = false
 	e.receiveNew()
-	if e.cfg.UnpredictedEnds && e.space.radix != nil && e.inFlight.n > 0 {
-		e.space.insertUnfinished(e.inFlight.at(0))
+	if e.cfg.UnpredictedEnds && e.inFlight.n > 0 {
+		e.space.kind.Tree.EnterUnfinished(&e.inFlight.at(0).chunks)
 	}
 	it.begin(e.gpu.batches + 1)
 	if e.cfg.Check {
@@ -248,9 +251,7 @@ func (e *Engine) decide() bool {
 	if e.fault != nil {
 		return false
 	}
-	if e.space.radix != nil {
-		e.space.evictFor(it.need())
-	}
+	e.space.kind.Tree.Composed(it)
 	it.finish()
 	switch e.inbox.recent = noBatch; {
 	case len(it.chunks) > 0:

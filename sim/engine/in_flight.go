@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"clifftop/sim/clock"
+	"clifftop/sim/kv"
 )
 
 // iteration is an iteration that has been scheduled and whose results have not been processed.
@@ -22,9 +23,7 @@ type iteration struct {
 	emitters []int32
 	// verified are the sequences that decode with drafts.
 	verified []draftRow
-	// computed are the prefill chunks that enter the radix cache when the iteration has been processed.
-	computed []computedChunk
-	entered  int // number of computed chunks that have entered the radix cache
+	chunks   kv.Chunks // that enter the KV cache when the iteration has been processed
 	partial  bool
 	stepped  bool  // the cohort made its step
 	berth    int32 // with pipeline parallelism: the berth of its cohort
@@ -35,7 +34,9 @@ func (f *iteration) eventful() bool { return len(f.firsts)+len(f.finishes)+len(f
 
 func (f *iteration) clear() {
 	f.firsts, f.finishes, f.emitters = f.firsts[:0], f.finishes[:0], f.emitters[:0]
-	f.computed, f.entered = f.computed[:0], 0
+	if f.chunks.N > 0 {
+		f.chunks.Clear()
+	}
 	f.lasts, f.returns, f.verified = f.lasts[:0], f.returns[:0], f.verified[:0]
 	f.partial, f.stepped = false, false
 }

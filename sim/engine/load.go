@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"clifftop/sim/clock"
+	"clifftop/sim/kv"
 )
 
 // Requests whose KV is loaded before they are admitted.
@@ -20,7 +21,7 @@ type load struct {
 	read    func(at clock.Time)
 	lost    func() bool // reports whether the KV to be read is no longer there
 
-	heldBlocks // of a request whose client has left: kept until the KV has arrived
+	keptBlocks // of a request whose client has left: kept until the KV has arrived
 }
 
 // lease keeps the blocks of a request that has ended for another engine, which loads them.
@@ -28,7 +29,7 @@ type lease struct {
 	request int64
 	serial  int64
 	over    bool
-	heldBlocks
+	keptBlocks
 }
 
 // Load implements [sched.Admitter].
@@ -59,7 +60,7 @@ func (it *batchBuilder) Load(place int) bool {
 	} else {
 		c.plan.start(c, l)
 	}
-	it.grow(i, s, r.cfg.blocksFor(d.Known))
+	it.grow(i, s, kv.Growth{Blocks: r.cfg.blocksFor(d.Known)})
 	s.grown = false
 	it.loads++
 	return true
@@ -110,7 +111,7 @@ func (c *connector) receiveDue() {
 	c.e.space.Settle()
 	c.leases = slices.DeleteFunc(c.leases, func(l *lease) bool {
 		if l.over {
-			c.e.space.release(&l.heldBlocks)
+			c.e.space.release(&l.keptBlocks)
 		}
 		return l.over
 	})
@@ -119,11 +120,11 @@ func (c *connector) receiveDue() {
 		case l.parts > 0:
 			return false
 		case l.seq == none:
-			c.e.space.release(&l.heldBlocks)
+			c.e.space.release(&l.keptBlocks)
 		case l.fails && c.FailLost:
 			c.e.seqs.at(l.seq).rec.Loading += c.e.now.Sub(l.started)
 			c.e.Lose(l.seq)
-			c.e.space.release(&l.heldBlocks)
+			c.e.space.release(&l.keptBlocks)
 		default:
 			c.come(l)
 		}
@@ -141,7 +142,7 @@ func (c *connector) come(l *load) {
 		c.e.uncomputed += int64(min(s.computed, s.rec.Request.InputTokens) - min(s.reused, s.rec.Request.InputTokens))
 		s.computed, s.loaded = s.reused, 0
 	} else {
-		c.e.space.register(s, s.computed)
+		c.e.space.cache.Register(l.seq, s.computed)
 	}
 	place := 0
 	for seq := range c.e.queue.Loaded {
@@ -169,13 +170,13 @@ func (c *connector) leaveParked(i int32) {
 		return
 	}
 	s.load.seq = none
-	s.load.heldBlocks = s.detach()
+	s.load.keptBlocks = c.e.space.detach(s)
 }
 
 // keepUnderLease keeps the blocks of s, which has ended.
 func (c *connector) keepUnderLease(s *sequence) {
 	c.serials++
-	l := &lease{request: s.rec.Request.ID, serial: c.serials, heldBlocks: s.detach()}
+	l := &lease{request: s.rec.Request.ID, serial: c.serials, keptBlocks: c.e.space.detach(s)}
 	c.leases = append(c.leases, l)
 	if s.lease < clock.MaxRun {
 		c.e.transfers.endLease(c.e.now.Add(s.lease), leaseEnd{c.e, l})
@@ -210,17 +211,12 @@ func (c *connector) holds() (blocks, windowed int) {
 		s := c.e.seqs.at(i)
 		blocks, windowed = blocks+c.e.space.held(s), windowed+s.windowed
 	}
-	add := func(k *heldBlocks) {
-		blocks, windowed = blocks+len(k.blocks), windowed+k.windowed
-		if !c.e.space.caching {
-			blocks += k.blockCount
-		}
-	}
+	add := func(k *keptBlocks) { blocks, windowed = blocks+k.Count, windowed+k.windowed }
 	for _, l := range c.loads {
-		add(&l.heldBlocks)
+		add(&l.keptBlocks)
 	}
 	for _, l := range c.leases {
-		add(&l.heldBlocks)
+		add(&l.keptBlocks)
 	}
 	return blocks, windowed
 }

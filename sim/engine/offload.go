@@ -62,14 +62,14 @@ func (c *connector) loadable(w *queue.Waiting, d *sched.Waiting) int32 {
 		p.valid = false
 		return 0
 	}
-	if p.valid && p.request == w.Request.ID && p.known == d.Known && p.pool == c.e.space.pool.Epoch() && p.tiers == c.epoch {
+	if p.valid && p.request == w.Request.ID && p.known == d.Known && p.pool == c.e.space.epoch() && p.tiers == c.epoch {
 		return p.tokens
 	}
-	p.valid, p.request, p.known, p.pool, p.tiers = true, w.Request.ID, d.Known, c.e.space.pool.Epoch(), c.epoch
+	p.valid, p.request, p.known, p.pool, p.tiers = true, w.Request.ID, d.Known, c.e.space.epoch(), c.epoch
 	p.tokens, p.remote = 0, false
 	if there := min(c.handoffs[w.Request.ID].Remote.Tokens, d.Known); there > d.Cached {
 		p.tokens, p.remote = there-d.Cached, true
-	} else if len(c.tiers) > 0 && c.e.space.mayHit(w) {
+	} else if len(c.tiers) > 0 && c.e.space.findable(w) {
 		p.findChunks(c, w, d)
 	}
 	return p.tokens
@@ -77,17 +77,14 @@ func (c *connector) loadable(w *queue.Waiting, d *sched.Waiting) int32 {
 
 // findChunks plans the load of the longest run of chunks that the tiers hold and that is worth loading.
 func (p *plan) findChunks(c *connector, w *queue.Waiting, d *sched.Waiting) {
-	keys := &c.e.space.look.fresh
-	if w.Seq != none {
-		keys = &c.e.seqs.at(w.Seq).blockHashes
-	}
+	text := c.e.space.text(w)
 	size, chunk := c.e.cfg.BlockSize, c.chunkBlocks()
 	local := d.Cached / size
 	for tiers := len(c.tiers); tiers > 0; tiers-- {
 		p.chunks, p.blocks = p.chunks[:0], append(p.blocks[:0], make([]int, len(c.tiers))...)
 		end := local / chunk
 		for ; (end+1)*chunk*size <= d.Known; end++ {
-			key := keys.key((end+1)*chunk - 1)
+			key := c.e.space.hashed.Key(text, (end+1)*chunk-1)
 			at := 0
 			for at < tiers && !c.tiers[at].has(key) {
 				at++
@@ -158,16 +155,20 @@ func (c *connector) storePrefills(f *iteration) {
 
 // leaves copies the computed blocks of s, which leaves the running batch, to the write-through tiers.
 func (c *connector) leaves(s *sequence) {
-	if c != nil {
-		c.store(s, min(s.registered, s.computed/c.e.cfg.BlockSize))
+	if c == nil {
+		return
 	}
+	blocks := int32(0)
+	if h := c.e.space.hashed; h != nil {
+		blocks = min(h.Registered(s.number), s.computed/c.e.cfg.BlockSize)
+	}
+	c.store(s, blocks)
 }
 
 // store copies the first blocks of s to the write-through tiers.
 func (c *connector) store(s *sequence, blocks int32) {
-	if blocks > 0 && c.e.space.caching && len(c.tiers) > 0 && !c.ended {
-		s.make(blocks)
-		c.enter(&s.keys, blocks)
+	if blocks > 0 && c.e.space.hashed != nil && len(c.tiers) > 0 && !c.ended {
+		c.enter(c.e.space.hashed.KeysOf(s.number, blocks), blocks)
 	}
 	c.flush()
 }
@@ -188,13 +189,10 @@ func (c *connector) enter(keys *kv.Keys, blocks int32) {
 
 // warm puts the first blocks of a request from before the run into the tiers.
 func (c *connector) warm(q *workload.Request, blocks int32) {
-	if c == nil || !c.e.space.caching {
+	if c == nil || c.e.space.hashed == nil {
 		return
 	}
-	var keys blockHashes
-	keys.begin(&c.e.space.prefixCache, q)
-	keys.make(blocks)
-	c.enter(&keys.keys, blocks)
+	c.enter(c.e.space.hashed.KeysOfText(q, blocks), blocks)
 	c.evictions()
 	for k := range c.tiers {
 		c.tiers[k].pending, c.tiers[k].copied = 0, nil
@@ -229,7 +227,7 @@ func (c *connector) put(k int, key uint64) {
 // evictions writes the blocks that the pool has evicted back to the first tier.
 func (c *connector) evictions() {
 	if c.e.space.writesBack {
-		for _, key := range c.e.space.pool.Evicted() {
+		for _, key := range c.e.space.hashed.Evicted() {
 			c.put(0, key)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"clifftop/internal/pq"
 	"clifftop/model"
 	"clifftop/sim/clock"
+	"clifftop/sim/kv"
 	"clifftop/sim/queue"
 	"clifftop/sim/sched"
 )
@@ -24,6 +25,8 @@ type plainCycle struct {
 	budget int32 // tokens of an iteration
 	step   int   // blocks that the next step of the cohort takes, as whyGeneral found
 	last   bool  // the composition in the batch builder is plain
+	// blocks is the KV cache while it only counts blocks; else nil.
+	blocks *kv.Counted
 }
 
 // newPlainCycle returns the plain cycle of a configuration. It is off if the configuration has an optional part, or if
@@ -50,7 +53,7 @@ func (e *Engine) whyGeneral() Reason {
 	switch {
 	case !e.plain.on:
 		return HasPart
-	case !e.space.nameless():
+	case e.plain.blocks == nil && !e.space.forgettable():
 		return NamesBlocks
 	case e.lagging > 0, len(e.groups) > 1, len(e.groups) == 1 && e.groups[0].number != e.gpu.batches:
 		return OutOfStep
@@ -74,13 +77,15 @@ func (e *Engine) whyGeneral() Reason {
 		}
 		n := e.plain.chunk(s.target-s.computed, budget)
 		budget -= n
-		need += max(0, e.cfg.blocksFor(s.computed+n)-max(s.blockCount, len(s.blocks)))
+		need += max(0, e.cfg.blocksFor(s.computed+n)-s.blockCount)
 	}
-	if need > e.space.pool.Free()-c.debt {
-		return LacksBlocks
-	}
-	if e.space.caching {
+	if e.plain.blocks == nil {
+		if need > e.space.free() {
+			return LacksBlocks
+		}
 		e.forgetNames()
+	} else if need > e.plain.blocks.Free() {
+		return LacksBlocks
 	}
 	return IsPlain
 }
@@ -148,7 +153,7 @@ func (it *batchBuilder) beginPlain(e *Engine) {
 	n := c.size
 	it.stepped, f.stepped = n > 0, n > 0
 	if n > 0 {
-		e.space.pool.TakeCount(e.plain.step)
+		e.plain.blocks.Claim(e.plain.step)
 		c.steps++
 		c.squares += uint64(2*c.context + int64(n))
 		c.context += int64(n)
@@ -169,7 +174,7 @@ func (e *Engine) prefill(i int32, s *sequence, n int32) bool {
 	e.uncomputed -= int64(n)
 	s.computed += n
 	if blocks := e.cfg.blocksFor(s.computed); blocks > s.blockCount {
-		e.space.pool.TakeCount(blocks - s.blockCount)
+		e.plain.blocks.Claim(blocks - s.blockCount)
 		s.blockCount = blocks
 	}
 	s.chunkBefore, s.chunkBatch = s.chunkBatch, it.current.number
@@ -207,7 +212,7 @@ func (e *Engine) admitFromQueue() sched.Cause {
 			return sched.LacksBudget
 		case rule.WholePrompts && n < e.plain.chunk(prompt, math.MaxInt32):
 			return sched.LacksBudget
-		case e.cfg.blocksFor(need)+reserve > e.space.pool.Free():
+		case e.cfg.blocksFor(need)+reserve > e.plain.blocks.Free():
 			return sched.LacksKV
 		}
 		e.admitNext(w, n)

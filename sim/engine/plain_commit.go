@@ -25,11 +25,11 @@ func (e *Engine) commitPlain() {
 	}
 	each := g.shareOut(p, it, &e.span)
 	e.setPlainOutput()
-	taken := e.reporter.report(e, *p, e.space.pool.Usable()-e.space.pool.Free()+e.released, wait)
+	taken := e.reporter.report(e, *p, e.plain.blocks.Used()+e.released, wait)
 	e.released = 0
 	g.lastComposed = g.composing
 	if n > 1 {
-		e.space.pool.TakeCount(taken)
+		e.plain.blocks.Claim(taken)
 		c.advance(n - 1)
 		before := p.End(n - 1)
 		if e.inFlight.n > 0 {

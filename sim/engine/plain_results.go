@@ -6,7 +6,7 @@ import "clifftop/sim/clock"
 
 // process delivers the tokens of the oldest iteration in flight and frees what it has finished.
 func (e *Engine) process(f *iteration) {
-	if e.plain.on && !e.space.caching && !f.partial && len(f.lasts)+len(f.returns) == 0 {
+	if e.plain.on && e.plain.blocks != nil && !f.partial && len(f.lasts)+len(f.returns) == 0 {
 		e.processPlain(f)
 	} else {
 		e.processGeneral(f)
@@ -64,7 +64,7 @@ func (e *Engine) completePlain(i int32, s *sequence, end clock.Time) {
 	if s.streamed {
 		e.levels.Decoding--
 	}
-	e.space.pool.PutCount(s.blockCount)
+	e.plain.blocks.Return(s.blockCount)
 	s.rec.Released = e.now
 	e.line.End(i)
 	e.gpu.took += s.rec.GPU.Total()

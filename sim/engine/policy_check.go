@@ -195,7 +195,7 @@ func (a policyCheck) Reserve(i sched.Seq, tokens int32) bool {
 	if !a.runs(i) {
 		return false
 	}
-	if s := a.r.seqs.at(int32(i)); a.r.space.contiguous != nil && s.serial <= a.serials {
+	if s := a.r.seqs.at(int32(i)); a.r.cfg.Contiguous && s.serial <= a.serials {
 		a.wrong("reserves for request %d in a contiguous pool after its admission", s.rec.Request.ID)
 		return false
 	}

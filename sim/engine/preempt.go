@@ -23,7 +23,7 @@ func (it *batchBuilder) preempt(i int32, tail bool) {
 	} else {
 		r.uncomputed += int64(min(s.computed, s.rec.Request.InputTokens))
 	}
-	r.space.indexOwnBlocks(s)
+	r.space.cache.Retain(i)
 	it.takeOut(i, s)
 	if ending {
 		s.phase = departed
@@ -111,7 +111,7 @@ func (it *batchBuilder) SwapOut(h sched.Seq) bool {
 }
 
 // load moves the KV of s back from host memory.
-func (k *space) swapIn(s *sequence) {
+func (k *Space) swapIn(s *sequence) {
 	k.hosted -= s.hosted
 	k.moved += s.hosted
 	s.loaded, s.hosted = s.computed, 0

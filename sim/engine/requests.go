@@ -14,7 +14,7 @@ import (
 type requests struct {
 	*env
 	seqs       *slab
-	space      *space
+	space      *Space
 	queue      queue.Queue
 	inbox      inbox
 	levels     event.Levels             // the fleet counts the requests in the system, which were sent to this engine

@@ -6,9 +6,7 @@ import (
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 	"clifftop/sim/kv"
-	"clifftop/sim/queue"
 	"clifftop/sim/sched"
-	"clifftop/workload"
 )
 
 // kvAllocator is the KV pool as a policy sees it. It allocates blocks to running sequences, for the tokens of the
@@ -30,10 +28,7 @@ func (a *kvAllocator) FreeBlocks() int {
 
 // LargestFree implements [sched.KVSpace].
 func (a *kvAllocator) LargestFree() int {
-	if h := a.r.space.contiguous; h != nil {
-		return min(h.Largest(), a.FreeBlocks())
-	}
-	return a.FreeBlocks()
+	return a.r.space.cache.Largest(a.FreeBlocks())
 }
 
 // BlocksFor implements [sched.KVSpace].
@@ -52,33 +47,13 @@ func (a *kvAllocator) Reserve(i sched.Seq, tokens int32) bool {
 		return true
 	}
 	grown := s.grown
-	if !a.holdAll(int32(i), s, blocks) {
+	if !a.grow(int32(i), s, kv.Growth{Blocks: blocks, Moves: true}) {
 		return false
 	}
 	s.grown = grown
 	s.reserved = blocks
 	r.space.reserves = true
 	a.refile(int32(i), s)
-	return true
-}
-
-// holdAll allocates blocks for s up to this total, which is more than it holds, and reports whether there were enough.
-// In a contiguous pool s first frees its range. If no range is large enough, it takes the old one again.
-func (a *kvAllocator) holdAll(i int32, s *sequence, blocks int) bool {
-	r := a.r
-	if r.space.contiguous == nil {
-		return a.grow(i, s, blocks)
-	}
-	held := s.blockCount
-	left := s.bookedLeft(held)
-	r.space.contiguous.Put(s.hole, held)
-	r.space.putCount(held)
-	s.blockCount = 0
-	r.space.updateBooking(s, 0, left)
-	if !a.grow(i, s, blocks) {
-		a.grow(i, s, held)
-		return false
-	}
 	return true
 }
 
@@ -100,37 +75,33 @@ func (a *kvAllocator) Booked() int {
 	return a.r.space.booked
 }
 
-// grow allocates blocks for s up to this total, and reports whether there were enough.
-func (a *kvAllocator) grow(i int32, s *sequence, blocks int) bool {
+// growTo gives s the blocks for n more tokens and slots in all, and reports whether there were enough. computed is the
+// number of its computed tokens.
+func (a *kvAllocator) growTo(i int32, s *sequence, computed, n, slots int32) bool {
 	r := a.r
-	held := r.space.held(s)
-	blocks = max(blocks, held)
-	if blocks-held+r.space.charge(blocks)-s.windowed > r.space.free() {
+	g := kv.Growth{Blocks: r.cfg.blocksFor(slots), Slots: slots, Given: n, Computed: computed, Iteration: a.current.number}
+	if r.inFlight.n > 0 {
+		g.Oldest = r.inFlight.at(0).number
+	}
+	return a.grow(i, s, g)
+}
+
+// grow gives s, sequence i, the blocks of g in all, and reports whether there were enough.
+func (a *kvAllocator) grow(i int32, s *sequence, g kv.Growth) bool {
+	k := &a.r.space
+	g.Held = k.held(s)
+	g.Blocks = max(g.Blocks, g.Held)
+	g.Free = k.free() - k.charge(g.Blocks) + s.windowed
+	if !k.cache.Grow(i, g) {
 		return false
 	}
-	if r.space.contiguous != nil && blocks > held {
-		start, ok := 0, false
-		if held == 0 {
-			start, ok = r.space.contiguous.Take(blocks)
-		}
-		if !ok {
-			return false
-		}
-		s.hole = start
+	left, growing := s.bookedLeft(g.Held), s.growing
+	if k.mostCharged > 0 {
+		k.chargeWindow(s, g.Blocks)
 	}
-	left, growing := s.bookedLeft(held), s.growing
-	if r.space.mostCharged > 0 {
-		r.space.chargeWindow(s, blocks)
-	}
-	s.grown = true
-	if r.space.caching {
-		s.blocks = r.space.pool.Pop(s.blocks, blocks-held)
-	} else {
-		r.space.takeCount(blocks - held)
-		s.blockCount = blocks
-	}
+	s.grown, s.blockCount = true, g.Blocks
 	if s.booking > 0 {
-		r.space.updateBooking(s, blocks, left)
+		k.updateBooking(s, g.Blocks, left)
 	}
 	if s.booking > 0 && growing && !s.growing {
 		a.refile(i, s)
@@ -194,7 +165,7 @@ func (s *sequence) bookedLeft(held int) int { return max(0, s.booking-held-s.win
 
 // updateBooking updates the sum of booked blocks after a change of s, which now holds this number of blocks. before is
 // the value of bookedLeft before the change.
-func (k *space) updateBooking(s *sequence, held, before int) {
+func (k *Space) updateBooking(s *sequence, held, before int) {
 	left := s.bookedLeft(held)
 	k.booked += left - before
 	if !s.bookedNext {
@@ -205,7 +176,7 @@ func (k *space) updateBooking(s *sequence, held, before int) {
 // The charge for the KV of sliding-window layers.
 
 // windowNeed returns the number of blocks that windowed layers of the members take in the next step. take charges them.
-func (k *space) windowNeed(take bool) int {
+func (k *Space) windowNeed(take bool) int {
 	c, sum := k.members, 0
 	if c.growing == 0 {
 		return 0
@@ -225,7 +196,7 @@ func (k *space) windowNeed(take bool) int {
 }
 
 // chargeWindow charges s for the windowed layers of this many blocks.
-func (k *space) chargeWindow(s *sequence, blocks int) {
+func (k *Space) chargeWindow(s *sequence, blocks int) {
 	charge := k.charge(blocks)
 	k.windowed += charge - s.windowed
 	s.windowed = charge
@@ -237,7 +208,7 @@ func (k *space) chargeWindow(s *sequence, blocks int) {
 
 // growWindow charges member s for its windowed layers. blocks is its number of blocks, of which it takes the last one
 // now.
-func (k *space) growWindow(i int32, s *sequence, blocks int) {
+func (k *Space) growWindow(i int32, s *sequence, blocks int) {
 	before := s.bookedLeft(blocks - 1)
 	k.chargeWindow(s, blocks)
 	if s.booking == 0 {
@@ -257,30 +228,29 @@ func (k *space) growWindow(i int32, s *sequence, blocks int) {
 func (a *kvAllocator) Clip(i sched.Seq, n, most int32) int32 {
 	r := a.r
 	s := r.seqs.at(int32(i))
-	if r.space.groups == nil || s.phase != prefilling {
+	if r.cfg.Hybrid == nil || s.phase != prefilling {
 		return n
 	}
-	return a.clip(&s.rec.Request, s.tables, s.target, s.computed, n, most)
+	return a.clip(kv.Text{Seq: int32(i), Request: &s.rec.Request, Known: s.target}, s.computed, n, most)
 }
 
 // ClipWaiting implements [sched.Grouping].
 func (a *kvAllocator) ClipWaiting(i int, n, most int32) int32 {
 	r := a.r
 	w := r.queue.At(i)
-	if r.space.groups == nil || w == nil {
+	if r.cfg.Hybrid == nil || w == nil {
 		return n
 	}
-	known := r.seqs.known(w)
-	found := r.space.findGrouped(w, known)
-	return a.clip(&w.Request, r.space.tablesOf(w), known, found, n, most)
+	found := r.space.find(w).Tokens
+	return a.clip(r.space.text(w), found, n, most)
 }
 
 // clip cuts a chunk of n tokens behind the first start tokens of a request.
-func (a *kvAllocator) clip(q *workload.Request, t *kv.GroupTables, known, start, n, most int32) int32 {
+func (a *kvAllocator) clip(t kv.Text, start, n, most int32) int32 {
 	if limit := int32(min(a.r.cfg.MaxNumBatchedTokens, math.MaxInt32)); most == 0 || most > limit {
 		most = limit
 	}
-	return a.r.cfg.Hybrid.Clip(start, n, q.InputTokens, known, t.Junction, most)
+	return a.r.cfg.Hybrid.Clip(start, n, t.Request.InputTokens, t.Known, a.r.space.cache.Junction(t), most)
 }
 
 // Needs implements [sched.Grouping].
@@ -288,78 +258,43 @@ func (a *kvAllocator) Needs(i int, n int32, whole bool) int {
 	r := a.r
 	a.asked = true
 	w := r.queue.At(i)
-	if r.space.groups == nil || w == nil {
+	if r.cfg.Hybrid == nil || w == nil {
 		return 0
 	}
-	known := r.seqs.known(w)
-	found := r.space.findGrouped(w, known)
+	text, found := r.space.text(w), r.space.find(w).Tokens
 	if whole {
-		return r.space.groups.Needs(r.space.tablesOf(w), known, true)
+		return r.space.cache.Needs(text, text.Known, true)
 	}
-	return r.space.groups.Needs(r.space.tablesOf(w), r.cfg.admissionSlots(found+n), false)
+	return r.space.cache.Needs(text, r.cfg.admissionSlots(found+n), false)
 }
 
-// growGrouped gives s the blocks of so many slots in all, for n more tokens, and reports whether there were enough.
-// computed is the number of its computed tokens.
-func (a *kvAllocator) growGrouped(s *sequence, computed, n, slots int32) bool {
-	r := a.r
-	processed := computed
-	if r.inFlight.n > 0 && s.in == r.inFlight.at(0).number {
-		processed -= s.scheduled
+// Need implements [kv.Batch].
+func (it *batchBuilder) Need() kv.Need {
+	r := it.r
+	n := kv.Need{Prompts: len(it.chunks), Decodes: it.decodes, DecodeBlocks: it.stepBlocks}
+	for i := range it.chunks {
+		chunk := &it.chunks[i]
+		n.Tokens += int(chunk.New)
+		n.PromptBlocks += r.cfg.blocksFor(chunk.Cached+chunk.New) - r.cfg.blocksFor(chunk.Cached)
 	}
-	if !r.space.groups.Grow(s.tables, slots, processed) {
-		return false
+	if !it.slow && it.preempted == 0 {
+		return n
 	}
-	s.grown, s.scheduled, s.in = true, n, a.current.number
-	return true
-}
-
-// findGrouped returns how many leading tokens of a waiting request the groups have in the prefix cache. At least one of
-// its known tokens remains to be computed.
-func (k *space) findGrouped(w *queue.Waiting, known int32) int32 {
-	return k.groups.Find(k.tablesOf(w), known-1)
-}
-
-// tablesOf returns the block tables of a waiting request, which are empty.
-func (k *space) tablesOf(w *queue.Waiting) *kv.GroupTables {
-	if w.Seq != none {
-		return k.seqs.at(w.Seq).tables
+	n.DecodeBlocks = 0 // stepBlocks counts blocks of members that are preempted
+	if it.decodes == 0 {
+		return n
 	}
-	l := &k.look
-	if !l.begun || l.request != w.Request.ID {
-		if l.tables == nil {
-			l.tables = new(kv.GroupTables)
+	for i := r.running.first; i != none; i = r.seqs.at(i).next {
+		s := r.seqs.at(i)
+		if s.phase == decoding && it.hasToken(s) {
+			length, page := r.cohort.computed(s), r.cfg.BlockSize
+			if (length-1)%page == 0 && length > int32(s.reserved)*page {
+				n.DecodeBlocks++
+			}
 		}
-		k.groups.Start(l.tables, &w.Request)
-		l.begun, l.request = true, w.Request.ID
 	}
-	return l.tables
+	return n
 }
 
-// startGrouped gives s, the sequence of a request that is admitted, its block tables.
-func (k *space) startGrouped(s *sequence, q *workload.Request) {
-	if l := &k.look; l.begun && l.request == q.ID {
-		s.tables, l.tables, l.begun = l.tables, s.tables, false
-		return
-	}
-	if s.tables == nil {
-		s.tables = new(kv.GroupTables)
-	}
-	k.groups.Start(s.tables, q)
-}
-
-// registerDelivered registers what is known of the sequences that iteration f, which is being processed, gave a token.
-// With drafts, [draftVerifier] does.
-func (e *Engine) registerDelivered(f *iteration) {
-	for i := e.running.first; i != none && e.depth > 1 && !e.drafter.async; i = e.seqs.at(i).next {
-		s := e.seqs.at(i)
-		if !e.inFlight.emits(f, i) {
-			continue
-		}
-		computed := s.computed
-		if s.phase == decoding {
-			computed = e.cohort.computed(s)
-		}
-		e.space.register(s, computed-(e.inFlight.tokensInFlight(i)-1))
-	}
-}
+// MakeRoom implements [sched.Reservation].
+func (a *kvAllocator) MakeRoom(tokens int) { a.r.space.kind.Tree.MakeRoom(tokens, &a.r.it) }

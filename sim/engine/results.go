@@ -16,30 +16,30 @@ func (e *Engine) processGeneral(f *iteration) {
 	for _, i := range f.firsts {
 		e.deliverFirst(i, f.end)
 	}
-	if e.space.caching {
-		e.registerHeld(f)
-	} else if e.space.groups != nil {
+	switch kind := e.space.kind; {
+	case kind.Singly:
 		e.registerDelivered(f)
+	case kind.Registers:
+		e.registerHeld(f)
 	}
 	e.connector.computed(f)
 	e.it.deliverDrafts(f)
 	for _, i := range f.returns {
 		e.deliverAwaited(i)
 	}
-	if len(f.finishes)+len(f.computed) == 0 {
+	if len(f.finishes)+f.chunks.N == 0 {
 		return
 	}
 	if len(f.finishes) > 0 {
 		e.space.Settle()
 	}
-	f.sortChunks()
 	for _, i := range f.finishes {
 		if s := e.seqs.at(i); s.running() {
-			e.space.insertChunks(f, s.serial, s.serial)
+			e.space.kind.Tree.Enter(&f.chunks, i)
 		}
 		e.complete(i, f)
 	}
-	e.space.insertChunks(f, math.MaxInt64, int64(none))
+	e.space.kind.Tree.Enter(&f.chunks, none)
 }
 
 // deliverAwaited delivers the token of sequence i that was in flight when the sequence was admitted again.
@@ -47,7 +47,7 @@ func (e *Engine) deliverAwaited(i int32) {
 	s := e.seqs.at(i)
 	s.awaited = 0
 	e.stream(s)
-	if !e.space.caching && e.space.groups == nil {
+	if !e.space.kind.Registers {
 		return
 	}
 	computed := s.computed
@@ -58,7 +58,7 @@ func (e *Engine) deliverAwaited(i int32) {
 	if s.joinBatch != math.MaxInt64 {
 		computed-- // the token that it was given since is not known
 	}
-	e.space.register(s, computed)
+	e.space.cache.Register(i, computed)
 }
 
 // answer delivers the last token of s, sequence i, to its client.
@@ -133,24 +133,6 @@ func (e *Engine) withdraw(i int32, from int) (tokens int32) {
 		f.removeRow(i)
 	}
 	return tokens
-}
-
-// remember adds the computed tokens of s, which is complete, to the prefix cache: all but the last token, unless no end
-// is predicted, or s was preempted and admitted again while that token was in flight.
-func (k *space) remember(s *sequence) {
-	if k.cfg.Speculative.On() && !k.async {
-		return // vLLM enters only what is known when an iteration is scheduled
-	}
-	computed := s.computed
-	if s.phase == decoding {
-		computed = k.members.computed(s)
-	}
-	known := s.rec.Request.InputTokens + s.output - 1
-	k.register(s, min(computed, known))
-	if k.cfg.UnpredictedEnds && s.declared == s.output {
-		known++ // the iteration in flight computes the last token, which is no EOS
-	}
-	k.insert(s, min(computed, known), true)
 }
 
 // end reports the record of sequence i and frees its index.

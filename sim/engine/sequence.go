@@ -3,9 +3,7 @@ package engine
 import (
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
-	"clifftop/sim/kv"
 	"clifftop/sim/queue"
-	"clifftop/workload"
 )
 
 // phase is the state of a sequence in the engine.
@@ -29,6 +27,7 @@ const (
 type sequence struct {
 	phase   phase
 	lagging bool // it decodes, but missed the last step of the cohort
+	number  int32
 
 	computedTokens
 	outputTokens
@@ -43,9 +42,6 @@ type sequence struct {
 	prefixMatch
 	draftState
 	externalKV
-	blockHashes
-	radixText
-	groupedBlocks
 
 	shared int64 // while it decodes: the cohort's share when it joined, plus the share of steps that it had no part in
 	client int32 // index of its client in the fair queue
@@ -88,20 +84,10 @@ type batchPlace struct {
 	streamed bool // it counts as decoding: its first token since the last admission was delivered
 }
 
-// heldBlocks is a number of KV blocks that a sequence holds, or that are kept after it has left.
+// heldBlocks is a number of KV blocks that a sequence holds.
 type heldBlocks struct {
-	blocks     []int32 // with prefix caching
-	registered int32   // leading blocks that are registered in the prefix cache
-	blockCount int     // without prefix caching
-	windowed   int     // blocks charged for sliding-window layers
-	hole       int     // start of the range in a contiguous pool
-}
-
-// detach returns the blocks and leaves none behind. It frees nothing.
-func (h *heldBlocks) detach() heldBlocks {
-	held := *h
-	*h = heldBlocks{}
-	return held
+	blockCount int // without names, while it does not decode
+	windowed   int // charged for sliding-window layers
 }
 
 // iterationNumbers are the numbers of the iterations that computed or issued tokens of a sequence.
@@ -159,20 +145,6 @@ type externalKV struct {
 	swapped bool           // it was swapped out while it decoded
 }
 
-// radixText is the text of a sequence, and the part of it in the radix cache.
-type radixText struct {
-	text   []workload.Segment // its tokens
-	prefix kv.Prefix          // the part in the tree
-	common int32              // leading tokens that other requests may begin with
-}
-
-// groupedBlocks is the blocks of a sequence with KV cache groups.
-type groupedBlocks struct {
-	tables    *kv.GroupTables
-	scheduled int32 // tokens that it was given in an iteration, and the number of that iteration
-	in        int64
-}
-
 // promptLeft returns the number of prompt tokens of s, which runs, that it was not given since its last admission.
 func (s *sequence) promptLeft() int64 { return int64(max(0, s.rec.Request.InputTokens-s.computed)) }
 
@@ -205,16 +177,16 @@ func (s *slab) take() int32 {
 		s.free = s.free[:n-1]
 		return i
 	}
-	s.items = append(s.items, new(sequence))
-	return int32(len(s.items) - 1)
+	i := int32(len(s.items))
+	s.items = append(s.items, &sequence{number: i})
+	return i
 }
 
-// put frees an index. The slices of the sequence keep their capacity.
+// put frees an index.
 func (s *slab) put(i int32) {
 	q := s.items[i]
-	blocks, keys, text, tables := q.blocks[:0], q.keys, q.text[:0], q.tables
 	*q = sequence{} // cleared in place; a literal with fields would be built elsewhere and copied
-	q.blocks, q.keys, q.text, q.tables = blocks, keys, text, tables
+	q.number = i
 	s.free = append(s.free, i)
 }
 

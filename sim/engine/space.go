@@ -2,17 +2,26 @@ package engine
 
 import (
 	"clifftop/sim/kv"
+	"clifftop/sim/queue"
+	"clifftop/workload"
 )
 
-// space is the KV cache of an engine: a pool of blocks, the prefix cache over it, and the blocks that sequences hold,
-// have booked and are charged for. Blocks that the members of the cohort take while they decode are counted in closed
-// form: space takes them from the pool later, in order (see Settle).
-type space struct {
-	prefixCache
-	members    *cohort        // the decoding sequences
-	async      bool           // the last token of a sequence is not known when the next iteration is composed
-	contiguous *kv.Contiguous // ranges of a contiguous pool; pool counts their blocks
-	windowed   int            // blocks charged for windowed layers
+// Space is the KV of an engine: the cache, and the blocks that sequences have booked and are charged for. Blocks that
+// the members of the cohort take while they decode are counted in closed form. Where blocks have names, the members
+// take them later, in order (see Settle).
+type Space struct {
+	cfg     *Config
+	seqs    *slab
+	members *cohort // the decoding sequences
+	async   bool    // the last token of a sequence is not known when the next iteration is composed
+	cache   kv.Cache
+	kind    kv.Kind    // of the cache
+	hashed  *kv.Hashed // the cache, if it is one of hashed blocks; else nil
+	unnamed bool       // it will be, when nameBlocks is called; until then blocks are counted
+	forgets bool       // names are needed only for requests that were preempted
+	again   int        // sequences in the engine that were preempted
+
+	windowed int // blocks charged for windowed layers
 	// mostCharged is the number of blocks of a sequence from which on its charge is constant; 0 if there is no charge.
 	mostCharged int
 	booked      int  // blocks booked and not taken
@@ -22,111 +31,73 @@ type space struct {
 	moved       int  // blocks copied to and from there since the last launch
 }
 
-// prefixCache finds KV blocks by the tokens in them: by hashes of blocks, or in a radix tree. Without prefix caching it
-// finds none.
-type prefixCache struct {
-	cfg      *Config
-	seqs     *slab
-	pool     *kv.Pool
-	radix    *kv.Radix   // counts blocks instead of the pool; nil without a radix cache
-	groups   *kv.Grouped // has the blocks of KV cache groups; nil without them
-	caching  bool        // blocks are found by hashes of their tokens
-	unnamed  bool        // they will be, when nameBlocks is called; until then blocks are counted
-	forgets  bool        // names are needed only for requests that were preempted
-	again    int         // sequences in the engine that were preempted
-	offloads bool        // tiers keep evicted blocks, so that private blocks of a request are hashed too
-	look     lookup      // result of the last lookup by hashes
-	matched  radixMatch  // result of the last match in the radix tree
-}
-
 // init makes the space of an engine, with all blocks free.
-func (k *space) init(r *Engine) {
+func (k *Space) init(r *Engine) {
 	cfg := &r.cfg
 	k.cfg, k.seqs, k.members, k.async = cfg, &r.seqs, &r.cohort, r.depth > 1
 	k.mostCharged = cfg.mostCharged()
-	k.caching = cfg.PrefixCaching && !cfg.Radix && cfg.Hybrid == nil
-	k.offloads = cfg.Connector != nil && len(cfg.Connector.Tiers) > 0
-	if k.caching && r.plain.on {
-		k.countsFirst()
-	} else if k.caching || cfg.Hybrid != nil && cfg.PrefixCaching {
-		k.pool = kv.NewCache(cfg.UsableBlocks(), cfg.AppendUnkeyed)
-	} else {
-		k.pool = kv.NewCountingPool(cfg.UsableBlocks())
+	k.unnamed = r.plain.on && cfg.PrefixCaching
+	k.forgets = k.unnamed
+	switch h := cfg.Hybrid; {
+	case cfg.Radix:
+		k.cache = kv.NewTree(cfg.UsableBlocks(), cfg.BlockSize, cfg.RadixEviction)
+	case h != nil:
+		k.cache = kv.NewTables(cfg.UsableBlocks(), cfg.BlockSize, cfg.AppendUnkeyed, kv.GroupedConfig{Groups: h.Groups,
+			Retention: h.Retention, Most: int(cfg.MaxModelLen), InFlight: cfg.InFlightTokens(),
+			Caching: cfg.PrefixCaching, DropsBlock: cfg.Speculative.DropsBlock()})
+	case cfg.Contiguous:
+		k.cache = kv.NewRanges(cfg.UsableBlocks())
+	case cfg.PrefixCaching && !k.unnamed:
+		k.useHashed()
+	default:
+		r.plain.blocks = k.useCounted()
 	}
-	if cfg.Radix {
-		k.radix = kv.NewRadix(cfg.UsableBlocks(), cfg.BlockSize)
-		k.radix.Order = cfg.RadixEviction
-	}
-	if h := cfg.Hybrid; h != nil {
-		k.groups = kv.NewGrouped(k.pool, kv.GroupedConfig{Groups: h.Groups, Retention: h.Retention,
-			Most: int(cfg.MaxModelLen), InFlight: cfg.InFlightTokens(), Caching: cfg.PrefixCaching,
-			DropsBlock: cfg.Speculative.DropsBlock()})
-	}
-	if cfg.Contiguous {
-		k.contiguous = kv.NewContiguous(cfg.UsableBlocks())
-	}
+	k.kind = k.cache.Kind()
+}
+
+// useCounted makes a cache of counted blocks the cache. All blocks are free.
+func (k *Space) useCounted() *kv.Counted {
+	c := kv.NewCounted(k.cfg.UsableBlocks())
+	k.cache, k.kind, k.hashed = c, c.Kind(), nil
+	return c
+}
+
+// useHashed makes a cache of hashed blocks the cache. All blocks are free.
+func (k *Space) useHashed() {
+	c := k.cfg.Connector
+	k.hashed = kv.NewHashed(kv.HashedConfig{Usable: k.cfg.UsableBlocks(), BlockSize: k.cfg.BlockSize,
+		AppendUnkeyed: k.cfg.AppendUnkeyed, DropsBlock: k.cfg.Speculative.DropsBlock(),
+		IndexOwn: c != nil && len(c.Tiers) > 0, WarmOwn: c != nil})
+	k.cache, k.kind = k.hashed, k.hashed.Kind()
 }
 
 // Usable returns the number of KV blocks in the pool.
-func (k *space) Usable() int { return k.pool.Usable() }
+func (k *Space) Usable() int { return k.cfg.UsableBlocks() }
 
 // free returns the number of KV blocks that are neither referenced, nor owed to the cohort, nor charged for windowed
 // layers.
-func (k *space) free() int { return k.poolFree() - k.members.debt - k.windowed }
+func (k *Space) free() int { return k.cache.Free() - k.members.debt - k.windowed }
 
 // Used returns the number of KV blocks that are referenced, owed or charged.
-func (k *space) Used() int { return k.pool.Usable() - k.free() }
-
-// poolFree returns the number of blocks that are not referenced.
-func (k *space) poolFree() int {
-	if k.radix != nil {
-		return k.radix.Free()
-	}
-	return k.pool.Free()
-}
+func (k *Space) Used() int { return k.cfg.UsableBlocks() - k.free() }
 
 // Shared returns the sum over all blocks referenced more than once of their references less one.
-func (k *space) Shared() int64 {
-	if k.radix != nil {
-		return k.radix.Shared()
-	}
-	if k.groups != nil {
-		return k.groups.Shared() / int64(k.cfg.BlockSize)
-	}
-	return k.pool.Shared()
-}
+func (k *Space) Shared() int64 { return k.cache.Shared() }
 
-// takeCount takes n blocks that are only counted.
-func (k *space) takeCount(n int) {
-	if k.radix != nil {
-		k.radix.Owe(n) // what is evicted is known when the iteration is composed
-	} else {
-		k.pool.TakeCount(n)
-	}
-}
+// Peek returns the number of tokens that an admission would reuse from a radix tree now; 0 without one.
+func (k *Space) Peek(q *workload.Request) int32 { return k.kind.Tree.Peek(q) }
 
-// putCount returns n blocks that are only counted.
-func (k *space) putCount(n int) {
-	if k.radix != nil {
-		k.radix.Put(n)
-	} else {
-		k.pool.PutCount(n)
+// HashedBlocks returns the block size in tokens if blocks are found by hashes, else 0.
+func (k *Space) HashedBlocks() int32 {
+	if k.unnamed {
+		return k.cfg.BlockSize
 	}
-}
-
-// takeForCohort takes n blocks for members of the cohort: at once if blocks are only counted, otherwise when Settle is
-// called.
-func (k *space) takeForCohort(n int) {
-	if k.caching {
-		k.members.debt += n
-	} else {
-		k.takeCount(n)
-	}
+	return k.cache.Hashed()
 }
 
 // charge returns the number of blocks that a sequence is charged for windowed layers. blocks is the number that it
 // holds.
-func (k *space) charge(blocks int) int {
+func (k *Space) charge(blocks int) int {
 	if k.mostCharged == 0 {
 		return 0
 	}
@@ -134,15 +105,12 @@ func (k *space) charge(blocks int) int {
 }
 
 // emptyOf returns the number of empty reserved blocks of s, which runs outside the cohort.
-func (k *space) emptyOf(s *sequence) int { return max(0, s.reserved-k.cfg.blocksFor(s.computed)) }
+func (k *Space) emptyOf(s *sequence) int { return max(0, s.reserved-k.cfg.blocksFor(s.computed)) }
 
 // held returns the number of blocks that s holds. The blocks of the cohort must be settled.
-func (k *space) held(s *sequence) int {
-	if k.groups != nil {
-		return s.tables.Held()
-	}
-	if k.caching {
-		return len(s.blocks)
+func (k *Space) held(s *sequence) int {
+	if n, ok := k.cache.Held(s.number); ok {
+		return n
 	}
 	if s.phase != decoding {
 		return s.blockCount
@@ -154,40 +122,108 @@ func (k *space) held(s *sequence) int {
 	return max(s.reserved, k.cfg.blocksFor(computed))
 }
 
+// text is a waiting request as the cache knows it.
+func (k *Space) text(w *queue.Waiting) kv.Text {
+	return kv.Text{Seq: w.Seq, Request: &w.Request, Known: k.seqs.known(w)}
+}
+
+// findable reports whether the cache may have something of a waiting request.
+func (k *Space) findable(w *queue.Waiting) bool {
+	return (w.Seq == none || k.seqs.at(w.Seq).phase != loaded) && k.cache.Findable(k.text(w))
+}
+
+// find returns what the cache has of a waiting request. At least one of its known tokens remains to be computed.
+func (k *Space) find(w *queue.Waiting) (hit kv.Hit) {
+	if !k.findable(w) {
+		return hit
+	}
+	k.Settle()
+	return k.cache.Find(k.text(w))
+}
+
+// epoch changes whenever the result of a lookup by hashes may change.
+func (k *Space) epoch() uint64 {
+	if k.hashed == nil {
+		return 0
+	}
+	return k.hashed.Epoch()
+}
+
+// takeCached makes s, the request that was looked up last, hold what the cache has of it, and returns the number of
+// tokens.
+func (k *Space) takeCached(s *sequence) int32 {
+	q := &s.rec.Request
+	taken := k.cache.Take(kv.Text{Seq: s.number, Request: q, Known: q.InputTokens + s.issued})
+	s.lostFrom, s.lostTo = taken.LostFrom, taken.LostTo
+	s.blockCount = int(taken.Tokens / k.cfg.BlockSize)
+	return taken.Tokens
+}
+
+// takeForCohort takes n blocks for members of the cohort: at once if blocks are only counted, otherwise when Settle is
+// called.
+func (k *Space) takeForCohort(n int) { k.members.debt += k.cache.Owe(n) }
+
+// takeSteps takes blocks for the members in n steps of the cohort, from one on.
+func (k *Space) takeSteps(step int64, n, blocks int) {
+	c := k.members
+	if k.kind.Tree.Covers(blocks, c.size) {
+		k.takeForCohort(blocks)
+		return
+	}
+	for j := range n {
+		k.kind.Tree.OweStep(c.takes.at(step+int64(j)), c.size)
+	}
+}
+
 // freeBlocks frees the blocks of s.
-func (k *space) freeBlocks(s *sequence) {
+func (k *Space) freeBlocks(s *sequence) {
 	k.windowed -= s.windowed
-	s.windowed = 0
-	if k.groups != nil {
-		k.groups.Free(s.tables)
-		return
-	}
-	if k.caching {
-		k.pool.Release(s.blocks, s.registered)
-		s.blocks = s.blocks[:0]
-		s.registered = 0
-		return
-	}
-	if k.radix != nil {
-		k.unlockPrefix(s)
-		return
-	}
-	k.pool.PutCount(s.blockCount)
-	if k.contiguous != nil {
-		k.contiguous.Put(s.hole, s.blockCount)
-	}
-	s.blockCount = 0
+	k.cache.Release(s.number, s.blockCount)
+	s.windowed, s.blockCount = 0, 0
+}
+
+// keptBlocks is blocks that are kept after their sequence has left.
+type keptBlocks struct {
+	kv.Kept
+	windowed int // charged for sliding-window layers
+}
+
+// detach takes the blocks from s without freeing them.
+func (k *Space) detach(s *sequence) keptBlocks {
+	kept := keptBlocks{k.cache.Keep(s.number, s.blockCount), s.windowed}
+	s.windowed, s.blockCount = 0, 0
+	return kept
 }
 
 // release frees kept blocks.
-func (k *space) release(h *heldBlocks) {
-	k.windowed -= h.windowed
-	if k.caching {
-		k.pool.Release(h.blocks, h.registered)
-	} else {
-		k.pool.PutCount(h.blockCount)
-	}
+func (k *Space) release(kept *keptBlocks) {
+	k.windowed -= kept.windowed
+	k.cache.Drop(kept.Kept)
 }
 
-// Unsettled reports whether blocks are owed to decoding sequences: see Settle.
-func (k *space) Unsettled() bool { return k.members.settled < k.members.steps }
+// warm adds the content of an earlier request to the prefix cache, if there is one, and returns its number of full
+// blocks.
+func (k *Space) warm(q *workload.Request) int32 {
+	tokens := min(int64(q.InputTokens)+int64(q.OutputTokens)-1, int64(k.cfg.MaxModelLen))
+	full := int32(min(tokens/int64(k.cfg.BlockSize), int64(k.cfg.UsableBlocks())))
+	k.cache.Warm(q, full)
+	return full
+}
+
+// remember adds the computed tokens of s, which is complete, to the prefix cache: all but the last token, unless no end
+// is predicted, or s was preempted and admitted again while that token was in flight.
+func (k *Space) remember(s *sequence) {
+	if k.cfg.Speculative.On() && !k.async {
+		return // vLLM enters only what is known when an iteration is scheduled
+	}
+	computed := s.computed
+	if s.phase == decoding {
+		computed = k.members.computed(s)
+	}
+	known := s.rec.Request.InputTokens + s.output - 1
+	k.cache.Register(s.number, min(computed, known))
+	if k.cfg.UnpredictedEnds && s.declared == s.output {
+		known++ // the iteration in flight computes the last token, which is no EOS
+	}
+	k.kind.Tree.Complete(s.number, min(computed, known))
+}

@@ -97,9 +97,9 @@ func (t *timeline) interrupted() bool {
 // processAhead processes the iteration in flight ahead of the span. Its results do not change the span.
 func (e *Engine) processAhead() {
 	f := e.inFlight.at(0)
-	used := e.space.Used()
+	free := e.space.free()
 	e.process(f)
-	e.released = used - e.space.Used()
+	e.released = e.space.free() - free
 	e.answered = false
 	f.clear()
 	e.next = e.spanEnd()
@@ -186,8 +186,8 @@ func (e *Engine) repeat(n int) int {
 // shared blocks.
 func (e *Engine) resultsChange(f *iteration) bool {
 	waits := e.queue.Len() > 0
-	return f.partial || len(f.lasts)+len(f.computed) > 0 || // chunks enter the radix tree during the span
-		len(f.finishes) > 0 && (waits || e.it.asked || e.space.Shared() > 0) ||
+	return f.partial || len(f.lasts)+f.chunks.N > 0 || // chunks enter the KV cache during the span
+		len(f.finishes) > 0 && (waits || e.it.asked || e.space.cache.Shared() > 0) ||
 		len(f.firsts) > 0 && waits && e.connector != nil || // prefills become loadable
 		e.lock != nil && f.eventful() // the spans of the other ranks would not be interrupted
 }
@@ -210,10 +210,13 @@ func (e *Engine) repeatGeneral(r *repeats) {
 
 // spareBlocks returns the number of free blocks that the members of the cohort may take in a span.
 func (e *Engine) spareBlocks() int {
-	if e.space.contiguous != nil || e.space.writesBack {
-		return 0 // a contiguous range cannot grow; and the instant of an eviction matters if the block is copied
+	switch {
+	case e.plain.last:
+		return e.plain.blocks.Free()
+	case e.space.writesBack:
+		return 0 // the instant of an eviction matters, because the block is copied
 	}
-	return e.space.free()
+	return e.space.cache.Spare(e.space.free())
 }
 
 // sameHead returns the number of iterations, at most n, that begin with the same head of a queue that shares service

@@ -38,7 +38,7 @@ func (g *gpu) pace(e *Engine) (first, slope int64, n int) {
 	if e.gpu.deviates {
 		b.ContextDeviation = model.ContextDeviation(it.decodes, it.context, it.squares)
 	}
-	b.SharedTokens = e.space.Shared() * int64(e.cfg.BlockSize)
+	b.SharedTokens = e.space.cache.Shared() * int64(e.cfg.BlockSize)
 	b.Drafts = it.drafts
 	b.Emit = it.decodes + it.drafts + len(it.current.firsts) - it.resumed + it.padRows
 	first, slope, n = e.cfg.Timer.Span(b)

@@ -54,7 +54,7 @@ func (v *draftVerifier) giveDrafts(i int32, s *sequence, n int32) {
 	v.compute(s, n)
 	v.countDrafts(s, 1)
 	v.current.verified = append(v.current.verified, draftRow{seq: i, serial: s.serial})
-	r.space.register(s, min(s.computed, s.rec.Request.InputTokens+s.issued-s.undelivered))
+	r.space.cache.Register(i, min(s.computed, s.rec.Request.InputTokens+s.issued-s.undelivered))
 }
 
 // takeBackDrafts takes back what s got in this iteration.
@@ -228,7 +228,7 @@ func (v *draftVerifier) deliverDrafts(f *iteration) {
 		}
 		v.correct(s, row.rejected, row.unseen)
 		if r.drafter.async {
-			r.space.register(s, min(s.computed-s.undelivered-s.unseen, s.rec.Request.InputTokens+s.issued-s.undelivered-1))
+			r.space.cache.Register(row.seq, min(s.computed-s.undelivered-s.unseen, s.rec.Request.InputTokens+s.issued-s.undelivered-1))
 		} else if s.phase == speculating {
 			v.propose(s)
 		}

@@ -13,10 +13,10 @@ type Change struct {
 
 // Tell registers a function that is called, from now on, for each page that the tree holds, or no longer holds. The
 // keys are those of the blocks of a request with the text of the path as content and without adapter.
-func (t *Radix) Tell(events func(Change)) { t.tell = events }
+func (t *radix) Tell(events func(Change)) { t.tell = events }
 
 // tellNode reports the pages of node i.
-func (t *Radix) tellNode(i int32, stored bool) {
+func (t *radix) tellNode(i int32, stored bool) {
 	m := &t.memory
 	m.spans = m.spans[:0]
 	blocks := int32(0)

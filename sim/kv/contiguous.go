@@ -2,19 +2,19 @@ package kv
 
 import "slices"
 
-// Contiguous is a contiguous KV pool: the blocks of a sequence are one run, and the free blocks are
+// contiguous is a contiguous KV pool: the blocks of a sequence are one run, and the free blocks are
 // gaps between runs, so that free blocks may be too fragmented to be used.
-type Contiguous struct {
+type contiguous struct {
 	gaps []gap // in order of start; no two of them touch
 }
 
 type gap struct{ start, length int }
 
-// NewContiguous returns a pool of usable blocks, which are numbered from 0.
-func NewContiguous(usable int) *Contiguous { return &Contiguous{[]gap{{0, usable}}} }
+// newContiguous returns a pool of usable blocks, which are numbered from 0.
+func newContiguous(usable int) *contiguous { return &contiguous{[]gap{{0, usable}}} }
 
 // Largest is the length of the longest free run, in blocks.
-func (h *Contiguous) Largest() int {
+func (h *contiguous) Largest() int {
 	most := 0
 	for _, x := range h.gaps {
 		most = max(most, x.length)
@@ -23,7 +23,7 @@ func (h *Contiguous) Largest() int {
 }
 
 // Take takes n blocks from the start of the first free run that is long enough; ok is false if none is.
-func (h *Contiguous) Take(n int) (start int, ok bool) {
+func (h *contiguous) Take(n int) (start int, ok bool) {
 	if n == 0 {
 		return 0, true
 	}
@@ -43,7 +43,7 @@ func (h *Contiguous) Take(n int) (start int, ok bool) {
 }
 
 // Put frees the n blocks from start on, and merges them with adjacent free runs.
-func (h *Contiguous) Put(start, n int) {
+func (h *contiguous) Put(start, n int) {
 	if n == 0 {
 		return
 	}

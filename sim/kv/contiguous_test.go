@@ -10,7 +10,7 @@ import (
 func TestContiguous(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const usable = 20
-		h := NewContiguous(usable)
+		h := newContiguous(usable)
 		var row [usable + 1]bool // the last block is taken, always
 		row[usable] = true
 		type run struct{ start, n int }

@@ -7,18 +7,18 @@ import (
 	"clifftop/workload"
 )
 
-// Grouped is a pool that KV cache groups with block tables of their own share, and their prefix cache. It does what
+// grouped is a pool that KV cache groups with block tables of their own share, and their prefix cache. It does what
 // vLLM's KV cache coordinator does with its managers of single types.
-type Grouped struct {
+type grouped struct {
 	GroupedConfig
-	pool   *Pool
+	pool   *blockPool
 	align  int32      // a hit is a multiple of it, in tokens
 	kinds  [][]int    // groups that differ only in their layers; full attention comes first
 	keysOf []int      // by group: the number of its block size among the different ones
 	sizes  []int32    // different block sizes
 	full   int        // the first group of full attention, or -1
 	shared int64      // references beyond the first to its blocks
-	fresh  []uint64   // keys of recurrent states that were registered since the last call of [Grouped.Begin]
+	fresh  []uint64   // keys of recurrent states that were registered since the last call of [grouped.Begin]
 	found  groupedHit // result of the last lookup
 	hits   []int32    // scratch
 
@@ -26,7 +26,7 @@ type Grouped struct {
 	told map[uint64]struct{} // keys that it was called for and that can be found; nil without it
 }
 
-// GroupedConfig describes a [Grouped] pool.
+// GroupedConfig describes a [grouped] pool.
 type GroupedConfig struct {
 	Groups    []model.CacheGroup
 	Retention int // vLLM's prefix_cache_retention_interval; negative: every block can be found
@@ -37,8 +37,8 @@ type GroupedConfig struct {
 	DropsBlock bool
 }
 
-// GroupTables are the block tables of a sequence, and the keys of its blocks.
-type GroupTables struct {
+// groupTables are the block tables of a sequence, and the keys of its blocks.
+type groupTables struct {
 	Junction int32 // the end of a longer hit of some groups at the last lookup; 0 is none
 
 	tables  [][]int32 // by group: names of blocks; 0 is a block that the sequence does not hold
@@ -64,9 +64,9 @@ func (k *sizedKeys) at(i int32) uint64 {
 	return k.keys.At(i)
 }
 
-// NewGrouped returns a grouped pool over the blocks of a pool, which has a prefix cache or only counts.
-func NewGrouped(pool *Pool, c GroupedConfig) *Grouped {
-	g := &Grouped{GroupedConfig: c, pool: pool, full: -1}
+// newGrouped returns a grouped pool over the blocks of a pool, which has a prefix cache or only counts.
+func newGrouped(pool *blockPool, c GroupedConfig) *grouped {
+	g := &grouped{GroupedConfig: c, pool: pool, full: -1}
 	gs := model.CacheGroups{Groups: c.Groups}
 	g.align = int32(gs.ScheduledBlock())
 	g.found.blocks = make([][]int32, len(c.Groups))
@@ -87,7 +87,7 @@ func NewGrouped(pool *Pool, c GroupedConfig) *Grouped {
 }
 
 // Start makes t the empty tables of a request.
-func (g *Grouped) Start(t *GroupTables, q *workload.Request) {
+func (g *grouped) Start(t *groupTables, q *workload.Request) {
 	n := len(g.Groups)
 	if t.tables == nil {
 		t.tables, t.entered, t.last = make([][]int32, n), make([]int32, n), make([]int32, n)
@@ -105,7 +105,7 @@ func (g *Grouped) Start(t *GroupTables, q *workload.Request) {
 }
 
 // clear makes the tables empty.
-func (g *Grouped) clear(t *GroupTables) {
+func (g *grouped) clear(t *groupTables) {
 	t.held, t.Junction = 0, 0
 	for i := range t.tables {
 		t.tables[i], t.entered[i], t.last[i] = t.tables[i][:0], 0, -1
@@ -113,10 +113,10 @@ func (g *Grouped) clear(t *GroupTables) {
 }
 
 // Begin begins an iteration.
-func (g *Grouped) Begin() { g.fresh = g.fresh[:0] }
+func (g *grouped) Begin() { g.fresh = g.fresh[:0] }
 
 // Shared returns the references beyond the first to blocks of the first group of full attention, in tokens.
-func (g *Grouped) Shared() int64 {
+func (g *grouped) Shared() int64 {
 	if g.full < 0 {
 		return 0
 	}
@@ -124,10 +124,10 @@ func (g *Grouped) Shared() int64 {
 }
 
 // Held returns the number of blocks that the sequence of t holds in all groups.
-func (t *GroupTables) Held() int { return t.held }
+func (t *groupTables) Held() int { return t.held }
 
 // Take makes t hold what Find found, except blocks that no further token attends to, and returns the number of tokens.
-func (g *Grouped) Take(t *GroupTables) int32 {
+func (g *grouped) Take(t *groupTables) int32 {
 	tokens, junction := g.found.tokens, t.Junction
 	g.clear(t)
 	t.Junction = junction
@@ -151,7 +151,7 @@ func (g *Grouped) Take(t *GroupTables) int32 {
 }
 
 // countShared counts references to blocks of a group after a change. before is the number in the pool.
-func (g *Grouped) countShared(group int, before int64) {
+func (g *grouped) countShared(group int, before int64) {
 	if group == g.full {
 		g.shared += g.pool.shared - before
 	}
@@ -159,7 +159,7 @@ func (g *Grouped) countShared(group int, before int64) {
 
 // Grow gives t the blocks for tokens in all, and reports whether there were enough. First it frees those that no
 // further token attends to. processed tokens are computed, and no longer in flight.
-func (g *Grouped) Grow(t *GroupTables, tokens, processed int32) bool {
+func (g *grouped) Grow(t *groupTables, tokens, processed int32) bool {
 	need := 0
 	for i := range g.Groups {
 		spec := &g.Groups[i]
@@ -211,7 +211,7 @@ func lacks(spec *model.CacheGroup, has int, tokens int32) int {
 }
 
 // drop frees the blocks of a group before block to, back to the first that t does not hold.
-func (g *Grouped) drop(t *GroupTables, group, to int) {
+func (g *grouped) drop(t *groupTables, group, to int) {
 	table := t.tables[group]
 	to = min(to, len(table))
 	first := to
@@ -224,7 +224,7 @@ func (g *Grouped) drop(t *GroupTables, group, to int) {
 }
 
 // release frees blocks of a table of a group, from the last one to the first.
-func (g *Grouped) release(t *GroupTables, group int, names []int32) {
+func (g *grouped) release(t *groupTables, group int, names []int32) {
 	before := g.pool.shared
 	n := g.pool.drop(names, g.Caching)
 	t.held -= n
@@ -233,7 +233,7 @@ func (g *Grouped) release(t *GroupTables, group int, names []int32) {
 }
 
 // Free frees all blocks of t, one group after the other.
-func (g *Grouped) Free(t *GroupTables) {
+func (g *grouped) Free(t *groupTables) {
 	for i := range t.tables {
 		g.release(t, i, t.tables[i])
 	}

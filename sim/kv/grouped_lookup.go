@@ -8,7 +8,7 @@ import (
 
 // groupedHit is the result of a lookup.
 type groupedHit struct {
-	of     *GroupTables
+	of     *groupTables
 	epoch  uint64
 	most   int32
 	tokens int32
@@ -40,7 +40,7 @@ func kindsOf(groups []model.CacheGroup) (kinds [][]int) {
 
 // key returns the key of block i of t in a group: in the first group of full attention that of its content.
 // Neighbouring keys stay neighbours.
-func (g *Grouped) key(t *GroupTables, group int, i int32) uint64 {
+func (g *grouped) key(t *groupTables, group int, i int32) uint64 {
 	key := t.keys[g.keysOf[group]].at(i)
 	if group == g.full {
 		return key
@@ -52,7 +52,7 @@ func (g *Grouped) key(t *GroupTables, group int, i int32) uint64 {
 // Find looks up the leading tokens of t, at most most, and returns how many the cache holds. Full attention is looked
 // up first and then cut. The other groups cut the hit until all agree; with full attention and one other kind, one
 // round is enough.
-func (g *Grouped) Find(t *GroupTables, most int32) int32 {
+func (g *grouped) Find(t *groupTables, most int32) int32 {
 	f := &g.found
 	if f.of == t && f.epoch == g.pool.Epoch() && f.most == most {
 		return f.tokens
@@ -109,7 +109,7 @@ func (g *Grouped) Find(t *GroupTables, most int32) int32 {
 
 // findKind looks up at most most tokens of t in groups of one kind, and returns the hit, a multiple of align. If drop
 // is true, it goes without the last block that was found. findKind sets the blocks of the groups.
-func (g *Grouped) findKind(t *GroupTables, kind []int, most int32, drop bool) (tokens int32) {
+func (g *grouped) findKind(t *groupTables, kind []int, most int32, drop bool) (tokens int32) {
 	spec := &g.Groups[kind[0]]
 	size := int32(spec.BlockSize)
 	n, length := most/size, int32(0)
@@ -150,7 +150,7 @@ func (g *Grouped) findKind(t *GroupTables, kind []int, most int32, drop bool) (t
 }
 
 // has reports whether all groups of a kind have block i of t.
-func (g *Grouped) has(t *GroupTables, kind []int, i int32) bool {
+func (g *grouped) has(t *groupTables, kind []int, i int32) bool {
 	for _, group := range kind {
 		if g.pool.Find(g.key(t, group, i)) == 0 {
 			return false
@@ -161,7 +161,7 @@ func (g *Grouped) has(t *GroupTables, kind []int, i int32) bool {
 
 // findWindow looks for as many consecutive blocks as the window has, from block n back. Fewer are a hit if they are the
 // first ones. If drop is true, it looks for one more, which the hit leaves out.
-func (g *Grouped) findWindow(t *GroupTables, kind []int, n int32, drop bool) (first, length int32) {
+func (g *grouped) findWindow(t *groupTables, kind []int, n int32, drop bool) (first, length int32) {
 	size, need := int32(g.Groups[kind[0]].BlockSize), max(1, int32(g.Groups[kind[0]].HitBlocks()))
 	more := int32(0)
 	if drop {
@@ -190,7 +190,7 @@ func (g *Grouped) findWindow(t *GroupTables, kind []int, n int32, drop bool) (fi
 
 // Needs returns the number of free blocks that the admission of t takes to hold tokens, with what Find found. If capped
 // is true, groups count at most what a sequence holds at a time.
-func (g *Grouped) Needs(t *GroupTables, tokens int32, capped bool) (sum int) {
+func (g *grouped) Needs(t *groupTables, tokens int32, capped bool) (sum int) {
 	f := &g.found
 	for i := range g.Groups {
 		spec, list := &g.Groups[i], f.blocks[i]

@@ -7,7 +7,7 @@ import (
 
 // Register makes the full blocks among the first tokens of t findable, if the cache keeps them. Blocks behind the last
 // multiple of align are of no use, except the one that a hit goes without.
-func (g *Grouped) Register(t *GroupTables, tokens int32) {
+func (g *grouped) Register(t *groupTables, tokens int32) {
 	if !g.Caching {
 		return
 	}
@@ -38,7 +38,7 @@ func (g *Grouped) Register(t *GroupTables, tokens int32) {
 
 // Tell registers a function that is called, from now on, for each block of the first group of full attention that can
 // be found, or cannot be found any more.
-func (g *Grouped) Tell(events func(Change)) {
+func (g *grouped) Tell(events func(Change)) {
 	g.told, g.tell = make(map[uint64]struct{}), events
 	g.pool.Tell(func(c Change) {
 		if _, ok := g.told[c.Key]; ok { // else it is a block of another group
@@ -49,7 +49,7 @@ func (g *Grouped) Tell(events func(Change)) {
 }
 
 // tellStored reports that block at of t can be found.
-func (g *Grouped) tellStored(t *GroupTables, key uint64, at int32) {
+func (g *grouped) tellStored(t *groupTables, key uint64, at int32) {
 	c := Change{Key: key, Place: at, Stored: true}
 	if at > 0 {
 		c.Parent = g.key(t, g.full, at-1)
@@ -59,7 +59,7 @@ func (g *Grouped) tellStored(t *GroupTables, key uint64, at int32) {
 }
 
 // retains reports whether the cache keeps block i of t in a group.
-func (g *Grouped) retains(t *GroupTables, spec *model.CacheGroup, i int) bool {
+func (g *grouped) retains(t *groupTables, spec *model.CacheGroup, i int) bool {
 	if !spec.Sparse() || g.Retention < 0 && spec.Kind == model.RecurrentState {
 		return true
 	}
@@ -82,7 +82,7 @@ func (g *Grouped) retains(t *GroupTables, spec *model.CacheGroup, i int) bool {
 }
 
 // Hashed returns the size of the blocks whose keys are those of their content, in tokens; 0 is none.
-func (g *Grouped) Hashed() int32 {
+func (g *grouped) Hashed() int32 {
 	if g.full < 0 || !g.Caching {
 		return 0
 	}
@@ -90,8 +90,8 @@ func (g *Grouped) Hashed() int32 {
 }
 
 // Warm adds the first tokens of an earlier request to the prefix cache, as far as a sequence of that length could.
-func (g *Grouped) Warm(q *workload.Request, tokens int32) {
-	var t GroupTables
+func (g *grouped) Warm(q *workload.Request, tokens int32) {
+	var t groupTables
 	g.Start(&t, q)
 	g.Find(&t, tokens)
 	g.Take(&t)

@@ -11,14 +11,14 @@ import (
 // tokens.
 func TestGrouped(t *testing.T) {
 	const usable = 20
-	pool := NewCache(usable, false)
-	g := NewGrouped(pool, GroupedConfig{Groups: []model.CacheGroup{{Kind: model.SlidingWindow, Window: 5, BlockSize: 4},
+	pool := newCachingPool(usable, false)
+	g := newGrouped(pool, GroupedConfig{Groups: []model.CacheGroup{{Kind: model.SlidingWindow, Window: 5, BlockSize: 4},
 		{Kind: model.FullAttention, BlockSize: 4}}, Most: 40, InFlight: 40, Caching: true})
 	request := func(id int64) *workload.Request {
 		return &workload.Request{ID: id, InputTokens: 18, OutputTokens: 8, Content: &workload.Content{
 			Segments: []workload.Segment{{ID: workload.SegmentID("system"), Tokens: 17}}}}
 	}
-	var a, b GroupTables
+	var a, b groupTables
 	expect := func(what string, got, want int) {
 		t.Helper()
 		if got != want {

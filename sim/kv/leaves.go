@@ -39,7 +39,7 @@ const protectedHits = 2
 // node has its place, so that a match can move it.
 
 // offerLeaf adds node i if it is a leaf without locks.
-func (t *Radix) offerLeaf(i int32) {
+func (t *radix) offerLeaf(i int32) {
 	if n := &t.nodes[i]; i != root && n.children == 0 && n.refs == 0 && n.place < 0 {
 		n.place = int32(len(t.leaves))
 		t.leaves = append(t.leaves, i)
@@ -48,7 +48,7 @@ func (t *Radix) offerLeaf(i int32) {
 }
 
 // dropLeaf removes node i if it is there.
-func (t *Radix) dropLeaf(i int32) {
+func (t *radix) dropLeaf(i int32) {
 	at := t.nodes[i].place
 	if i == root || at < 0 {
 		return
@@ -67,14 +67,14 @@ func (t *Radix) dropLeaf(i int32) {
 }
 
 // touch notes that node i was matched now.
-func (t *Radix) touch(i int32) {
+func (t *radix) touch(i int32) {
 	n := &t.nodes[i]
 	n.matched = t.clock
 	t.reorder(i)
 }
 
 // count notes that an insertion went through node i, or added it.
-func (t *Radix) count(i int32, e *Entry) {
+func (t *radix) count(i int32, e *treeEntry) {
 	n := &t.nodes[i]
 	if e.Counts {
 		n.hits++
@@ -84,7 +84,7 @@ func (t *Radix) count(i int32, e *Entry) {
 }
 
 // reorder moves node i to its place among the leaves, if it is there.
-func (t *Radix) reorder(i int32) {
+func (t *radix) reorder(i int32) {
 	if n := &t.nodes[i]; n.place >= 0 {
 		t.rise(n.place)
 		t.sink(n.place)
@@ -92,7 +92,7 @@ func (t *Radix) reorder(i int32) {
 }
 
 // before reports whether node i is evicted before node j.
-func (t *Radix) before(i, j int32) bool {
+func (t *radix) before(i, j int32) bool {
 	a, b := &t.nodes[i], &t.nodes[j]
 	switch t.Order {
 	case FirstAdded:
@@ -120,7 +120,7 @@ func (t *Radix) before(i, j int32) bool {
 	return a.birth < b.birth
 }
 
-func (t *Radix) rise(at int32) {
+func (t *radix) rise(at int32) {
 	for at > 0 {
 		up := (at - 1) / 2
 		if !t.before(t.leaves[at], t.leaves[up]) {
@@ -131,7 +131,7 @@ func (t *Radix) rise(at int32) {
 	}
 }
 
-func (t *Radix) sink(at int32) {
+func (t *radix) sink(at int32) {
 	for {
 		down := 2*at + 1
 		if down >= int32(len(t.leaves)) {
@@ -148,7 +148,7 @@ func (t *Radix) sink(at int32) {
 	}
 }
 
-func (t *Radix) swap(a, b int32) {
+func (t *radix) swap(a, b int32) {
 	t.leaves[a], t.leaves[b] = t.leaves[b], t.leaves[a]
 	t.nodes[t.leaves[a]].place = a
 	t.nodes[t.leaves[b]].place = b

@@ -24,13 +24,13 @@ type memory struct {
 }
 
 type generation struct {
-	tree   *Radix // nil for none
+	tree   *radix // nil for none
 	leaves int    // leaves that were added
 	ids    idSet  // of all segments in it; it may contain others
 }
 
 // remember adds leaf i, which is evicted and not in the young generation.
-func (t *Radix) remember(i int32) {
+func (t *radix) remember(i int32) {
 	m := &t.memory
 	if m.young.leaves == m.most {
 		m.young, m.old = m.old, m.young
@@ -46,7 +46,7 @@ func (t *Radix) remember(i int32) {
 
 // beginning is the text from the root to the end of the part of node i that others may request. It marks all nodes
 // above as remembered.
-func (t *Radix) beginning(i int32) tokenReader {
+func (t *radix) beginning(i int32) tokenReader {
 	m := &t.memory
 	n := &t.nodes[i]
 	last := tokenReader{runs: n.spans}
@@ -131,7 +131,7 @@ func (g *generation) forget() {
 // Lost is the number of blocks after p, the match of text, that would have been found too but for evictions, at most
 // limit tokens with those before: of at least the last [RememberedLeaves] leaves. Others may request the first common
 // tokens; p caches what the memory has of them.
-func (t *Radix) Lost(p *Prefix, text []workload.Segment, limit, common int32) int {
+func (t *radix) Lost(p *treePrefix, text []workload.Segment, limit, common int32) int {
 	m := &t.memory
 	limit = min(limit, common) / t.page
 	position := int32(p.Blocks) * t.page

@@ -10,7 +10,7 @@ import (
 // evicted again is not forgotten.
 func TestRadixForgets(t *testing.T) {
 	const pool, most = 10, 4 // room for one text: each evicts the one before
-	r := NewRadix(pool, 1)
+	r := newRadix(pool, 1)
 	r.memory.most = most
 	text := func(id int) []workload.Segment { return []workload.Segment{{ID: uint64(id) << 6, Tokens: pool}} }
 	lost := func(id int) int {
@@ -25,7 +25,7 @@ func TestRadixForgets(t *testing.T) {
 		r.Lock(p)
 		r.Lost(&p, text(id), pool, pool)
 		r.Take(pool - p.Blocks)
-		r.Unlock(r.Insert(p, text(id), Entry{Tokens: pool, Common: pool}))
+		r.Unlock(r.Insert(p, text(id), treeEntry{Tokens: pool, Common: pool}))
 	}
 	const often = 1000
 	forgotten := 0
@@ -57,10 +57,10 @@ func TestRadixForgets(t *testing.T) {
 
 // Nobody asks for text of one's own again: it is not remembered.
 func TestRadixKeepsCommonPrefix(t *testing.T) {
-	r := NewRadix(30, 1)
+	r := newRadix(30, 1)
 	text := []workload.Segment{{ID: 1, Tokens: 10}, {ID: 2, Tokens: 20}}
 	r.Take(30)
-	r.Unlock(r.Insert(Prefix{}, text, Entry{Tokens: 30, Common: 10}))
+	r.Unlock(r.Insert(treePrefix{}, text, treeEntry{Tokens: 30, Common: 10}))
 	r.Take(30) // evicts it
 	p := r.Match(text, 30)
 	if lost := r.Lost(&p, text, 30, 30); p.Blocks != 0 || lost != 10 {

@@ -6,13 +6,13 @@
 // The free list is therefore also the order of eviction: least recently released first.
 package kv
 
-// Pool is a pool of KV blocks.
+// blockPool is a pool of KV blocks.
 //
 // A block is identified by its content: blocks without content that can be found are interchangeable and nameless. From
-// [Pool.Index] on, until it is allocated again, the name of a block is the place of its key in the index, where its
-// state is too. Operations on neighbouring blocks of a text therefore touch one place. vLLM's null block, which is
+// [blockPool.Index] on, until it is allocated again, the name of a block is the place of its key in the index, where
+// its state is too. Operations on neighbouring blocks of a text therefore touch one place. vLLM's null block, which is
 // never allocated, is not in the pool.
-type Pool struct {
+type blockPool struct {
 	usable, free  int
 	appendUnkeyed bool
 	index         index // its numbers are the states; empty when the pool only counts
@@ -30,15 +30,15 @@ type Pool struct {
 // nameless is the name of blocks that cannot be found. They have at most one reference.
 const nameless = 1
 
-// NewCountingPool returns a pool of usable blocks without identity.
-func NewCountingPool(usable int) *Pool {
-	return &Pool{usable: usable, free: usable}
+// newCountingPool returns a pool of usable blocks without identity.
+func newCountingPool(usable int) *blockPool {
+	return &blockPool{usable: usable, free: usable}
 }
 
-// NewCache returns a pool of usable blocks with a prefix cache. appendUnkeyed puts released blocks
+// newCachingPool returns a pool of usable blocks with a prefix cache. appendUnkeyed puts released blocks
 // that hold no cached content at the back of the free list instead of the front.
-func NewCache(usable int, appendUnkeyed bool) *Pool {
-	p := &Pool{usable: usable, free: usable, appendUnkeyed: appendUnkeyed}
+func newCachingPool(usable int, appendUnkeyed bool) *blockPool {
+	p := &blockPool{usable: usable, free: usable, appendUnkeyed: appendUnkeyed}
 	p.index.init()
 	p.list.init(usable)
 	for range usable {
@@ -49,25 +49,25 @@ func NewCache(usable int, appendUnkeyed bool) *Pool {
 }
 
 // Usable is the number of blocks that sequences can hold.
-func (p *Pool) Usable() int { return p.usable }
+func (p *blockPool) Usable() int { return p.usable }
 
 // Free is the number of blocks without references, cached ones included.
-func (p *Pool) Free() int { return p.free }
+func (p *blockPool) Free() int { return p.free }
 
 // Shared is the number of references to blocks beyond the first of each: Σ max(0, references-1).
-func (p *Pool) Shared() int64 { return p.shared }
+func (p *blockPool) Shared() int64 { return p.shared }
 
 // Epoch changes whenever the result of a look-up may change.
-func (p *Pool) Epoch() uint64 { return p.epoch }
+func (p *blockPool) Epoch() uint64 { return p.epoch }
 
 // TakeCount takes n blocks from a pool that only counts.
-func (p *Pool) TakeCount(n int) { p.free -= n }
+func (p *blockPool) TakeCount(n int) { p.free -= n }
 
 // PutCount returns n blocks to a pool that only counts.
-func (p *Pool) PutCount(n int) { p.free += n }
+func (p *blockPool) PutCount(n int) { p.free += n }
 
 // state is the state of a block with a name: its references, or -1 less its place in the free list.
-func (p *Pool) state(name int32) *int32 {
+func (p *blockPool) state(name int32) *int32 {
 	if name < 0 {
 		return &p.copies.all[-name].state
 	}
@@ -76,7 +76,7 @@ func (p *Pool) state(name int32) *int32 {
 
 // Pop takes n blocks, which must be free, from the front of the free list and appends them to names. Their content is
 // evicted.
-func (p *Pool) Pop(names []int32, n int) []int32 {
+func (p *blockPool) Pop(names []int32, n int) []int32 {
 	p.taken = p.list.pop(p.taken[:0], n)
 	for taken := p.taken; len(taken) > 0; {
 		taken = taken[p.evict(taken):]
@@ -90,7 +90,7 @@ func (p *Pool) Pop(names []int32, n int) []int32 {
 
 // evict evicts the content of the leading blocks that share a group, and returns their number: neighbours of a text are
 // evicted one after the other.
-func (p *Pool) evict(names []int32) (n int) {
+func (p *blockPool) evict(names []int32) (n int) {
 	first := names[0]
 	if first == nameless {
 		return 1
@@ -112,7 +112,7 @@ func (p *Pool) evict(names []int32) (n int) {
 }
 
 // evictOne evicts the content of a block with a name.
-func (p *Pool) evictOne(name int32) {
+func (p *blockPool) evictOne(name int32) {
 	place := name
 	if name < 0 {
 		place = p.copies.all[-name].of
@@ -137,20 +137,22 @@ func (p *Pool) evictOne(name int32) {
 }
 
 // LogEvictions makes the pool record the keys that it evicts.
-func (p *Pool) LogEvictions() { p.logs = true }
+func (p *blockPool) LogEvictions() { p.logs = true }
 
 // Evicted returns the keys that were evicted since the last call, in order. The list is valid until the next Pop.
-func (p *Pool) Evicted() []uint64 {
+func (p *blockPool) Evicted() []uint64 {
 	list := p.evicted
 	p.evicted = p.evicted[:0]
 	return list
 }
 
 // Find returns the block that was registered first of those with the content of key, or 0.
-func (p *Pool) Find(key uint64) int32 { return p.first(p.index.group(key>>groupBits), key%groupSize) }
+func (p *blockPool) Find(key uint64) int32 {
+	return p.first(p.index.group(key>>groupBits), key%groupSize)
+}
 
 // first returns the block that was registered first for a key of group n, or 0.
-func (p *Pool) first(n int32, at uint64) int32 {
+func (p *blockPool) first(n int32, at uint64) int32 {
 	g := &p.index.groups[n]
 	place := n<<groupBits | int32(at)
 	switch {
@@ -162,8 +164,8 @@ func (p *Pool) first(n int32, at uint64) int32 {
 	return 0
 }
 
-// Match appends to names the blocks that [Pool.Find] finds for the first n keys of a text, up to the first miss.
-func (p *Pool) Match(keys *Keys, n int32, names []int32) []int32 {
+// Match appends to names the blocks that [blockPool.Find] finds for the first n keys of a text, up to the first miss.
+func (p *blockPool) Match(keys *Keys, n int32, names []int32) []int32 {
 	walk := keys.walk(0, n)
 	for key, blocks := walk.next(groupSize); blocks > 0; key, blocks = walk.next(groupSize) {
 		group := p.index.group(key >> groupBits)
@@ -181,7 +183,7 @@ func (p *Pool) Match(keys *Keys, n int32, names []int32) []int32 {
 // Lost is the number of blocks of a text, in a range of blocks, that would be found too but for evictions, if those
 // before were found: of at least the last [RememberedEvictions]. Their content is not in the cache, or cannot be
 // reached because a block before it is missing.
-func (p *Pool) Lost(keys *Keys, from, to int32) int32 {
+func (p *blockPool) Lost(keys *Keys, from, to int32) int32 {
 	if p.history.none() {
 		return 0
 	}
@@ -198,7 +200,7 @@ func (p *Pool) Lost(keys *Keys, from, to int32) int32 {
 }
 
 // Referenced is the number of the blocks, which have names, that sequences reference.
-func (p *Pool) Referenced(names []int32) int {
+func (p *blockPool) Referenced(names []int32) int {
 	n := 0
 	for _, name := range names {
 		if *p.state(name) > 0 {
@@ -209,7 +211,7 @@ func (p *Pool) Referenced(names []int32) int {
 }
 
 // Reference adds references to cached blocks, and removes those without references from the free list.
-func (p *Pool) Reference(names []int32) {
+func (p *blockPool) Reference(names []int32) {
 	for _, name := range names {
 		state := p.state(name)
 		if *state > 0 {
@@ -226,7 +228,7 @@ func (p *Pool) Reference(names []int32) {
 
 // Index registers a range of blocks of a sequence under the keys of their content, and sets their names. They are full
 // and have no names yet.
-func (p *Pool) Index(names []int32, keys *Keys, from, to int32) {
+func (p *blockPool) Index(names []int32, keys *Keys, from, to int32) {
 	if from > 0 && names[from-1] > nameless {
 		p.index.last = names[from-1] >> groupBits // where the next key mostly is
 	}
@@ -258,12 +260,12 @@ func (p *Pool) Index(names []int32, keys *Keys, from, to int32) {
 }
 
 // Tell registers a function that is called, from now on, for each key that can be found, or cannot be found any more.
-func (p *Pool) Tell(events func(Change)) { p.tell = events }
+func (p *blockPool) Tell(events func(Change)) { p.tell = events }
 
 // Release drops one reference to each block of a sequence, from its last block to its first, so that the
 // end of a sequence is evicted before its start. The first full ones hold a full block's content: whether it can be
 // found or not, they keep their place in the order of eviction.
-func (p *Pool) Release(names []int32, full int32) {
+func (p *blockPool) Release(names []int32, full int32) {
 	if !p.list.room(len(names)) {
 		p.list.compact(func(name, place int32) {
 			if name != nameless {
@@ -300,7 +302,7 @@ func (p *Pool) Release(names []int32, full int32) {
 
 // register registers a full block, which has no name yet, under a key, and returns its name. It does not report the
 // change.
-func (p *Pool) register(key uint64) (name int32, fresh bool) {
+func (p *blockPool) register(key uint64) (name int32, fresh bool) {
 	n := p.index.obtain(key >> groupBits)
 	g := &p.index.groups[n]
 	place, bit := n<<groupBits|int32(key%groupSize), uint8(1)<<(key%groupSize)
@@ -316,7 +318,7 @@ func (p *Pool) register(key uint64) (name int32, fresh bool) {
 
 // drop drops one reference to each block of a list, from the last to the first, and returns the number of blocks. 0 is
 // no block. Nameless blocks go to the front of the free list, or are only counted if there is no cache.
-func (p *Pool) drop(names []int32, caching bool) (n int) {
+func (p *blockPool) drop(names []int32, caching bool) (n int) {
 	if !caching {
 		for _, name := range names {
 			if name != 0 {

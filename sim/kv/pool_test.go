@@ -10,7 +10,7 @@ import (
 )
 
 // fill takes n blocks and indexes those that are full.
-func fill(p *Pool, n, full int, key uint64) []int32 {
+func fill(p *blockPool, n, full int, key uint64) []int32 {
 	names := p.Pop(nil, n)
 	var keys Keys
 	keys.Add(key, int32(full))
@@ -19,7 +19,7 @@ func fill(p *Pool, n, full int, key uint64) []int32 {
 }
 
 // order is what the free blocks hold, in order of eviction.
-func order(p *Pool, keys ...uint64) string {
+func order(p *blockPool, keys ...uint64) string {
 	var list []any
 	for _, name := range p.list.all() {
 		var holds any = "-"
@@ -44,7 +44,7 @@ func TestEvictionOrder(t *testing.T) {
 		{false, "- - - - - - 101 100", "- - - - 101 100 201 200", false},
 		{true, "- - - - - - 101 100", "- - - 101 100 - 201 200", true},
 	} {
-		p := NewCache(8, c.appendUnkeyed)
+		p := newCachingPool(8, c.appendUnkeyed)
 		p.Release(fill(p, 3, 2, 100), 2)
 		if got := order(p, 100, 101); got != c.afterA {
 			t.Errorf("append %v: after A %s, want %s", c.appendUnkeyed, got, c.afterA)
@@ -62,7 +62,7 @@ func TestEvictionOrder(t *testing.T) {
 
 // Of blocks with the same content the one registered first is found, until it is evicted.
 func TestDuplicates(t *testing.T) {
-	p := NewCache(4, false)
+	p := newCachingPool(4, false)
 	names := p.Pop(nil, 3)
 	for i := range names {
 		var keys Keys
@@ -150,7 +150,7 @@ func TestPool(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const usable, texts, longest = 24, 4, 14
 		unkeyed, listens := rapid.Bool().Draw(t, "append unkeyed"), rapid.Bool().Draw(t, "listens")
-		p, s := NewCache(usable, unkeyed), &slow{appendUnkeyed: unkeyed}
+		p, s := newCachingPool(usable, unkeyed), &slow{appendUnkeyed: unkeyed}
 		told, lost, evicted := map[uint64]bool{}, map[uint64]bool{}, 0
 		if listens {
 			p.LogEvictions()

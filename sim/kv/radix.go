@@ -2,26 +2,26 @@ package kv
 
 import "clifftop/workload"
 
-// Radix is the KV pool and prefix cache of SGLang: a radix tree over the tokens of sequences.
+// radix is the KV pool and prefix cache of SGLang: a radix tree over the tokens of sequences.
 //
 // Every block of the pool is available, private or in the tree. Private blocks belong to a running sequence, which took
-// them ([Radix.Owe]) and returns them ([Radix.Put]). [Radix.Insert] moves blocks of a sequence into the tree, from
+// them ([radix.Owe]) and returns them ([radix.Put]). [radix.Insert] moves blocks of a sequence into the tree, from
 // which only eviction makes them available again. A block holds the pool's page of tokens, and the tree has only whole
 // pages. Blocks have no identity: the tree counts them.
 //
 // A node of the tree is the tokens between two forks, as the segments that they come from. A running sequence locks the
-// path to the last node of its prefix. Nodes without locks can be evicted: leaves first, in [Radix.Order], and always a
+// path to the last node of its prefix. Nodes without locks can be evicted: leaves first, in [radix.Order], and always a
 // whole leaf. A match or an insertion refreshes all nodes on its path, and splits the last one.
 //
-// A sequence calls [Radix.Match] and [Radix.Lock] at admission, Owe as tokens are scheduled, [Radix.Insert] when a
+// A sequence calls [radix.Match] and [radix.Lock] at admission, Owe as tokens are scheduled, [radix.Insert] when a
 // prefill chunk has been computed and again at the end, for what later turns may repeat; at the end or at a preemption
-// Put for its private blocks, and [Radix.Unlock].
+// Put for its private blocks, and [radix.Unlock].
 //
-// Evicted leaves are remembered for a while, so that [Radix.Lost] can distinguish them from text that was never cached.
+// Evicted leaves are remembered for a while, so that [radix.Lost] can distinguish them from text that was never cached.
 //
 // All operations cost O(segments + nodes of the path), independent of the number of tokens; evictions cost O(log
 // leaves) each.
-type Radix struct {
+type radix struct {
 	Order LeafOrder // of evictions, set before the first use
 
 	usable, available, evictable int
@@ -69,9 +69,9 @@ type tokenRun struct {
 	from, tokens int32
 }
 
-// Prefix is a path from the root of the tree, as found by [Radix.Match] or locked by a sequence. The
-// zero Prefix is the empty one. An unlocked one is valid until blocks are taken.
-type Prefix struct {
+// treePrefix is a path from the root of the tree, as found by [radix.Match] or locked by a sequence. The
+// zero treePrefix is the empty one. An unlocked one is valid until blocks are taken.
+type treePrefix struct {
 	node int32
 	// Blocks is its length, and Held how many of them were locked when it was matched, so that
 	// locking them takes nothing from the evictable ones.
@@ -81,57 +81,57 @@ type Prefix struct {
 	seen       int32
 }
 
-// NewRadix returns a pool of usable blocks of a size in tokens, and an empty tree.
-func NewRadix(usable int, blockSize int32) *Radix {
+// newRadix returns a pool of usable blocks of a size in tokens, and an empty tree.
+func newRadix(usable int, blockSize int32) *radix {
 	t := newTree(blockSize)
 	t.usable, t.available = usable, usable
 	t.memory = memory{most: RememberedLeaves, number: 1}
 	return t
 }
 
-func newTree(page int32) *Radix {
-	return &Radix{page: page, nodes: make([]node, 1, 64), children: make(map[fork]int32)}
+func newTree(page int32) *radix {
+	return &radix{page: page, nodes: make([]node, 1, 64), children: make(map[fork]int32)}
 }
 
 // Usable is the number of blocks of the pool.
-func (t *Radix) Usable() int { return t.usable }
+func (t *radix) Usable() int { return t.usable }
 
-// Available is the number of blocks without an owner, less those that are owed ([Radix.Owe]); Evictable is that of
+// Available is the number of blocks without an owner, less those that are owed ([radix.Owe]); Evictable is that of
 // blocks in the tree without a lock.
-func (t *Radix) Available() int { return t.available }
+func (t *radix) Available() int { return t.available }
 
-// Evictable is described at [Radix.Available].
-func (t *Radix) Evictable() int { return t.evictable }
+// Evictable is described at [radix.Available].
+func (t *radix) Evictable() int { return t.evictable }
 
 // Free is the number of blocks that can be taken: available and evictable ones.
-func (t *Radix) Free() int { return t.available + t.evictable }
+func (t *radix) Free() int { return t.available + t.evictable }
 
 // Shared is the number of references to blocks beyond the first of each: Σ max(0, locks-1).
-func (t *Radix) Shared() int64 { return t.shared }
+func (t *radix) Shared() int64 { return t.shared }
 
 // Epoch changes whenever the result or the effect of a match may change. A match that is repeated in the same epoch has
 // the same result and does not change the order of eviction.
-func (t *Radix) Epoch() uint64 { return t.clock }
+func (t *radix) Epoch() uint64 { return t.clock }
 
 // Take takes n private blocks, which must be free, and evicts leaves as needed.
-func (t *Radix) Take(n int) {
+func (t *radix) Take(n int) {
 	t.Owe(n)
 	t.Cover()
 }
 
 // Owe takes n private blocks, which must be free. The number of available blocks may become negative until
-// [Radix.Evict] or [Radix.Cover] evict leaves.
-func (t *Radix) Owe(n int) { t.available -= n }
+// [radix.Evict] or [radix.Cover] evict leaves.
+func (t *radix) Owe(n int) { t.available -= n }
 
 // Cover evicts leaves until the number of available blocks is not negative.
-func (t *Radix) Cover() {
+func (t *radix) Cover() {
 	for t.available < 0 && len(t.leaves) > 0 {
 		t.evict()
 	}
 }
 
 // Evict evicts leaves until it has freed n blocks or more, or there is none left, and returns how many it has freed.
-func (t *Radix) Evict(n int) (freed int) {
+func (t *radix) Evict(n int) (freed int) {
 	before := t.available
 	for t.available-before < n && len(t.leaves) > 0 {
 		t.evict()
@@ -140,24 +140,24 @@ func (t *Radix) Evict(n int) (freed int) {
 }
 
 // Put returns n private blocks.
-func (t *Radix) Put(n int) { t.available += n }
+func (t *radix) Put(n int) { t.available += n }
 
 // Match returns the longest prefix of text that the tree holds, of at most limit tokens. The limit of a request is one
 // less than its known tokens, since one must be computed.
-func (t *Radix) Match(text []workload.Segment, limit int32) Prefix {
+func (t *radix) Match(text []workload.Segment, limit int32) treePrefix {
 	rest := t.cut(text, 0, limit/t.page*t.page)
 	t.clock++
-	p, _ := t.descend(Prefix{}, &rest, nil)
+	p, _ := t.descend(treePrefix{}, &rest, nil)
 	return p
 }
 
-// Peek is the number of blocks that [Radix.Match] would find. It refreshes no node.
-func (t *Radix) Peek(text []workload.Segment, limit int32) int {
+// Peek is the number of blocks that [radix.Match] would find. It refreshes no node.
+func (t *radix) Peek(text []workload.Segment, limit int32) int {
 	return int(t.peek(t.cut(text, 0, limit/t.page*t.page)))
 }
 
 // peek is how many of the blocks of rest the tree holds.
-func (t *Radix) peek(rest tokenReader) int32 {
+func (t *radix) peek(rest tokenReader) int32 {
 	at, blocks, most := int32(root), int32(0), rest.tokens()/t.page
 	for blocks < most {
 		i, ok := t.children[below(at, rest.page(t.page))]
@@ -175,7 +175,7 @@ func (t *Radix) peek(rest tokenReader) int32 {
 }
 
 // Lock protects the path of p from eviction. Unlock removes one such protection.
-func (t *Radix) Lock(p Prefix) {
+func (t *radix) Lock(p treePrefix) {
 	t.clock++
 	for i := p.node; i != root; i = t.nodes[i].parent {
 		n := &t.nodes[i]
@@ -189,8 +189,8 @@ func (t *Radix) Lock(p Prefix) {
 	}
 }
 
-// Unlock is described at [Radix.Lock].
-func (t *Radix) Unlock(p Prefix) {
+// Unlock is described at [radix.Lock].
+func (t *radix) Unlock(p treePrefix) {
 	t.clock++
 	for i := p.node; i != root; i = t.nodes[i].parent {
 		n := &t.nodes[i]
@@ -204,8 +204,8 @@ func (t *Radix) Unlock(p Prefix) {
 	}
 }
 
-// Entry is an insertion into the tree.
-type Entry struct {
+// treeEntry is an insertion into the tree.
+type treeEntry struct {
 	// Tokens is the number of tokens that are added. Other sequences may begin with at most the first Common of them:
 	// these are remembered if they are evicted.
 	Tokens, Common int32
@@ -218,7 +218,7 @@ type Entry struct {
 // Insert adds the first tokens of text, which a sequence that holds p locked has computed. The sequence's private
 // blocks of the full pages after p move into the tree or, where the tree has them already, become available. It returns
 // the longer prefix, which the sequence now holds locked instead of p; blocks of the sequence beyond it stay private.
-func (t *Radix) Insert(p Prefix, text []workload.Segment, e Entry) Prefix {
+func (t *radix) Insert(p treePrefix, text []workload.Segment, e treeEntry) treePrefix {
 	t.clock++
 	for i := p.node; i != root; i = t.nodes[i].parent {
 		t.touch(i)
@@ -252,7 +252,7 @@ func (t *Radix) Insert(p Prefix, text []workload.Segment, e Entry) Prefix {
 
 // Path appends to to the nodes of p from the root down, without the root. Their numbers identify nodes until the tree
 // changes. Of the children of a node, those that were added earlier have lower numbers.
-func (t *Radix) Path(p Prefix, to []int32) []int32 {
+func (t *radix) Path(p treePrefix, to []int32) []int32 {
 	first := len(to)
 	for i := p.node; i != root; i = t.nodes[i].parent {
 		to = append(to, t.nodes[i].seat)
@@ -266,7 +266,7 @@ func (t *Radix) Path(p Prefix, to []int32) []int32 {
 // descend follows rest from the end of p as far as the tree matches, splits the last node, and refreshes the nodes on
 // the path. It counts e, if there is one, for these nodes, but not for the lower part of one that it splits. It returns
 // the prefix so far and how many tokens remain.
-func (t *Radix) descend(p Prefix, rest *tokenReader, e *Entry) (Prefix, int32) {
+func (t *radix) descend(p treePrefix, rest *tokenReader, e *treeEntry) (treePrefix, int32) {
 	left := rest.tokens() / t.page * t.page
 	for left > 0 {
 		i, ok := t.children[below(p.node, rest.page(t.page))]
@@ -300,7 +300,7 @@ func (t *Radix) descend(p Prefix, rest *tokenReader, e *Entry) (Prefix, int32) {
 
 // split moves the first blocks of node i to a new node above it, which it returns. Node i keeps its number and the
 // rest, so that locked paths to it stay valid.
-func (t *Radix) split(i, blocks int32) int32 {
+func (t *radix) split(i, blocks int32) int32 {
 	up := t.newNode()
 	n, u := &t.nodes[i], &t.nodes[up]
 	u.parent, u.children, u.refs, u.blocks = n.parent, 1, n.refs, blocks
@@ -321,7 +321,7 @@ func (t *Radix) split(i, blocks int32) int32 {
 }
 
 // grow adds a leaf for the rest of a text, with its number of blocks, below node i.
-func (t *Radix) grow(i int32, rest tokenReader, blocks int32) int32 {
+func (t *radix) grow(i int32, rest tokenReader, blocks int32) int32 {
 	leaf := t.newNode()
 	n := &t.nodes[leaf]
 	n.parent, n.children, n.refs, n.blocks, n.common, n.remembered = i, 0, 0, blocks, 0, 0
@@ -334,7 +334,7 @@ func (t *Radix) grow(i int32, rest tokenReader, blocks int32) int32 {
 	return leaf
 }
 
-func (t *Radix) newNode() int32 {
+func (t *radix) newNode() int32 {
 	i := int32(len(t.nodes))
 	if k := len(t.unused); k > 0 {
 		i = t.unused[k-1]
@@ -349,7 +349,7 @@ func (t *Radix) newNode() int32 {
 }
 
 // evict evicts the first leaf.
-func (t *Radix) evict() {
+func (t *radix) evict() {
 	i := t.leaves[0]
 	t.dropLeaf(i)
 	t.clock++

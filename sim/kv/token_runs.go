@@ -13,7 +13,7 @@ type tokenReader struct {
 }
 
 // cut is the spans of the tokens of text in [from, to). It is valid until the next cut.
-func (t *Radix) cut(text []workload.Segment, from, to int32) tokenReader {
+func (t *radix) cut(text []workload.Segment, from, to int32) tokenReader {
 	t.text = t.text[:0]
 	position := int32(0)
 	for _, s := range text {

@@ -1,0 +1,11 @@
+package kv
+
+// Names for tests that compare the tree with that of package naive, which imports this one.
+type (
+	Radix  = radix
+	Entry  = treeEntry
+	Prefix = treePrefix
+)
+
+// NewRadix is newRadix.
+var NewRadix = newRadix
