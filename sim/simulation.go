@@ -164,23 +164,27 @@ func (e *Simulation) RunUntil(ctx context.Context, pause func() bool) (done bool
 // most so many. It returns how many it has handled.
 func (e *Simulation) boundaries(bound clock.Time, most int) (n int, err error) {
 	r := e.replicas[0]
-	for at := r.Next(); n < most && at < bound && at < e.nextSent && at < e.frontEnd.next(); at = r.Next() {
-		if c := &e.clients.departures; c.Len() > 0 && clock.Time(c.Top().Key) <= at {
+	bound = min(bound, e.frontEnd.next())
+	if c := &e.clients.departures; c.Len() > 0 {
+		bound = min(bound, clock.Time(c.Top().Key))
+	}
+	for ; n < most && err == nil; n++ {
+		at := r.Next()
+		if at >= bound || at >= e.nextSent { // which an answer may have made earlier
 			break
 		}
 		if at < e.now {
 			return n, r.Broken("time goes back to %v", at)
 		}
-		e.now, e.unplanned = at, at
-		n++
+		e.now = at
 		err = r.Boundary()
-		e.changed = nil
 		e.sync(r)
-		e.reportLevels(at)
-		if err != nil {
-			break
+		if !e.levels.Equal(&e.reported) {
+			e.reported = e.levels
+			e.obs.Levels(at, &e.reported)
 		}
 	}
+	e.unplanned, e.changed = e.now, nil
 	return n, err
 }
 
