@@ -50,11 +50,12 @@ func cases() []Case {
 	sizes := []int{small, large}
 	caching := "engine.enable_prefix_caching=true"
 	return []Case{
-		{Name: "fleet-round-robin", Sizes: sizes, Args: p1(1728, "--replicas", "64", "--router", "round-robin")},
+		{Name: "fleet-round-robin", Sizes: sizes, Args: p1(1728, "--replicas", "64", "--router", "round-robin"),
+			Shown: true},
 		{Name: "fleet-least-requests", Sizes: sizes, Args: p1(1728, "--replicas", "64", "--router", "least-requests")},
 		{Name: "retries", Sizes: sizes, Args: p1(60, "--set", "clients={timeout: 10s, retries: 2}")},
 		{Name: "trace", Sizes: []int{1500, 5500}, Args: []string{"run", "--format", "json", "--quiet", "--model",
-			"llama-3.1-8b", "--gpu", "h100-sxm", "--set", "workload.trace={file: {trace}, format: mooncake}"}},
+			"llama-3.1-8b", "--gpu", "h100-sxm", "--set", "workload.trace={file: {trace}, format: mooncake}"}, Shown: true},
 		{Name: "sweep-3", Sizes: []int{2500, 8500}, Runs: 3,
 			Args: append([]string{"sweep", "--out", "", "--jobs", "1", "--over", "rate=10,25,40", "--requests", "{n}"},
 				plain...)},

@@ -176,9 +176,9 @@ func parseNames(text string) (n Names, err error) {
 	return n, nil
 }
 
-// absent returns a line for each name of a group that no function has.
-func absent(groups []Group, functions []string) (faults []string) {
-	for _, g := range groups {
+// absent returns a line for each name that none of the functions has. Those of the anchor are left out.
+func (n *Names) absent(functions []string) (faults []string) {
+	for _, g := range slices.Concat(n.Stages, n.Starts, n.Units) {
 		for _, name := range g.Functions {
 			if !slices.ContainsFunc(functions, func(f string) bool { return sameFunction(name, f) }) {
 				faults = append(faults, fmt.Sprintf("%s: no function %s is left: write its new name in .ci/%s",

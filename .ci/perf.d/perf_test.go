@@ -82,6 +82,23 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// TestNames fails when the command has no function of a name that the gate looks at.
+func TestNames(t *testing.T) {
+	g := readAll(t)
+	b := &Builder{root: checkout, scratch: t.TempDir()}
+	path, err := b.buildCommit("head", ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	functions, err := functionsOf(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fault := range g.names.absent(functions) {
+		t.Error(fault)
+	}
+}
+
 // TestJudge plants losses in figures.
 func TestJudge(t *testing.T) {
 	c := Case{Name: "p1-10", Sizes: []int{1, 2}}
@@ -206,7 +223,8 @@ totals: 110 4
 func TestAbsent(t *testing.T) {
 	functions := []string{"clifftop/sim.(*A).run", "runtime.mallocgcTiny"}
 	groups := []Group{{"a", []string{"sim.(*A).run", "runtime.mallocgc*"}}, {"b", []string{"sim.(*A).gone"}}}
-	if got := absent(groups, functions); len(got) != 1 || !strings.Contains(got[0], "sim.(*A).gone") {
+	names := Names{Stages: groups[:1], Units: groups[1:]}
+	if got := names.absent(functions); len(got) != 1 || !strings.Contains(got[0], "sim.(*A).gone") {
 		t.Errorf("%q", got)
 	}
 }
