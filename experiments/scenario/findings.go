@@ -34,6 +34,9 @@ func (f *findings) fault(faults ...*yamldoc.Fault) {
 	}
 }
 
+// refuse are the findings of a resolver that ends with faults. Warnings before them do not matter.
+func refuse(faults ...*yamldoc.Fault) findings { return findings{faults: faults} }
+
 // add adds the findings of another resolver, and reports whether it found no fault.
 func (f *findings) add(more findings) bool {
 	f.warnings = append(f.warnings, more.warnings...)

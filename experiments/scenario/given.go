@@ -41,6 +41,11 @@ func (s *Scenario) Fault(key, format string, args ...any) *yamldoc.Fault {
 	return f
 }
 
+// refuse are the findings of a resolver that ends with a fault.
+func (s *Scenario) refuse(key, format string, args ...any) findings {
+	return refuse(s.Fault(key, format, args...))
+}
+
 // Given reports whether a key was given by the file or a flag.
 func (s *Scenario) Given(key string) bool {
 	if s.origin == nil {

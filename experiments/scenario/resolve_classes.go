@@ -89,12 +89,10 @@ func resolveBody(s *Scenario, k *Class, key string, around body) (b body, found 
 			if errors.As(err, &f) {
 				err = errors.New(f.Problem)
 			}
-			found.fault(s.Fault(key, "%v", err))
-			return b, found
+			return b, s.refuse(key, "%v", err)
 		}
 		if len(p.Spec.Classes) > 0 {
-			found.fault(s.Fault(key, "%s already contains several classes (want another preset)", p.Name))
-			return b, found
+			return b, s.refuse(key, "%s already contains several classes (want another preset)", p.Name)
 		}
 		found.judge(p, k.Input, k.Output)
 		b = body{preset: p, lora: around.lora}
@@ -171,9 +169,8 @@ func resolveHeadcount(s *Scenario) (w Workload, found findings) {
 		perPerson += c.Share * c.RequestsPerHour
 	}
 	if !(perPerson > 0) {
-		found.fault(s.Fault("workload.headcount",
-			"no class sends requests (set share and requests_per_hour above 0 in at least one class)"))
-		return w, found
+		return w, s.refuse("workload.headcount",
+			"no class sends requests (set share and requests_per_hour above 0 in at least one class)")
 	}
 	perPerson /= shares
 	rate := active * perPerson / 3600
@@ -181,8 +178,7 @@ func resolveHeadcount(s *Scenario) (w Workload, found findings) {
 	for _, c := range work {
 		p, err := workload.FindPreset(c.Preset)
 		if err != nil {
-			found.fault(s.fieldFaults(err)...)
-			return w, found
+			return w, refuse(s.fieldFaults(err)...)
 		}
 		k := Class{Name: strings.TrimPrefix(p.Name, "ent-"), Weight: c.Share * c.RequestsPerHour,
 			Preset: optional.Of(p.Name), SLO: c.SLO, Priority: c.Priority}

@@ -41,8 +41,7 @@ func resolveClients(s *Scenario, l pools, d *Disaggregation, classes []Class, se
 		}
 		found.add(c.judge(key(i), limited, failing))
 		if fault := tooShort(s, &l[0].Config, key(i), c); fault != nil {
-			found.fault(fault)
-			return specs, reading, found
+			return specs, reading, refuse(fault)
 		}
 	}
 	found.add(judgeRetryAfter(optional.Value(s.Engine.RetryAfter).Clock(), all, limited))

@@ -16,9 +16,9 @@ func resolveDrafts(s *Scenario, e Engine, p *policy) (drafts engine.Speculative,
 	}
 	switch {
 	case x.Method == "ngram" && e.AsyncScheduling == On:
-		found.fault(s.Fault("engine.async_scheduling", "true is not possible with method ngram, which looks up "+
-			"drafts on the CPU (want auto, false or method ngram_gpu)"))
-		return drafts, e, found
+		return drafts, e, s.refuse("engine.async_scheduling",
+			"true is not possible with method ngram, which looks up drafts on the CPU (want auto, false or method "+
+				"ngram_gpu)")
 	case x.Method == "ngram", x.Method == "draft", e.Policy == "sglang":
 		e.AsyncScheduling = e.AsyncScheduling.or(false)
 	}

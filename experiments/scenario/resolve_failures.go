@@ -21,8 +21,7 @@ func resolveLifecycle(s *Scenario, l pools, oneRank bool) (own *Lifecycle, list 
 	case own == nil:
 		return nil, nil, found
 	case oneRank:
-		found.fault(s.Fault("lifecycle", "a single attention rank cannot fail or scale alone"))
-		return own, nil, found
+		return own, nil, s.refuse("lifecycle", "a single attention rank cannot fail or scale alone")
 	}
 	if own.Autoscale != nil {
 		scalers, fault := resolveScalers(s, l)
@@ -69,8 +68,7 @@ func resolveFailures(s *Scenario, l pools) (list []sim.Failure, found findings) 
 	}
 	crashes, fault := randomCrashes(s, firsts)
 	if fault != nil {
-		found.fault(fault)
-		return list, found
+		return list, refuse(fault)
 	}
 	list = append(list, crashes...)
 	slices.SortStableFunc(list, func(a, b sim.Failure) int { return cmp.Compare(a.At, b.At) })

@@ -64,17 +64,14 @@ func resolveSwap(s *Scenario, e Engine, gpu *model.GPU, budget *model.KVBudget) 
 	}
 	switch {
 	case budget == nil:
-		found.fault(s.Fault("engine.preemption",
-			"swap needs KV blocks, which a linear step time does not have (want recompute)"))
-		return w, e, found
+		return w, e, s.refuse("engine.preemption",
+			"swap needs KV blocks, which a linear step time does not have (want recompute)")
 	case e.HostBandwidth == nil && link == 0:
-		found.fault(s.Fault("engine.preemption",
-			"swap: the host memory bandwidth of %s is not known (set engine.host_gb_per_s)", gpu.Name))
-		return w, e, found
+		return w, e, s.refuse("engine.preemption",
+			"swap: the host memory bandwidth of %s is not known (set engine.host_gb_per_s)", gpu.Name)
 	case e.EnablePrefixCaching:
-		found.fault(s.Fault("engine.preemption",
-			"swap cannot be combined with prefix caching (want enable_prefix_caching: false, or recompute)"))
-		return w, e, found
+		return w, e, s.refuse("engine.preemption",
+			"swap cannot be combined with prefix caching (want enable_prefix_caching: false, or recompute)")
 	}
 	optional.Default(&e.HostBandwidth, link/1e9)
 	block := float64(budget.BlockBytes)

@@ -32,8 +32,7 @@ func resolveMemory(s *Scenario, e Engine, p *policy, d *model.Deployment, drafts
 	}
 	drafter, fault := drafterMemory(s, d)
 	if fault != nil {
-		found.fault(fault)
-		return m, e, found
+		return m, e, refuse(fault)
 	}
 	m.hybrid, e = resolveHybrid(s, e, p, d, drafts.On())
 	grouped := m.hybrid != nil
@@ -56,11 +55,9 @@ func resolveMemory(s *Scenario, e Engine, p *policy, d *model.Deployment, drafts
 		f := s.Fault(s.FirstGiven("deployment.dtype", "deployment.tensor_parallel_size", "model", "gpu",
 			"engine.gpu_memory_utilization", "engine.max_num_batched_tokens", "engine.max_num_seqs"), "%v", misfit)
 		f.Cause = misfit
-		found.fault(f)
-		return m, e, found
+		return m, e, refuse(f)
 	case err != nil:
-		found.fault(s.Fault("engine", "%v", err))
-		return m, e, found
+		return m, e, s.refuse("engine", "%v", err)
 	}
 	m.budget, m.blocks = &budget, budget.Blocks
 	if !grouped {
@@ -140,10 +137,9 @@ func resolveLength(s *Scenario, e *Engine, m *memory, d *model.Deployment, assum
 		switch {
 		case length <= room:
 		case e.MaxModelLen != nil && assumed == 0:
-			found.fault(s.Fault("engine.max_model_len",
+			return 0, s.refuse("engine.max_model_len",
 				"%d tokens do not fit the KV pool: it holds %d, %d too few (want %d or less, or more memory)",
-				length, room, length-room, room))
-			return 0, found
+				length, room, length-room, room)
 		default:
 			found.warn("max_model_len", "max_model_len is %d, the size of the KV cache; the model allows %d", room,
 				d.LLM.MaxContext)
@@ -156,8 +152,7 @@ func resolveLength(s *Scenario, e *Engine, m *memory, d *model.Deployment, assum
 			length, e.Policy)
 	}
 	if length < 2 {
-		found.fault(s.Fault("engine.max_model_len", "the KV pool holds %d tokens (want room for 2 or more)", length))
-		return 0, found
+		return 0, s.refuse("engine.max_model_len", "the KV pool holds %d tokens (want room for 2 or more)", length)
 	}
 	return length, found
 }

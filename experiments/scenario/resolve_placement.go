@@ -40,8 +40,7 @@ func resolvePlacement(s *Scenario, p *policy) (place placement, found findings) 
 	gpu = gpu.ForRelease(optional.Value(s.Engine.Version), llm.UsesMLA())
 	if limit := d.PowerLimit; limit != nil {
 		if gpu, err = gpu.Limited(*limit); err != nil {
-			found.fault(s.Fault("deployment.power_limit", "%v", err))
-			return place, found
+			return place, s.refuse("deployment.power_limit", "%v", err)
 		}
 	}
 	on, err := model.NewDeployment(llm, gpu, options)
@@ -51,8 +50,7 @@ func resolvePlacement(s *Scenario, p *policy) (place placement, found findings) 
 		place.ruled = []string{"kv_cache_dtype fp8"}
 	}
 	if err != nil {
-		found.fault(s.deploymentFaults(err)...)
-		return place, found
+		return place, refuse(s.deploymentFaults(err)...)
 	}
 	place.deployment, place.model, place.gpu, place.keys = on, s.Model, s.GPU, *d
 	if !llmFile {
@@ -235,4 +233,27 @@ func gpuNames() []string {
 		names = append(append(names, g.Name), g.Aliases...)
 	}
 	return names
+}
+
+// joined reports whether the data-parallel ranks of a replica are simulated as one engine: where prompts and outputs
+// are computed apart, ranks that exchange with each other's experts iterate in lock step, so that they begin and end as
+// one.
+func joined(s *Scenario, d *model.Deployment) bool {
+	return s.apart() && s.Deployment.DataParallelSize > 1 && d.LLM.Experts > 0
+}
+
+// ranksTogether is the number of ranks that an engine stands for.
+func ranksTogether(s *Scenario, d *model.Deployment) int {
+	if !joined(s, d) {
+		return 1
+	}
+	return s.Deployment.DataParallelSize / max(1, s.shares[s.role])
+}
+
+// spread is the timer of all ranks that the engine stands for, from that of one.
+func spread(s *Scenario, e *Engine, d *model.Deployment, rank model.StepTimer) model.StepTimer {
+	if !joined(s, d) {
+		return rank
+	}
+	return model.NewSpread(rank, s.Deployment.DataParallelSize, s.shares[s.role], *e.MaxNumBatchedTokens)
 }

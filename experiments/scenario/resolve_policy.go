@@ -103,8 +103,7 @@ func resolvePolicy(s *Scenario) (p policy, e Engine, found findings) {
 	e = s.Engine
 	p, fault := s.policy()
 	if fault != nil {
-		found.fault(fault)
-		return p, e, found
+		return p, e, refuse(fault)
 	}
 	d := &p.Defaults
 	if d.Synchronous {

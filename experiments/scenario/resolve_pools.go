@@ -176,9 +176,9 @@ func resolveRoles(s *Scenario, l pools, served bool) (_ pools, d *Disaggregation
 		}
 		return l, nil, found
 	case len(prefill) == 0 || len(decode) == 0 || both > 0:
-		found.fault(s.Fault("pools", "%d pools have role prefill, %d decode and %d both (want all both, or at least "+
-			"one prefill and one decode and no other)", len(prefill), len(decode), both))
-		return l, nil, found
+		return l, nil, s.refuse("pools",
+			"%d pools have role prefill, %d decode and %d both (want all both, or at least one prefill and one decode "+
+				"and no other)", len(prefill), len(decode), both)
 	}
 	d = new(Disaggregation)
 	if d.SetDefaults(); s.Disaggregation != nil {
@@ -187,13 +187,11 @@ func resolveRoles(s *Scenario, l pools, served bool) (_ pools, d *Disaggregation
 	l = slices.Concat(prefill, decode)
 	for i := range l {
 		if fault := l[i].unlike(&l[0]); fault != nil {
-			found.fault(fault)
-			return l, d, found
+			return l, d, refuse(fault)
 		}
 	}
 	if fault := l.outages(s, d.Outages); fault != nil {
-		found.fault(fault)
-		return l, d, found
+		return l, d, refuse(fault)
 	}
 	safe := !d.losesKV(served, s.Lifecycle)
 	found.unused(safe && d.KVLoadFailurePolicy == "fail", "disaggregation.kv_load_failure_policy",

@@ -118,8 +118,7 @@ func resolveReplica(s *Scenario, oneRank bool) (r PoolSetup, found findings) {
 func resolveRelease(s *Scenario, e Engine, p *policy) (release release, _ Engine, found findings) {
 	release, err := releaseFor(optional.Value(e.Version))
 	if err != nil {
-		found.fault(s.Fault("engine.version", "%v", err))
-		return release, e, found
+		return release, e, s.refuse("engine.version", "%v", err)
 	}
 	found.unused(e.Policy != "vllm" && e.Kernels != "auto", "engine.kernels", "it belongs to policy vllm")
 	if k := e.host(p).allReduce; k != 0 {

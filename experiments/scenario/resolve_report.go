@@ -19,8 +19,7 @@ func resolveReport(s *Scenario, w *Workload, t *Traffic) (r collect.Options, fou
 	r.Lifecycle = s.Lifecycle != nil
 	slo, err := s.SLO.Objective()
 	if err != nil {
-		found.fault(s.Fault("slo", "%v", err))
-		return r, found
+		return r, s.refuse("slo", "%v", err)
 	}
 	r.SLO = slo
 	if d := s.Run.Duration; d != nil {
@@ -53,8 +52,7 @@ func resolveClasses(s *Scenario, classes []Class, t *Traffic) (spans []collect.C
 		if i < len(classes) {
 			slo, err := classes[i].SLO.Objective()
 			if err != nil {
-				found.fault(s.Fault(fmt.Sprintf("workload.classes.%d.slo", i), "%v", err))
-				return nil, found
+				return nil, s.refuse(fmt.Sprintf("workload.classes.%d.slo", i), "%v", err)
 			}
 			span.SLO = slo
 		}

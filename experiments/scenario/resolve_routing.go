@@ -44,8 +44,7 @@ func resolveRouting(s *Scenario, l pools, d *Disaggregation, t *Traffic, served 
 	found findings) {
 	r = s.Deployment.Router
 	if n := l.engines(); n > maxReplicas {
-		found.fault(s.Fault("pools", "there are %d replicas (want %d or less)", n, maxReplicas))
-		return r, d, found
+		return r, d, s.refuse("pools", "there are %d replicas (want %d or less)", n, maxReplicas)
 	}
 	sessions := served || t.hasSessions()
 	found.add(l.bySession(sessions))
@@ -53,9 +52,8 @@ func resolveRouting(s *Scenario, l pools, d *Disaggregation, t *Traffic, served 
 		r.Policy = "vllm-dp" // vLLM's own, among data-parallel ranks
 	}
 	if _, ok := newRouter(s, &r, route.Identity{}); !ok {
-		found.fault(s.Fault("deployment.router", "%q is not known (want %s)", yamldoc.Short(r.Policy),
-			yamldoc.OneOf(s.rules().Routers.Names())))
-		return r, d, found
+		return r, d, s.refuse("deployment.router", "%q is not known (want %s)", yamldoc.Short(r.Policy),
+			yamldoc.OneOf(s.rules().Routers.Names()))
 	}
 	if !isFleet(s, l) {
 		found.unused(!r.named() || r.Policy != defaultRouter().Policy, "deployment.router", "there is one replica")
@@ -79,8 +77,7 @@ func resolveRouting(s *Scenario, l pools, d *Disaggregation, t *Traffic, served 
 	if scrapes(s, &r) && scrapes(s, &own.Router) {
 		together, fault := scrapeTogether(s, *r.Scrape, *own.Router.Scrape)
 		if fault != nil {
-			found.fault(fault)
-			return r, d, found
+			return r, d, refuse(fault)
 		}
 		r.Scrape, own.Router.Scrape = &together, &together
 	}
@@ -121,14 +118,12 @@ func resolveRouter(s *Scenario, key string, r Router, offers route.Offers, t *Tr
 	made, _ := newRouter(s, &r, route.Identity{})
 	if v, ok := made.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
-			found.fault(s.Fault(key, "%s: %v", r.Policy, err))
-			return r, found
+			return r, s.refuse(key, "%s: %v", r.Policy, err)
 		}
 	}
 	known := t.Recording != nil || len(t.Spec.Arrivals) > 0
 	if err := route.Check(made, offers); err != nil && known {
-		found.fault(s.Fault(key, "%s: %v", r.Policy, err))
-		return r, found
+		return r, s.refuse(key, "%s: %v", r.Policy, err)
 	}
 	bound := route.Bind(made)
 	if needs := bound.Requirements(); needs.Metrics {

@@ -19,8 +19,7 @@ func resolveOffload(s *Scenario, e *Engine, d *model.Deployment, budget *model.K
 	own := *s.Offload
 	o = &own
 	if fault := cannotOffload(s, e, d, budget); fault != nil {
-		found.fault(fault)
-		return nil, o, found
+		return nil, o, refuse(fault)
 	}
 	back := optional.Value(o.Tiers[0].Write) == "back"
 	usual := (256 + e.BlockSize - 1) / e.BlockSize * e.BlockSize
@@ -31,13 +30,11 @@ func resolveOffload(s *Scenario, e *Engine, d *model.Deployment, budget *model.K
 	chunk := *o.ChunkTokens
 	switch {
 	case chunk%e.BlockSize != 0:
-		found.fault(s.Fault("offload.chunk_tokens", "%d is not a multiple of block_size %d", chunk, e.BlockSize))
-		return nil, o, found
+		return nil, o, s.refuse("offload.chunk_tokens", "%d is not a multiple of block_size %d", chunk, e.BlockSize)
 	case back && chunk != e.BlockSize:
-		found.fault(s.Fault("offload.chunk_tokens",
+		return nil, o, s.refuse("offload.chunk_tokens",
 			"%d does not work with write: back on the first tier, because the KV cache evicts single blocks (want "+
-				"block_size, %d)", chunk, e.BlockSize))
-		return nil, o, found
+				"block_size, %d)", chunk, e.BlockSize)
 	}
 	c = &engine.Connector{
 		BlockBytes:  budget.BlockBytes * int64(d.TensorParallel*d.PipelineParallel),
@@ -80,14 +77,12 @@ func resolveTiers(s *Scenario, tiers []OffloadTier, tokens int, bytes float64) (
 	for i := range tiers {
 		t, key := &tiers[i], fmt.Sprint("offload.tiers.", i)
 		if slices.ContainsFunc(tiers[:i], func(other OffloadTier) bool { return other.Name == t.Name }) {
-			found.fault(s.Fault(key+".name", "the name %q is given twice (want another one)", yamldoc.Short(t.Name)))
-			return nil, found
+			return nil, s.refuse(key+".name", "the name %q is given twice (want another one)", yamldoc.Short(t.Name))
 		}
 		tier := t.tier(bytes)
 		if tier.Chunks < 1 {
-			found.fault(s.Fault(key+".size", "it is smaller than one chunk of %d tokens, which take %.3g MB", tokens,
-				bytes/1e6))
-			return nil, found
+			return nil, s.refuse(key+".size", "it is smaller than one chunk of %d tokens, which take %.3g MB",
+				tokens, bytes/1e6)
 		}
 		if s.Lifecycle == nil {
 			found.unused(tier.Persistent, key+".persistent", "replicas never stop without a lifecycle")

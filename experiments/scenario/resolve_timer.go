@@ -18,8 +18,7 @@ func resolveTimer(s *Scenario, e *Engine, p *policy, d *model.Deployment) (timer
 	t = s.StepTime
 	table, fault := readTable(s, &t)
 	if fault != nil {
-		found.fault(fault)
-		return nil, t, found
+		return nil, t, refuse(fault)
 	}
 	options := kernelOptions(e, s.Workload.Sampling, p)
 	made := func() (model.StepTimer, error) { return newTimer(&t, d, options, table) }
@@ -28,16 +27,14 @@ func resolveTimer(s *Scenario, e *Engine, p *policy, d *model.Deployment) (timer
 		timer, err = withDrafts(s, e, p, d, options, spread(s, e, d, timer))
 	}
 	if err != nil {
-		found.fault(s.Fault("step_time", "%v", err))
-		return nil, t, found
+		return nil, t, s.refuse("step_time", "%v", err)
 	}
 	const longest = int64(clock.Hour) * clock.FemtosPerPico
 	if first, slope, _ := timer.Span(&model.Batch{Decodes: 1, Context: 1, Emit: 1}); first <= 0 || slope < 0 ||
 		first > longest {
-		found.fault(s.Fault(s.FirstGiven("gpu", "step_time"),
+		return nil, t, s.refuse(s.FirstGiven("gpu", "step_time"),
 			"an iteration with one sequence takes %.3g s (want more than 0, at most 3600: see the peaks and the "+
-				"bandwidth of the GPU)", float64(first)/1e15))
-		return nil, t, found
+				"bandwidth of the GPU)", float64(first)/1e15)
 	}
 	if x, ok := timer.(*model.Table); ok {
 		found.beyondTable(x, e)
