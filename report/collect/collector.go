@@ -88,6 +88,7 @@ type Collector struct {
 	minutes  minutes
 
 	unrouted int64 // attempts that ended before they were sent to a replica
+	divided  bool  // spans are also counted in parts of the run, one by one
 	isPart   bool  // this is one of them: no distributions are kept
 
 	now clock.Time // the last instant seen, of whatever kind
@@ -141,12 +142,14 @@ func New(opts Options) *Collector {
 	for opts.End == 0 && width*maxBuckets < opts.Expected/2 {
 		width *= 2
 	}
-	return &Collector{
+	c := &Collector{
 		opts: opts, limits: newLimits(opts.SLO), line: newTimeline(width, true), reservoir: reservoir{exact: ExactSamples},
 		tierTraffic: tierTraffic{tiers: len(opts.Tiers)},
 		stages:      newStages(opts.Stages), classes: newClasses(opts), parts: newParts(opts, width),
 		sloHours: newSLOHours(opts.SLO),
 	}
+	c.divided = c.stages != nil || c.sloHours != nil && c.sloHours.gaps || opts.Gantt != nil
+	return c
 }
 
 // limitedBlocks is a number of KV blocks, or 0 for an unlimited pool.

@@ -15,11 +15,18 @@ func (c *Collector) Span(s *event.Span) {
 	end := s.Start + clock.Time((s.Remainder+femtos)/clock.FemtosPerPico)
 	add(&c.totals.busy, femtos)
 	if k := &c.line.last; s.Start >= k.start && uint64(end-k.start)-1 < uint64(k.width) {
-		c.line.spanIn(k.i, s, femtos, c.opts.Power)
+		c.line.buckets[k.i].span(c.line.gaps(k.i), s, femtos, c.opts.Power)
 	} else {
 		c.line.spanAcross(*s, c.opts.Power)
 	}
 	c.now = max(c.now, end)
+	if c.divided || s.Passages != nil {
+		c.divide(s, femtos)
+	}
+}
+
+// divide counts a span of so many femtoseconds in the stages of a pipeline, and in parts of the run.
+func (c *Collector) divide(s *event.Span, femtos int64) {
 	if s.Passages != nil {
 		c.line.countPassages(s.Passages)
 		c.totals.further = c.totals.further.Add(clock.Mul64(uint64(femtos), uint64(len(s.Passages)-1)))
@@ -35,20 +42,6 @@ func (c *Collector) Span(s *event.Span) {
 	}
 }
 
-// spanIn counts a span of so many femtoseconds that lies in a bucket.
-func (t *timeline) spanIn(i int, s *event.Span, femtos int64, power *model.StepPower) {
-	b := &t.buckets[i]
-	add(&b.busy, femtos)
-	b.blocks = b.blocks.Add(s.BlockFemtos)
-	if s.EmptyFemtos != (clock.Uint128{}) {
-		b.empty = b.empty.Add(s.EmptyFemtos)
-	}
-	if loses(s) {
-		b.lose(lost(s))
-	}
-	b.produced(t.gaps(i), s, power)
-}
-
 // gaps is the histogram of gaps of a bucket; nil where none is kept.
 func (t *timeline) gaps(i int) *stats.Histogram {
 	if t.detail == nil {
@@ -57,8 +50,16 @@ func (t *timeline) gaps(i int) *stats.Histogram {
 	return &t.detail[i].itl
 }
 
-// produced counts what a span did at the ends of its iterations.
-func (b *bucket) produced(itl *stats.Histogram, s *event.Span, power *model.StepPower) {
+// span counts a span of so many femtoseconds that lies in the bucket, with the gaps in itl if that is kept.
+func (b *bucket) span(itl *stats.Histogram, s *event.Span, femtos int64, power *model.StepPower) {
+	add(&b.busy, femtos)
+	b.blocks = b.blocks.Add(s.BlockFemtos)
+	if s.EmptyFemtos != (clock.Uint128{}) {
+		b.empty = b.empty.Add(s.EmptyFemtos)
+	}
+	if loses(s) {
+		b.lose(lost(s))
+	}
 	n, decodes := int64(s.N), int64(s.Decodes)
 	b.iterations += n
 	b.decodes += n * decodes
@@ -129,7 +130,7 @@ func (t *timeline) spanAcross(s event.Span, power *model.StepPower) {
 		}
 		switch n {
 		case s.N:
-			t.spanIn(k.i, &s, s.Femtos(s.N), power)
+			t.buckets[k.i].span(t.gaps(k.i), &s, s.Femtos(s.N), power)
 			return
 		case 0:
 			last := s.N == 1
@@ -140,7 +141,7 @@ func (t *timeline) spanAcross(s event.Span, power *model.StepPower) {
 			}
 		default:
 			first := head(&s, n)
-			t.spanIn(k.i, &first, first.Femtos(n), power)
+			t.buckets[k.i].span(t.gaps(k.i), &first, first.Femtos(n), power)
 		}
 	}
 }
@@ -209,12 +210,11 @@ func (t *timeline) iterationAcross(k cursor, s *event.Span, power *model.StepPow
 		at, remainder = k.end, 0
 		k = t.enter(at)
 	}
-	for i := range losses {
-		losses[i] -= counted[i]
-	}
 	b := &t.buckets[k.i]
-	add(&b.busy, int64(whole-done))
-	b.hold(s.BlockFemtos.Sub(blocks), s.EmptyFemtos.Sub(empty))
-	b.lose(losses)
-	b.produced(t.gaps(k.i), s, power)
+	b.span(t.gaps(k.i), s, s.First, power)
+	b.busy = b.busy.Sub(clock.Uint128{Lo: done})
+	b.blocks, b.empty = b.blocks.Sub(blocks), b.empty.Sub(empty)
+	for i, part := range counted {
+		b.lost[i] = b.lost[i].Sub(clock.Uint128{Lo: uint64(part)})
+	}
 }

@@ -64,11 +64,11 @@ func (a stages) span(power *model.StepPower, s event.Span) {
 			}
 		}
 		if n == s.N {
-			t.produced(&t.itl, &s, power)
+			t.bucket.span(&t.itl, &s, 0, power)
 			return
 		}
 		first := head(&s, n)
-		t.produced(&t.itl, &first, power)
+		t.bucket.span(&t.itl, &first, 0, power)
 	}
 }
 
