@@ -143,7 +143,8 @@ func New(opts Options) *Collector {
 		width *= 2
 	}
 	c := &Collector{
-		opts: opts, limits: newLimits(opts.SLO), line: newTimeline(width, true), reservoir: reservoir{exact: ExactSamples},
+		opts: opts, limits: newLimits(opts.SLO), line: newTimeline(width, true),
+		reservoir:   reservoir{exact: ExactSamples},
 		tierTraffic: tierTraffic{tiers: len(opts.Tiers)},
 		stages:      newStages(opts.Stages), classes: newClasses(opts), parts: newParts(opts, width),
 		sloHours: newSLOHours(opts.SLO),
@@ -176,7 +177,9 @@ func (c *Collector) Edge(past clock.Time) clock.Time {
 
 // Arrived implements [event.Observer].
 func (c *Collector) Arrived(at clock.Time, r *workload.Request) {
-	c.classes.arrived(at, r)
+	if c.classes != nil {
+		c.classes.arrived(at, r)
+	}
 	c.now = max(c.now, at)
 	add(&c.totals.arrivals, int64(at))
 	if !c.totals.arrived(r) {

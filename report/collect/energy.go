@@ -59,7 +59,8 @@ func (u *unit) joules(w *window) float64 {
 	gpus := float64(u.GPUs) / float64(u.Replicas)
 	return gpus * u.Power.Joules(&model.Sums{
 		Seconds: seconds, BusySeconds: min(working, seconds), Iterations: b.iterations, Tokens: b.computed(),
-		Decodes: b.decodes, Emit: b.output + b.rejected(), Context: b.context, Pairs: b.power.pairs, Energy: b.power.energy,
+		Decodes: b.decodes, Emit: b.output + b.rejected(), Context: b.context, Pairs: b.power.pairs,
+		Energy: b.power.energy,
 	})
 }
 

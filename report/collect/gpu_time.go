@@ -20,11 +20,12 @@ const (
 
 // loses reports whether some of a span's time is lost.
 func loses(s *event.Span) bool {
-	return s.RecomputedTokens|s.LostTokens|s.Drafts|s.PaddedRows|s.PaddedTokens|s.SwappedBlocks != 0 || s.HostFemtos != 0
+	return s.RecomputedTokens|s.LostTokens|s.Drafts|s.PaddedRows|s.PaddedTokens|s.SwappedBlocks != 0 ||
+		s.HostFemtos != 0
 }
 
-// lost is the part of the time of a span that goes to each loss, in femtoseconds. Copies and the host's time are told by the
-// span; what is left is shared out by tokens computed, as [event.Span.Share] does.
+// lost is the part of the time of a span that goes to each loss, in femtoseconds. Copies and the host's time are told
+// by the span; what is left is shared out by tokens computed, as [event.Span.Share] does.
 func lost(s *event.Span) (parts [losses]int64) {
 	n, padded := int64(s.N), s.PaddedRows+s.PaddedTokens
 	parts[lostSwap] = n * s.SwapFemtos

@@ -6,8 +6,8 @@ import (
 	"clifftop/sim/sched"
 )
 
-// occupancy measures how many requests are in each state over time, and what holds waiting requests back. It counts in an
-// open bucket. A timeline gets the sums when time leaves the bucket, and when they are asked for.
+// occupancy measures how many requests are in each state over time, and what holds waiting requests back. It counts in
+// an open bucket. A timeline gets the sums when time leaves the bucket, and when they are asked for.
 type occupancy struct {
 	open     cursor
 	levels   [levels]level

@@ -13,7 +13,7 @@ import (
 type timeline struct {
 	width   int64
 	perTick float64 // 1/width
-	last    cursor  // the bucket that find returned last
+	last    cursor  // the bucket that was entered last
 	buckets []bucket
 	detail  []detail // of the same buckets; apart, because it is large and seldom touched. nil if none is kept
 }
@@ -82,7 +82,7 @@ func (t *timeline) find(at clock.Time) int {
 	return t.seek(at)
 }
 
-// seek finds a bucket and remembers it.
+// seek is find for any bucket.
 func (t *timeline) seek(at clock.Time) int {
 	i := t.index(at)
 	for i >= maxBuckets {
@@ -95,13 +95,13 @@ func (t *timeline) seek(at clock.Time) int {
 			t.detail = append(t.detail, detail{})
 		}
 	}
-	t.last = cursor{start: t.start(i), end: t.end(i), i: i, width: t.width}
 	return i
 }
 
-// enter is the bucket that an instant lies in.
+// enter is the bucket that an instant lies in. It is found more quickly from then on.
 func (t *timeline) enter(at clock.Time) cursor {
-	t.find(at)
+	i := t.find(at)
+	t.last = cursor{start: t.start(i), end: t.end(i), i: i, width: t.width}
 	return t.last
 }
 

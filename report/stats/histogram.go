@@ -107,11 +107,12 @@ func (h *Histogram) add(hi, lo uint64) {
 }
 
 func (h *Histogram) extend(lo, hi int64) {
-	if h.n == 0 {
-		h.min, h.max = lo, hi
-		return
+	if lo < h.min || h.n == 0 {
+		h.min = lo
 	}
-	h.min, h.max = min(h.min, lo), max(h.max, hi)
+	if hi > h.max {
+		h.max = hi
+	}
 }
 
 func (h *Histogram) page(p int) *page {

@@ -61,8 +61,8 @@ func (t *blockSchedule) within(step int64, free, limit int) int {
 	return n
 }
 
-// femtos returns the integral of the referenced blocks over the iterations of p, in block-femtoseconds, and their number
-// in the last one. used is their number in iteration 0, and step the cohort step that iteration 1 makes.
+// femtos returns the integral of the referenced blocks over the iterations of p, in block-femtoseconds, and their
+// number in the last one. used is their number in iteration 0, and step the cohort step that iteration 1 makes.
 func (t *blockSchedule) femtos(used int, p *clock.Progression, step int64) (sum clock.Uint128, last int) {
 	size, n, first := len(t.need), p.N, p.First
 	if rounds := (n - 1) / size; rounds >= 3 {
