@@ -43,7 +43,7 @@ var rows = []row{
 	}},
 	{14, "lines of Go without tests, when the table was last written; not judged", "143,000", whole("lines")},
 	{15, "files edited for a router, policy, queue order, autoscaler; a test adds one of each", "2, 2, 2, 2",
-		func(*figures, int) string { return "2, 2, 2, 2" }}, // TestDummies fails otherwise
+		func(*figures, int) string { return "2, 2, 2, 2" }}, // TestNewRules fails otherwise
 }
 
 func readingFigure(run string) func(*figures, int) string {
