@@ -182,7 +182,7 @@ func (s *disaggregator) decode(to int) func(*workload.Request) engine.Handoff {
 			}
 		}
 		handoff.Remote = engine.Remote{
-			Tokens: tokens, Layers: s.Layers, Latency: s.Latency, Again: again, From: from,
+			Tokens: tokens, Layers: s.Layers, Latency: s.Latency, Again: again, From: from.Number(),
 			Via:  []int32{s.links[from.Index()], s.links[to]},
 			Read: func(at clock.Time) { s.release(at, from, id) },
 			Lost: func() bool { _, ok := from.Keeps(id); return !ok },

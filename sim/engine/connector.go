@@ -106,7 +106,7 @@ type Remote struct {
 	// nil, reports whether the KV is no longer there. It is called when the transfer begins and when it ends.
 	Read func(at clock.Time)
 	Lost func() bool
-	From *Engine // the engine that has the KV, if it is in the same simulation
+	From int32   // the number of the engine that has the KV, if it is in the same simulation; else 0
 	Via  []int32 // links on the way, in addition to Path, as numbers of the network of [Transfers]
 	// Again means that the tokens were computed for this very request. If they are computed here, they count as
 	// recomputed.

@@ -41,7 +41,6 @@ type Engine struct {
 	timeline
 	requests
 	clientSide
-	retired bool // another engine has taken its place
 
 	seqs    slab
 	running runningBatch
@@ -69,6 +68,8 @@ func New(cfg Config, in Setup) *Engine {
 		gpu:      gpu{lastComposed: -1, deviates: model.ReadsDeviation(cfg.Timer)},
 		reporter: reporter{detailed: in.Observers.WantsSteps()},
 	}
+	in.Transfers.gone = append(in.Transfers.gone, false)
+	r.number = int32(len(in.Transfers.gone))
 	r.span.Replica = in.Index
 	r.timeline = timeline{env: &r.env, depth: 1, next: clock.Never, maxSpan: cfg.MaxSpan}
 	if cfg.AsyncScheduling && cfg.Stages <= 1 {
@@ -102,7 +103,7 @@ func New(cfg Config, in Setup) *Engine {
 		r.drafter = newDrafter(cfg.Speculative, r.depth > 1)
 	}
 	if old := in.Before; old != nil {
-		old.retired = true
+		in.Transfers.gone[old.number-1] = true
 		r.levels, r.fault, r.effort = old.levels, old.fault, old.effort
 		r.gpu.slowdown, r.link, r.gpu.free, r.gpu.remainder = old.gpu.slowdown, old.link, old.gpu.free,
 			old.gpu.remainder
@@ -281,7 +282,7 @@ func (e *Engine) launch(first, slope int64, n int) {
 }
 
 // Retired reports whether another engine has taken the place of this one.
-func (e *Engine) Retired() bool { return e.retired }
+func (e *Engine) Retired() bool { return e.transfers.gone[e.number-1] }
 
 // Drained reports whether a draining engine has no work left: it has no requests, no other engine will load the KV that
 // it keeps, and all copies to persistent tiers are complete.

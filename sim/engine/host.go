@@ -48,11 +48,15 @@ type env struct {
 	host      Host
 	obs       *event.Fanout
 	transfers *Transfers
-	index     int // its number in the fleet
+	index     int   // its number in the fleet
+	number    int32 // its number in transfers, which no other engine has
 }
 
 // Index returns the number of the replica.
 func (v *env) Index() int { return v.index }
+
+// Number returns the number of the engine, from 1 on. An engine that takes its place has another number.
+func (v *env) Number() int32 { return v.number }
 
 // Config returns the configuration, which must not be changed.
 func (v *env) Config() *Config { return &v.cfg }

@@ -16,8 +16,8 @@ type load struct {
 	started clock.Time
 	parts   int // transfers that have not arrived
 	fails   bool
-	remote  bool    // from another replica
-	from    *Engine // its engine, if that is in the same simulation
+	remote  bool  // from another replica
+	from    int32 // the number of its engine, or 0
 	read    func(at clock.Time)
 	lost    func() bool // reports whether the KV to be read is no longer there
 
@@ -86,7 +86,7 @@ func (p *plan) fetchRemote(c *connector, s *sequence, l *load) {
 	bytes, layers := int64(blocks)*c.BlockBytes, max(remote.Layers, 1)
 	l.parts, l.remote, l.read, l.lost, l.from = 1, true, remote.Read, remote.Lost, remote.From
 	l.fails = remote.Fails || l.lost != nil && l.lost()
-	if l.from != nil && l.from.Retired() {
+	if l.from > 0 && c.e.transfers.gone[l.from-1] {
 		bytes = 0 // the other engine has stopped
 	}
 	path := slices.Clone(remote.Via)

@@ -22,6 +22,7 @@ type Transfers struct {
 	serial  int64
 	uses    []LinkUse // by link; may be shorter than the list of links
 	awaited int       // transfers of loads, and leases: the run does not end before them
+	gone    []bool    // by number of an engine, from 1 on: whether another engine has taken its place
 }
 
 // payload is what a transfer carries to or from an engine: a part of a load or, if load is nil, copies to a tier.
@@ -134,7 +135,7 @@ func (w *Transfers) abandon(at clock.Time, r *Engine) {
 		case c.engine == r:
 			w.Stop(at, i)
 			w.stopped(i, c)
-		case c.load != nil && c.load.from == r:
+		case c.load != nil && c.load.from == r.number:
 			w.Stop(at, i)
 			w.stopped(i, c)
 			c.engine.connector.cutOff(at, c.load)
