@@ -59,49 +59,48 @@ func Deadline(c *workload.Client, started bool) (after clock.Duration, how workl
 // clientSide is the state of an engine that concerns its clients: the tokens sent to them, the clients that have left,
 // and whether the link to them is lost.
 type clientSide struct {
-	e *Engine
 	link
 	aborts []int64 // requests whose clients have left since the last boundary
 }
 
 // Abort records that the client of a request has left at the instant at. The request ends at the next boundary.
-func (c *clientSide) Abort(at clock.Time, id int64) {
-	c.aborts = append(c.aborts, id)
-	c.e.cut(at)
+func (e *Engine) Abort(at clock.Time, id int64) {
+	e.aborts = append(e.aborts, id)
+	e.cut(at)
 }
 
 // HasFirstToken reports whether the first token of sequence i has been delivered.
-func (c *clientSide) HasFirstToken(i int32) bool { return c.e.seqs.at(i).rec.FirstToken != clock.Never }
+func (e *Engine) HasFirstToken(i int32) bool { return e.seqs.at(i).rec.FirstToken != clock.Never }
 
 // ClientLeft records that the client of a sequence has left. first is the instant at which it received the first
 // token. If the client sends the request again, the prefix cache keeps what the sequence has computed.
-func (c *clientSide) ClientLeft(left *Client, first clock.Time) {
-	s := c.e.seqs.at(left.Seq)
+func (e *Engine) ClientLeft(left *Client, first clock.Time) {
+	s := e.seqs.at(left.Seq)
 	s.rec.ClientFirst = first
 	left.Note(&s.rec)
 	if left.Again {
-		c.e.keepNames()
-		c.e.space.cache.Retain(left.Seq)
+		e.keepNames()
+		e.space.cache.Retain(left.Seq)
 	}
 }
 
 // Returns records that the client of a request that has no sequence has left, and sends it again.
-func (c *clientSide) Returns() { c.e.keepNames() }
+func (e *Engine) Returns() { e.keepNames() }
 
 // delivered returns the number of tokens of sequence i in iterations that ended before the instant at, which is not
 // later than the next boundary.
-func (c *clientSide) delivered(i int32, at clock.Time) int32 {
-	s := c.e.seqs.at(i)
+func (e *Engine) delivered(i int32, at clock.Time) int32 {
+	s := e.seqs.at(i)
 	n := s.issued
 	if s.phase == decoding {
-		n += int32(c.e.steps(s) - s.joined)
-		if c.e.ahead.N > 0 { // the first step is counted; others may have been made since
-			n += int32(max(c.e.ahead.FirstEndAtOrAfter(at)-1, 0)) - 1
+		n += int32(e.steps(s) - s.joined)
+		if e.ahead.N > 0 { // the first step is counted; others may have been made since
+			n += int32(max(e.ahead.FirstEndAtOrAfter(at)-1, 0)) - 1
 		}
 	}
-	for k := range c.e.inFlight.n {
-		if f := c.e.inFlight.at(k); f.end >= at && c.e.inFlight.emits(f, i) {
-			n -= c.e.inFlight.tokensOf(f, i)
+	for k := range e.inFlight.n {
+		if f := e.inFlight.at(k); f.end >= at && e.inFlight.emits(f, i) {
+			n -= e.inFlight.tokensOf(f, i)
 		}
 	}
 	return n
@@ -122,11 +121,11 @@ func (q *iterationRing) tokensOf(f *iteration, i int32) int32 {
 type link struct{ from, to clock.Time }
 
 // LoseLink cuts the engine off from its clients and the routers, from now until an instant.
-func (c *clientSide) LoseLink(now, until clock.Time) {
-	c.link = link{now, until}
-	for k, s := range c.e.seqs.items {
+func (e *Engine) LoseLink(now, until clock.Time) {
+	e.link = link{now, until}
+	for k, s := range e.seqs.items {
 		if s.rec.Request.OutputTokens > 0 {
-			s.received = c.delivered(int32(k), now)
+			s.received = e.delivered(int32(k), now)
 		}
 	}
 }
@@ -139,10 +138,10 @@ func (d *link) OverLink(at clock.Time) clock.Time { return max(at, d.to) }
 
 // ReceivedBy returns what the client of sequence i has received by now: the instant of the first token and the number
 // of tokens.
-func (c *clientSide) ReceivedBy(i int32, now clock.Time) (first clock.Time, tokens int32) {
-	s := c.e.seqs.at(i)
-	first, tokens = s.rec.ClientFirst, c.delivered(i, now)
-	if c.link.LinkLost(now) {
+func (e *Engine) ReceivedBy(i int32, now clock.Time) (first clock.Time, tokens int32) {
+	s := e.seqs.at(i)
+	first, tokens = s.rec.ClientFirst, e.delivered(i, now)
+	if e.link.LinkLost(now) {
 		if tokens = s.received; tokens == 0 {
 			first = clock.Never
 		}
@@ -152,42 +151,42 @@ func (c *clientSide) ReceivedBy(i int32, now clock.Time) (first clock.Time, toke
 
 // leaveDuringLinkLoss ends the request of s, whose output is complete, as timed out or cancelled, if its client
 // leaves before the link is back.
-func (c *clientSide) leaveDuringLinkLoss(s *sequence) {
+func (e *Engine) leaveDuringLinkLoss(s *sequence) {
 	rec := &s.rec
 	after, how := Deadline(rec.Request.Client, s.received > 0)
-	settled := max(rec.Request.Arrival, rec.Request.Arrival.Add(after-c.e.cfg.NetworkOut))
-	if after == 0 || settled >= c.link.to {
+	settled := max(rec.Request.Arrival, rec.Request.Arrival.Add(after-e.cfg.NetworkOut))
+	if after == 0 || settled >= e.link.to {
 		return
 	}
 	end := workload.End{How: how, At: rec.Request.Arrival.Add(after), First: rec.ClientFirst, Tokens: s.received}
 	if s.received == 0 {
 		rec.ClientFirst, end.First = clock.Never, clock.Never
 	}
-	d := Departure{Left: end.At, Ending: how, Again: c.e.host.Done(&rec.Request, end)}
+	d := Departure{Left: end.At, Ending: how, Again: e.host.Done(&rec.Request, end)}
 	d.Note(rec)
 	rec.ClientLast = clock.Never
 }
 
 // deliverFirst delivers the first token after an admission.
-func (c *clientSide) deliverFirst(i int32, end clock.Time) {
-	s := c.e.seqs.at(i)
-	if c.e.connector.handsOff(s) {
-		c.e.obs.Dropped(end, 1)
+func (e *Engine) deliverFirst(i int32, end clock.Time) {
+	s := e.seqs.at(i)
+	if e.connector.handsOff(s) {
+		e.obs.Dropped(end, 1)
 		return
 	}
 	if s.rec.FirstToken == clock.Never {
 		s.rec.FirstToken = end
 		if s.rec.Left == clock.Never {
-			s.rec.ClientFirst = c.seen(c.e.line.First(i))
+			s.rec.ClientFirst = e.seen(e.line.First(i))
 		}
-		c.e.host.Began(&s.rec.Request, int32(c.e.index))
+		e.host.Began(&s.rec.Request, int32(e.index))
 	}
 	if s.phase == decoding || s.phase == speculating || s.phase == finishing {
-		c.e.requests.stream(s)
+		e.requests.stream(s)
 	}
 }
 
 // seen returns the instant at which a client receives a chunk that leaves the front end at the instant sent.
-func (c *clientSide) seen(sent clock.Time) clock.Time {
-	return c.link.OverLink(sent).Add(c.e.cfg.NetworkOut)
+func (e *Engine) seen(sent clock.Time) clock.Time {
+	return e.link.OverLink(sent).Add(e.cfg.NetworkOut)
 }

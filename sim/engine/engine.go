@@ -24,6 +24,7 @@ import (
 	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/sim/delivery"
+	"clifftop/sim/kv"
 	"clifftop/sim/queue"
 	"clifftop/sim/sched"
 	"clifftop/workload"
@@ -80,7 +81,8 @@ func New(cfg Config, in Setup) *Engine {
 	}
 	r.most = r.depth
 	r.plain = newPlainCycle(&r.cfg, in.Observers.WantsSteps() || in.Observers.WantsChunks())
-	r.space.init(r)
+	r.space.init(&r.cfg, &r.seqs, &r.cohort, r.depth > 1, r.plain.on)
+	r.plain.blocks, _ = r.space.cache.(*kv.Counted)
 	r.cohort.init(&r.seqs, cfg.BlockSize, r.space.hashed != nil || r.space.mostCharged > 0)
 	r.running.seqs, r.running.first, r.running.last = &r.seqs, none, none
 	r.it.init(r)
@@ -92,7 +94,6 @@ func New(cfg Config, in Setup) *Engine {
 	if cfg.Connector != nil {
 		r.connector = newConnector(r, in.Before)
 	}
-	r.clientSide.e = r
 	r.observed = in.Observers.WantsChunks()
 	r.line.Config = delivery.Config{Each: cfg.StreamPerSequence, Interval: int32(max(1, cfg.StreamInterval)),
 		Staged: cfg.Stages > 1, Singly: r.observed, Check: cfg.Check}
@@ -225,7 +226,7 @@ func (e *Engine) compose() bool {
 	if !e.decide() {
 		return false
 	}
-	first, slope, n := e.gpu.pace(e)
+	first, slope, n := e.pace()
 	first = e.pipe.pass(first)
 	if e.fault != nil {
 		return false

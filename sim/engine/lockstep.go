@@ -238,7 +238,7 @@ func (g *lockstep) paddedPace(r *Engine, padTo int) (l line, n int) {
 	it := &r.it
 	tokens := it.tokens()
 	if tokens > 0 {
-		l.first, l.slope, n = r.gpu.pace(r)
+		l.first, l.slope, n = r.pace()
 	} else {
 		b := &r.gpu.batch
 		*b = model.Batch{Decodes: 1, Context: 1, GroupTokens: b.GroupTokens, BusiestTokens: b.BusiestTokens}

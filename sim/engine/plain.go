@@ -258,7 +258,7 @@ func (e *Engine) beginDecoding(i int32, s *sequence) {
 // than the one before, in femtoseconds. n is the number of iterations that it is repeated, at most.
 func (e *Engine) pacePlain() (first, slope int64, n int) {
 	if e.cfg.Check || e.gpu.slowdown > 0 {
-		return e.gpu.pace(e) // a step timer may count its calls, so that each iteration asks once
+		return e.pace() // a step timer may count its calls, so that each iteration asks once
 	}
 	it, b := &e.it, &e.gpu.batch // field by field: whole-struct stores stall the loads that follow
 	b.Decodes, b.Context, b.Chunks = it.decodes, it.context, it.chunks

@@ -31,12 +31,12 @@ type Space struct {
 	moved       int  // blocks copied to and from there since the last launch
 }
 
-// init makes the space of an engine, with all blocks free.
-func (k *Space) init(r *Engine) {
-	cfg := &r.cfg
-	k.cfg, k.seqs, k.members, k.async = cfg, &r.seqs, &r.cohort, r.depth > 1
+// init makes the space of an engine, with all blocks free. If unnamed is true, blocks need no names until requests share
+// tokens.
+func (k *Space) init(cfg *Config, seqs *slab, members *cohort, async, unnamed bool) {
+	k.cfg, k.seqs, k.members, k.async = cfg, seqs, members, async
 	k.mostCharged = cfg.mostCharged()
-	k.unnamed = r.plain.on && cfg.PrefixCaching
+	k.unnamed = unnamed && cfg.PrefixCaching
 	k.forgets = k.unnamed
 	switch h := cfg.Hybrid; {
 	case cfg.Radix:
@@ -50,7 +50,7 @@ func (k *Space) init(r *Engine) {
 	case cfg.PrefixCaching && !k.unnamed:
 		k.useHashed()
 	default:
-		r.plain.blocks = k.useCounted()
+		k.useCounted()
 	}
 	k.kind = k.cache.Kind()
 }

@@ -29,13 +29,13 @@ type gpu struct {
 
 // pace returns the time of the composed iteration, and by how much each of the next iterations like it takes longer
 // than the one before, in femtoseconds. Both hold for n iterations.
-func (g *gpu) pace(e *Engine) (first, slope int64, n int) {
-	it, b := &e.it, &g.batch // field by field: whole-struct stores stall the loads that follow
+func (e *Engine) pace() (first, slope int64, n int) {
+	it, g, b := &e.it, &e.gpu, &e.gpu.batch // field by field: whole-struct stores stall the loads that follow
 	b.Decodes, b.Context, b.Chunks = it.decodes+it.padRows, it.context+it.padContext, it.chunks
 	if it.padTo > 0 {
 		b.Chunks = it.padChunks(it.chunks)
 	}
-	if e.gpu.deviates {
+	if g.deviates {
 		b.ContextDeviation = model.ContextDeviation(it.decodes, it.context, it.squares)
 	}
 	b.SharedTokens = e.space.cache.Shared() * int64(e.cfg.BlockSize)
@@ -59,14 +59,14 @@ func (g *gpu) pace(e *Engine) (first, slope int64, n int) {
 	s.SwapFemtos, s.HostFemtos, s.HostSlope = int64(e.space.moved)*e.cfg.HostFemtosPerBlock, 0, 0
 	first += s.SwapFemtos
 	if e.cfg.CPUStep > 0 || e.cfg.CPUPerSequence > 0 {
-		return g.withHost(e, first, slope, n)
+		return e.withHost(first, slope, n)
 	}
 	return
 }
 
 // withHost combines the time of the GPU with that of the host: their sum or, with asynchronous scheduling, the longer
 // of both.
-func (g *gpu) withHost(e *Engine, first, slope int64, n int) (int64, int64, int) {
+func (e *Engine) withHost(first, slope int64, n int) (int64, int64, int) {
 	rows := e.it.decodes + e.it.behind + len(e.it.chunks)
 	host := int64(e.cfg.CPUStep+clock.Duration(rows)*e.cfg.CPUPerSequence) * clock.FemtosPerPico
 	s := &e.span
