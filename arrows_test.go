@@ -20,7 +20,6 @@ var below = map[string][]string{
 	"internal/packed":    {},
 	"internal/pattern":   {},
 	"internal/pq":        {},
-	"internal/release":   {"experiments", "report/page/assets", "workload", "internal/notices"},
 	"internal/testenv":   {},
 
 	"workload":         {"workload/idtable"},

@@ -15,7 +15,7 @@ var (
 )
 
 // TestModules compares the modules of the notices with those that are linked here, and their versions with go.mod. The
-// long tier of internal/release compares all of the text.
+// long tier of .ci/release.d compares all of the text.
 func TestModules(t *testing.T) {
 	versions := map[string]string{}
 	for _, m := range row.FindAllStringSubmatch(Text, -1) {
@@ -32,7 +32,7 @@ func TestModules(t *testing.T) {
 	}
 	for path, version := range versions {
 		if wanted[path] != version {
-			t.Errorf("%s %s is listed, but go.mod has %q (run go run ./internal/release notices)", path, version,
+			t.Errorf("%s %s is listed, but go.mod has %q (run .ci/release notices)", path, version,
 				wanted[path])
 		}
 	}
@@ -49,7 +49,7 @@ func TestModules(t *testing.T) {
 	}
 	for _, path := range linked {
 		if versions[path] == "" {
-			t.Errorf("%s is linked, but not listed (run go run ./internal/release notices)", path)
+			t.Errorf("%s is linked, but not listed (run .ci/release notices)", path)
 			versions[path] = "missing"
 		}
 	}

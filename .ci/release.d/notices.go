@@ -83,7 +83,7 @@ Clifftop is licensed under the Apache License 2.0; its text is in the file LICEN
 contain the parts below, under their own licences. The list covers all programs on all platforms. Charts in PNG and SVG
 use the Liberation fonts, which are part of codeberg.org/go-fonts/liberation under the SIL Open Font License.
 
-This file is generated: ` + "`go run ./internal/release notices`" + ` writes it anew.
+This file is generated: ` + "`.ci/release notices`" + ` writes it anew.
 
 | Part | Version | Licence | Texts |
 |---|---|---|---|

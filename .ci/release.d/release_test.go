@@ -22,12 +22,20 @@ import (
 	"clifftop/internal/testenv"
 )
 
+// TestMain runs the tests in the folder of the module whose release this is.
+func TestMain(m *testing.M) {
+	if err := os.Chdir("../.."); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
 func TestIdentify(t *testing.T) {
 	uPlot, err := uPlotPart()
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := os.ReadFile("../../LICENSE")
+	own, err := os.ReadFile("LICENSE")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +89,7 @@ func TestNotices(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b.String() != notices.Text {
-		t.Error("internal/notices/THIRD_PARTY_NOTICES.md is out of date (run go run ./internal/release notices)")
+		t.Error("internal/notices/THIRD_PARTY_NOTICES.md is out of date (run .ci/release notices)")
 	}
 }
 

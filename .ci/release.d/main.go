@@ -1,8 +1,9 @@
-// Release builds the archives of a release, and the list of third-party parts.
+// Command release.d builds the archives of a release, and the list of third-party parts. .ci/release builds and starts
+// it, in the folder of the module.
 //
-//	go run ./internal/release -out dist                         # all archives, SHA256SUMS, bills of materials
-//	go run ./internal/release -out dist -targets linux/amd64    # some of them
-//	go run ./internal/release notices                           # internal/notices/THIRD_PARTY_NOTICES.md
+//	.ci/release dist                                # all archives, SHA256SUMS, bills of materials
+//	.ci/release dist linux/amd64,windows/amd64      # some of them
+//	.ci/release notices                             # writes internal/notices/THIRD_PARTY_NOTICES.md
 //
 // The same commit and toolchain give the same bytes on every machine and in every folder.
 package main

@@ -79,7 +79,7 @@ func (m *module) licences() ([]licence, error) {
 		texts = append(texts, licence{filepath.ToSlash(file), own, identify(string(data)), clean(string(data))})
 	}
 	if expression(texts) == "" {
-		return nil, fmt.Errorf("%s %s: no licence in %q that internal/release knows", m.Path, m.Version, files)
+		return nil, fmt.Errorf("%s %s: no licence in %q that .ci/release knows", m.Path, m.Version, files)
 	}
 	return texts, nil
 }
