@@ -6,7 +6,6 @@ import (
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario"
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 )
@@ -57,7 +56,7 @@ func (o ReplicateOptions) Plan(s *scenario.Scenario) (Replication, error) {
 			Problem: fmt.Sprintf("%d is not allowed (want 1 to %d)", r.Runs, MaxReplications)}}
 	case r.Precision < 0 || r.Precision >= 1:
 		return r, yamldoc.Faults{{Where: "--precision",
-			Problem: fmt.Sprintf("%v is not allowed (want %s)", r.Precision, unit.WantShare)}}
+			Problem: fmt.Sprintf("%v is not allowed (want %s)", r.Precision, yamldoc.WantShare)}}
 	case r.Precision > 0 && r.Runs < scenario.LeastReplications:
 		return r, yamldoc.Faults{{Where: "--replications",
 			Problem: fmt.Sprintf("%d is too few with a precision (want %d or more: the maximum number of runs)", r.Runs,

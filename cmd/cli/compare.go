@@ -11,7 +11,7 @@ import (
 
 	"clifftop/cmd/cli/console"
 	"clifftop/experiments/compare"
-	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report/page"
 	"clifftop/report/plot"
 	"clifftop/report/verdict"
@@ -70,7 +70,7 @@ to chance is "not distinguishable", which is no failure; more replications can d
 // checkMargin parses --margin.
 func (f *compareCommand) checkMargin() (err error) {
 	if f.margin != "" {
-		if f.options.Margin, err = unit.ParseShare(f.margin); err != nil {
+		if f.options.Margin, err = yamldoc.ParseShare(f.margin); err != nil {
 			return fmt.Errorf("--margin: %w", err)
 		}
 	}

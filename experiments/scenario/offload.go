@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/engine"
 	"clifftop/sim/kv"
@@ -31,9 +30,9 @@ type OffloadTier struct {
 	// Name is the name of the tier in results.
 	Name string `json:"name"`
 	// Size is the capacity, such as 64GiB.
-	Size unit.ByteSize `json:"size"`
+	Size yamldoc.ByteSize `json:"size"`
 	// Bandwidth is the bandwidth of its link, such as 25GB/s, shared by loads and stores.
-	Bandwidth unit.ByteRate `json:"bandwidth"`
+	Bandwidth yamldoc.ByteRate `json:"bandwidth"`
 	// Latency is added to the transfer time of a load.
 	Latency *yamldoc.Duration `json:"latency,omitempty"`
 	// Eviction is the eviction policy: lru (least recently used, the default) or arc (adaptive replacement).

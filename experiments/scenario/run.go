@@ -3,7 +3,6 @@ package scenario
 import (
 	"fmt"
 
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 )
 
@@ -23,7 +22,7 @@ type RunSpec struct {
 	Replications int `json:"replications" range:"[1,1000]"`
 	// Precision is the wanted half width of confidence intervals, as a fraction of the value or in percent: runs are
 	// added until throughput and the means of TTFT, TPOT and E2E are known that well. Null sets no precision.
-	Precision *unit.Share `json:"precision"`
+	Precision *yamldoc.Share `json:"precision"`
 }
 
 // DefaultRequests ends a run that nothing else ends.

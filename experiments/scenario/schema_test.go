@@ -18,7 +18,6 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
 	"clifftop/sim/route"
@@ -312,14 +311,14 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 		return duration
 	case reflect.TypeFor[Distribution]():
 		return &jsonschema.Schema{Ref: "#/$defs/distribution"}
-	case reflect.TypeFor[unit.Share]():
+	case reflect.TypeFor[yamldoc.Share]():
 		return either(&jsonschema.Schema{Type: "number", ExclusiveMinimum: jsonschema.Ptr(0.0),
 			ExclusiveMaximum: jsonschema.Ptr(1.0)},
-			&jsonschema.Schema{Type: "string", Pattern: unit.SharePattern})
-	case reflect.TypeFor[unit.ByteSize]():
-		return &jsonschema.Schema{Type: "string", Pattern: unit.ByteSizePattern}
-	case reflect.TypeFor[unit.ByteRate]():
-		return &jsonschema.Schema{Type: "string", Pattern: unit.ByteRatePattern}
+			&jsonschema.Schema{Type: "string", Pattern: yamldoc.SharePattern})
+	case reflect.TypeFor[yamldoc.ByteSize]():
+		return &jsonschema.Schema{Type: "string", Pattern: yamldoc.ByteSizePattern}
+	case reflect.TypeFor[yamldoc.ByteRate]():
+		return &jsonschema.Schema{Type: "string", Pattern: yamldoc.ByteRatePattern}
 	case reflect.TypeFor[Toggle]():
 		return names("auto", true, false)
 	case reflect.TypeFor[Warmup]():

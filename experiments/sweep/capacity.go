@@ -10,7 +10,6 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/hours"
 	"clifftop/experiments/scenario"
-	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/experiments/steady"
 	"clifftop/report"
@@ -124,7 +123,7 @@ func (o *CapacityOptions) fill() error {
 	}
 	switch {
 	case o.Precision != 0 && !(o.Precision > 0 && o.Precision < 1):
-		return refuse("--precision", "%v is not allowed (want %s)", o.Precision, unit.WantShare)
+		return refuse("--precision", "%v is not allowed (want %s)", o.Precision, yamldoc.WantShare)
 	case o.Hours < leastHours || o.Hours > experiments.MaxReplications:
 		return refuse("--replications", "%d hours are too few or too many to judge an SLO by (want %d to %d; 29 "+
 			"show a share of 90 %%)", o.Hours, leastHours, experiments.MaxReplications)

@@ -1,11 +1,10 @@
-package unit
+package yamldoc
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
 
-	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/internal/pattern"
 )
 
@@ -28,18 +27,18 @@ func ParseShare(text string) (float64, error) {
 		v /= 100
 	}
 	if err != nil || !(v > 0 && v < 1) {
-		return 0, fmt.Errorf("%q is not allowed (want %s)", yamldoc.Short(text), WantShare)
+		return 0, fmt.Errorf("%q is not allowed (want %s)", Short(text), WantShare)
 	}
 	return v, nil
 }
 
-func (s *Share) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+func (s *Share) Decode(d *Decoder, n *Node, key string) {
 	v := n.Number
 	switch {
-	case n.Kind == yamldoc.Text && shareSyntax.Get().MatchString(n.Text):
+	case n.Kind == Text && shareSyntax.Get().MatchString(n.Text):
 		v, _ = strconv.ParseFloat(strings.TrimRight(n.Text, " %"), 64)
 		v /= 100
-	case n.Kind != yamldoc.Number:
+	case n.Kind != Number:
 		d.Wrong(n, key, WantShare)
 		return
 	}

@@ -1,5 +1,4 @@
-// Package unit holds quantities of a scenario that carry a unit: shares, and sizes and rates in bytes.
-package unit
+package yamldoc
 
 import (
 	"fmt"
@@ -7,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/internal/pattern"
 )
 
@@ -36,11 +34,11 @@ var (
 	}
 )
 
-func (b *ByteSize) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+func (b *ByteSize) Decode(d *Decoder, n *Node, key string) {
 	decodeBytes((*float64)(b), d, n, key, byteSizeSyntax, 1, wantByteSize)
 }
 
-func (b *ByteRate) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+func (b *ByteRate) Decode(d *Decoder, n *Node, key string) {
 	decodeBytes((*float64)(b), d, n, key, byteRateSyntax, leastBytesPerSecond, wantByteRate)
 }
 
@@ -48,10 +46,10 @@ func (b *ByteRate) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 const leastBytesPerSecond = 1e6
 
 // decodeBytes reads a number of at least so many bytes with a unit of a syntax.
-func decodeBytes(to *float64, d *yamldoc.Decoder, n *yamldoc.Node, key string, syntax *pattern.Pattern, least float64,
+func decodeBytes(to *float64, d *Decoder, n *Node, key string, syntax *pattern.Pattern, least float64,
 	want string) {
 	found := syntax.Get().FindStringSubmatch(n.Text)
-	if n.Kind != yamldoc.Text || found == nil {
+	if n.Kind != Text || found == nil {
 		d.Fault(n.At, key, fmt.Sprintf("%s (want %s)", n.Describe(), want), "")
 		return
 	}
