@@ -114,7 +114,7 @@ func (c summariser) latencyFractions(w *window) []fraction {
 	}
 	count, gaps := list[ttft].den, list[tpot].den
 	first, gap, whole, wait := list[ttft].num, list[tpot].num, list[e2e].num, list[queue].num
-	c.kept.in(w, func(x *sample) {
+	c.kept.in(w.start, w.until, func(x *sample) {
 		k := min(c.line.index(x.arrival), w.to-1) - w.from
 		count[k]++
 		first[k] += float64(x.ttft) * 1e-9

@@ -32,7 +32,7 @@ func (c *Collector) Check() error {
 		return errors.Join(faults...)
 	}
 	t.check(c.partial || c.opts.End > 0, equal)
-	all := c.whole()
+	all := c.line.whole()
 	equal("GPU time of iterations and of time buckets, in femtoseconds", c.totals.busy, all.busy)
 	equal("tokens emitted and tokens of requests", all.output, t.records.tokens)
 	equal("tokens recomputed and those of requests", all.recomputed, t.records.recomputed)
@@ -70,10 +70,10 @@ func (c *Collector) checkParts(equal func(what string, a, b any)) {
 		for _, n := range p.outcomes {
 			ended += n
 		}
-		all := p.whole()
+		all := p.line.whole()
 		together.merge(&all)
 	}
-	all := c.whole()
+	all := c.line.whole()
 	equal("attempts that ended, and those at replicas and at none", c.totals.recorded, ended+c.unrouted)
 	equal("GPU time of replicas and of the fleet, in femtoseconds", together.busy, all.busy)
 	equal("tokens emitted by replicas and by the fleet", together.output, all.output)

@@ -89,7 +89,6 @@ type Collector struct {
 
 	unrouted int64 // attempts that ended before they were sent to a replica
 	divided  bool  // spans are also counted in parts of the run, one by one
-	isPart   bool  // this is one of them: no distributions are kept
 
 	now clock.Time // the last instant seen, of whatever kind
 	occupancy

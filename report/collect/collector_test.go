@@ -517,7 +517,7 @@ func TestCollectorCutsSpans(t *testing.T) {
 				t.Fatalf("bucket %d: gaps %v, want %v", i, a.Shape(1), b.Shape(1))
 			}
 		}
-		if a, b := whole.whole(), single.whole(); !reflect.DeepEqual(a, b) {
+		if a, b := whole.line.whole(), single.line.whole(); !reflect.DeepEqual(a, b) {
 			t.Fatalf("%+v, want %+v", a, b)
 		}
 	})

@@ -25,7 +25,7 @@ func (c *Collector) Detail() *report.Detail {
 			}
 		}
 	}
-	c.kept.in(&w, func(x *sample) {
+	c.kept.in(w.start, w.until, func(x *sample) {
 		for _, m := range drawn {
 			if v, ok := x.value(m); ok {
 				of[m].Record(int64(v), 1)

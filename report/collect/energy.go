@@ -87,7 +87,7 @@ func (c summariser) energy(s *report.Summary, w *window, sum *bucket, units []un
 	f := &c.opts.Facility
 	server := max(f.ServerPower, 1)
 	e.SystemWatts = report.Watts{Mean: stats.Ratio(joules*server, w.seconds())}
-	if !c.isPart {
+	if c.line.detail != nil { // not a replica of a fleet
 		e.SystemWatts.Max = stats.Finite(max(c.highestPower(w)*server, stats.OrNaN(e.SystemWatts.Mean)))
 	}
 	kWhPerMillion := joules * server * max(f.PUE, 1) / 3.6e6 / float64(sum.output) * 1e6

@@ -65,7 +65,7 @@ func (c summariser) within(o *report.Objective, w *window, d *detail) (within, n
 		h := &d.sketch[metric]
 		return h.AtMost(int64(o.Limit)), int64(h.Count())
 	}
-	c.kept.in(w, func(x *sample) {
+	c.kept.in(w.start, w.until, func(x *sample) {
 		if v, ok := x.value(metric); ok {
 			n++
 			if v <= float64(o.Limit) {

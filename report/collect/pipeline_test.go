@@ -81,7 +81,7 @@ func TestStageTimeAddsUp(t *testing.T) {
 	}
 	const stages = 3
 	c, s := pipelined(t, stages, []int64{2, 5, 3}, 48, requests)
-	whole := c.whole()
+	whole := c.line.whole()
 	var worked clock.Uint128
 	for _, w := range whole.worked {
 		worked = worked.Add(w)

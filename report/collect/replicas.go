@@ -41,10 +41,10 @@ func newParts(o Options, width clock.Duration) []*part {
 	for _, r := range o.Fleet {
 		p := &part{pool: r.Pool}
 		p.opts = Options{GPUs: max(r.GPUs, 1), Replicas: 1, PipelineStages: max(r.PipelineStages, 1),
-			MaxNumSeqs: r.MaxNumSeqs, UsableBlocks: limitedBlocks(r.UsableBlocks), Work: r.Work, Power: r.Power, Facility: o.Facility, End: o.End,
+			MaxNumSeqs: r.MaxNumSeqs, UsableBlocks: limitedBlocks(r.UsableBlocks), Work: r.Work, Power: r.Power,
+			Facility: o.Facility, End: o.End,
 			Lifecycle: o.Lifecycle}
 		p.line = newTimeline(width, false)
-		p.isPart = true
 		parts = append(parts, p)
 	}
 	return parts
@@ -137,7 +137,7 @@ func (c summariser) replicaResults(w *window) ([]report.Replica, *report.Imbalan
 		summariser{&p.Collector}.rates(&s, w, &sum)
 		summariser{&p.Collector}.system(&s, w, &sum, nil)
 		own := []unit{{&p.opts, sum, sum.vacant}}
-		all := p.whole()
+		all := p.line.whole()
 		r := &results[i]
 		*r = report.Replica{
 			Pool: p.pool, Index: i, GPUs: p.opts.GPUs, Throughput: s.Throughput, System: s.System,
@@ -223,14 +223,14 @@ func (c summariser) replicaLatencies(w *window) []report.ReplicaLatency {
 		return all
 	}
 	ends := make([]int, len(c.parts)+1)
-	c.kept.in(w, func(x *sample) { ends[x.replica+1]++ })
+	c.kept.in(w.start, w.until, func(x *sample) { ends[x.replica+1]++ })
 	for i := range c.parts {
 		ends[i+1] += ends[i]
 	}
 	values, next := make([]float64, ends[len(c.parts)]), make([]int, len(c.parts))
 	for m := range latencyNames {
 		copy(next, ends)
-		c.kept.in(w, func(x *sample) {
+		c.kept.in(w.start, w.until, func(x *sample) {
 			if y, ok := x.value(m); ok {
 				values[next[x.replica]] = y
 				next[x.replica]++

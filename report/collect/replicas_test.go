@@ -108,7 +108,7 @@ func (c *Collector) asReplica(w *window, i int) report.Replica {
 		&s.Concurrency.QueueDepth} {
 		l.P95, l.P99 = nil, nil
 	}
-	t, all, l := &c.totals, c.whole(), &s.Latency
+	t, all, l := &c.totals, c.line.whole(), &s.Latency
 	return report.Replica{
 		Index: i, GPUs: c.opts.GPUs, Throughput: s.Throughput, Concurrency: s.Concurrency, System: s.System,
 		Energy: energy,

@@ -75,7 +75,7 @@ func newInParts(c *Collector, w *window) inParts {
 	p := inParts{Collector: c, from: w.from}
 	if !c.folded {
 		p.samples = make([][]sample, w.to-w.from)
-		c.kept.in(w, func(x *sample) {
+		c.kept.in(w.start, w.until, func(x *sample) {
 			k := min(c.line.index(x.arrival)-w.from, len(p.samples)-1)
 			p.samples[k] = append(p.samples[k], *x)
 		})

@@ -121,17 +121,17 @@ func (s *samples) each(visit func(*sample)) {
 	}
 }
 
-// in visits the samples that arrived in the window, in the order in which they came.
-func (s *samples) in(w *window, visit func(*sample)) {
+// in visits the samples that arrived from start on and before until, in the order in which they came.
+func (s *samples) in(start, until clock.Time, visit func(*sample)) {
 	s.each(func(x *sample) {
-		if x.arrival >= w.start && x.arrival < w.until {
+		if x.arrival >= start && x.arrival < until {
 			visit(x)
 		}
 	})
 }
 
-// columns are all metrics of the samples that arrived in the window, in the order in which they came.
-func (s *samples) columns(w *window) *[metrics][]float64 {
+// columns are all metrics of the samples that arrived from start on and before until, in the order in which they came.
+func (s *samples) columns(start, until clock.Time) *[metrics][]float64 {
 	var columns [metrics][]float64
 	for m := range columns {
 		columns[m] = make([]float64, 0, s.n)
@@ -141,7 +141,7 @@ func (s *samples) columns(w *window) *[metrics][]float64 {
 			columns[m] = append(columns[m], v)
 		}
 	}
-	s.in(w, func(x *sample) {
+	s.in(start, until, func(x *sample) {
 		add(ttft, float64(x.ttft))
 		add(tpot, x.gap())
 		add(e2e, float64(x.e2e))

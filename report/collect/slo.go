@@ -57,7 +57,7 @@ func (c summariser) statistic(o *report.Objective, w *window, d *detail, quick, 
 		return d.sketch[metric].QuantileAmong(q, quick, never)
 	}
 	values := make([]float64, quick, int(quick)+c.kept.n)
-	c.kept.in(w, func(x *sample) {
+	c.kept.in(w.start, w.until, func(x *sample) {
 		if v, ok := x.value(metric); ok {
 			values = append(values, v)
 		}

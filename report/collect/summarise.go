@@ -81,7 +81,7 @@ func (c summariser) summary() *report.Summary {
 func (c summariser) counts(s *report.Summary) {
 	t := &c.totals
 	s.Requests = t.requests()
-	all := c.whole()
+	all := c.line.whole()
 	s.Tokens = report.Tokens{
 		Input: t.input, CachedInput: t.cached, Output: all.output, OutputSuccessful: t.successful,
 		Recomputed: all.recomputed, Wasted: t.wasted + t.dropped,
@@ -90,15 +90,6 @@ func (c summariser) counts(s *report.Summary) {
 		good := t.goodTokens
 		s.Tokens.OutputGood = &good
 	}
-}
-
-// whole adds up the buckets of the whole run.
-func (c *Collector) whole() bucket {
-	var all bucket
-	for i := range c.line.buckets {
-		all.merge(&c.line.buckets[i])
-	}
-	return all
 }
 
 func (c summariser) rates(s *report.Summary, w *window, sum *bucket) {
@@ -124,7 +115,7 @@ func (c summariser) latencies(s *report.Summary, w *window, sum *bucket, d *deta
 		msPerFemto = 1e-12
 	)
 	failures := sum.arrivals - sum.samples
-	columns := c.samplesOf(w).columns(w)
+	columns := c.samplesOf(w).columns(w.start, w.until)
 	measure := func(metric int, scale float64) (completed, all report.Distribution) {
 		if c.folded {
 			h := &d.sketch[metric]
@@ -172,7 +163,7 @@ func (c summariser) goodput(s *report.Summary, w *window, sum *bucket, d *detail
 	if c.opts.SLO == nil && !c.classes.ownSLOs(&c.opts) {
 		return
 	}
-	all := c.whole()
+	all := c.line.whole()
 	g.SLO = c.opts.SLO
 	g.Attainment = stats.Ratio(float64(sum.good), float64(sum.arrivals))
 	g.RequestsPerS = stats.Ratio(float64(sum.good), w.seconds())
@@ -408,9 +399,9 @@ func (c summariser) seriesUpTo(end clock.Time, w *window) []report.SeriesPoint {
 		length := stop.Sub(start).Seconds()
 		level := func(l int) float64 {
 			switch {
-			case c.isPart && b.watched > 0:
+			case c.line.detail == nil && b.watched > 0:
 				return b.levels[l].Float64() / float64(b.watched)
-			case c.isPart || c.line.detail[i].levels[l].Count() == 0:
+			case c.line.detail == nil || c.line.detail[i].levels[l].Count() == 0:
 				return 0
 			}
 			return c.line.detail[i].levels[l].Mean()

@@ -174,6 +174,9 @@ func (t *timeline) sum(from, to int) (sum bucket) {
 	return sum
 }
 
+// whole adds up the buckets of the whole run.
+func (t *timeline) whole() bucket { return t.sum(0, len(t.buckets)) }
+
 // total adds up the buckets from…to-1. The result shares nothing with them, except that the
 // caller must not change the sketch.
 func (t *timeline) total(from, to int) (bucket, *detail) {
