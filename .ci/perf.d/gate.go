@@ -279,18 +279,18 @@ func (m *Measured) units(groups []Group) Figures {
 
 // finish writes the tables, and HEAD as the accepted commit, as the options say.
 func (g *gate) finish() error {
-	if !g.write && !g.accept {
-		return nil
-	}
 	if g.accept {
 		excused, err := g.b.excused(g.base.Accepted.Hash)
 		if err != nil {
 			return err
 		}
 		if len(g.faults) > 0 || len(g.moved) > 0 && !g.write || len(g.lost) > 0 && !excused {
-			fmt.Println("not accepted")
-			return nil
+			fmt.Println("HEAD is not accepted")
+			g.accept = false
 		}
+	}
+	if !g.write && !g.accept {
+		return nil
 	}
 	g.moved = nil
 	if err := g.rewrite(unitsFile, func(text string) string { return tabled(text, g.worked) }); err != nil {

@@ -62,9 +62,8 @@ func TestTables(t *testing.T) {
 	if !begun || !ended {
 		t.Fatalf("BENCHMARKS.md lacks the marks\n%s%s", tablesBegin, tablesEnd)
 	}
-	// The figures of HEAD are no file's, so each is taken from the table.
-	wanted := strings.Split(g.tables(), "\n")
-	rows := strings.Split(written, "\n")
+	// No file has the figures of HEAD: of the rows only the first cells are compared.
+	wanted, rows := tableRows(g.tables()), tableRows(written)
 	if len(rows) != len(wanted) {
 		t.Fatalf("%d lines, want %d:\n%s", len(rows), len(wanted), g.tables())
 	}
@@ -80,6 +79,15 @@ func TestTables(t *testing.T) {
 			}
 		}
 	}
+}
+
+func tableRows(text string) (rows []string) {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "|") {
+			rows = append(rows, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return rows
 }
 
 // TestNames fails when the command has no function of a name that the gate looks at.

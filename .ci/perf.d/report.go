@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -60,8 +61,37 @@ func (g *gate) tables() string {
 		}
 		s.WriteString("\n")
 	}
-	s.WriteString("\n")
+	s.WriteString("\n" + g.missed() + "\n")
 	return s.String()
+}
+
+// missed lists the cases that are over a goal or cost more than the anchor, with their largest stages.
+func (g *gate) missed() string {
+	s := "Cases over a goal, or over the anchor where there is no goal, in instructions and misses, with their\n" +
+		"largest stages. Stages contain each other.\n"
+	for _, c := range cases() {
+		now := g.head[c.Name]
+		var over []string
+		for i, count := range []string{instr, misses} {
+			wanted := c.Goal[i]
+			if wanted == 0 {
+				wanted = g.base.Anchor.Cases[c.Name].Figures[count]
+			}
+			if now[count] > wanted {
+				over = append(over, fmt.Sprintf("%.2f × %s", now[count]/wanted, count))
+			}
+		}
+		if len(over) == 0 {
+			continue
+		}
+		stages := slices.DeleteFunc(slices.Clone(g.names.stages(&c)), func(s Group) bool { return now[s.Name] == 0 })
+		slices.SortStableFunc(stages, func(a, b Group) int { return cmp.Compare(now[b.Name], now[a.Name]) })
+		s += "\n* " + c.Name + ": " + strings.Join(over, ", ")
+		for i, stage := range stages[:min(3, len(stages))] {
+			s += []string{"; ", ", "}[min(i, 1)] + stage.Name + " " + cell(now, stage.Name)
+		}
+	}
+	return s + "\n"
 }
 
 func goal(n float64) string {
