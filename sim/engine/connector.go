@@ -258,11 +258,11 @@ func (c *connector) handOff(s *sequence) {
 }
 
 // SetLeg sets [Connector.Handoff]. The engine must have a [Connector].
-func (c *connector) SetLeg(handoff func(r *workload.Request) Handoff) { c.Handoff = handoff }
+func (e *Engine) SetLeg(handoff func(r *workload.Request) Handoff) { e.connector.Handoff = handoff }
 
 // Keeps reports whether the engine keeps blocks of a request under a lease, and how many.
-func (c *connector) Keeps(id int64) (blocks int, ok bool) {
-	for _, l := range c.leases {
+func (e *Engine) Keeps(id int64) (blocks int, ok bool) {
+	for _, l := range e.connector.leases {
 		if l.request == id && !l.over {
 			return l.Count, true
 		}
@@ -281,20 +281,21 @@ func (c *connector) drained() bool {
 
 // Abandon cancels all transfers of the engine at the instant at, and frees the blocks of its loads and leases. No
 // request may be left in the engine.
-func (c *connector) Abandon(at clock.Time) {
+func (e *Engine) Abandon(at clock.Time) {
+	c := e.connector
 	if c == nil {
 		return
 	}
-	c.e.transfers.abandon(at, c.e)
+	e.transfers.abandon(at, e)
 	for k := range c.tiers {
 		c.reportBusy(at, k)
 	}
 	for _, l := range c.loads {
-		c.e.space.release(&l.keptBlocks)
+		e.space.release(&l.keptBlocks)
 	}
 	for _, l := range c.leases {
 		l.over = true
-		c.e.space.release(&l.keptBlocks)
+		e.space.release(&l.keptBlocks)
 	}
 	c.loads, c.leases, c.due = nil, nil, false
 }

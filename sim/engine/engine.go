@@ -46,9 +46,9 @@ type Engine struct {
 	seqs    slab
 	running runningBatch
 	decoders
-	space      Space
-	*connector // for KV outside the pool, or nil
-	drafter    drafter
+	space     Space
+	connector *connector // for KV outside the pool, or nil
+	drafter   drafter
 
 	plain  plainCycle
 	effort Effort

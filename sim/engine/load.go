@@ -185,10 +185,10 @@ func (c *connector) keepUnderLease(s *sequence) {
 
 // ReleaseHeld ends the lease of a request at the instant at, if it has one. The blocks are free from the next boundary
 // on.
-func (c *connector) ReleaseHeld(at clock.Time, request int64) {
-	for _, l := range c.leases {
+func (e *Engine) ReleaseHeld(at clock.Time, request int64) {
+	for _, l := range e.connector.leases {
 		if l.request == request {
-			c.expire(at, l)
+			e.connector.expire(at, l)
 		}
 	}
 }
