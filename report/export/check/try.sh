@@ -46,6 +46,7 @@ serve() { # RESULTS STEP METRICS...: starts a server on metrics, asks what the d
     fail "promtool finds fault with metrics.prom"
   fi
   promtool tsdb create-blocks-from openmetrics "$results/metrics.openmetrics" "$results/tsdb" | tail -n 1
+  : >"$work/prometheus.log" # it is read before the server may have opened it
   # Port 0 is one that is free; the log says which.
   prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$results/tsdb" --storage.tsdb.retention.time=100y \
     --web.listen-address=127.0.0.1:0 >"$work/prometheus.log" 2>&1 &
