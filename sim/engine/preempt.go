@@ -2,6 +2,9 @@ package engine
 
 import "clifftop/sim/sched"
 
+// Preemption. A policy of package sched decides when and whom to preempt, for example VLLM.extendRunning and Victim;
+// the methods here carry it out.
+
 // Preempt implements [sched.Preemption].
 func (it *batchBuilder) Preempt(i sched.Seq) { it.preempt(int32(i), false) }
 
@@ -110,7 +113,7 @@ func (it *batchBuilder) SwapOut(h sched.Seq) bool {
 	return true
 }
 
-// load moves the KV of s back from host memory.
+// swapIn moves the KV of s back from host memory.
 func (k *Space) swapIn(s *sequence) {
 	k.hosted -= s.hosted
 	k.moved += s.hosted

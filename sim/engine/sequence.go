@@ -58,7 +58,8 @@ type computedTokens struct {
 	awaited  int32 // output tokens that were in flight at the last admission and still are
 }
 
-// outputTokens counts the output tokens of a sequence.
+// outputTokens counts the output tokens of a sequence. Which of them are in flight is not stored: it follows from the
+// iterations in flight, see [iterationRing.emits].
 type outputTokens struct {
 	issued   int32 // tokens produced by scheduled iterations; while decoding: their number when it joined the cohort
 	output   int32 // tokens to produce: the request's output, limited by the maximum model length

@@ -113,7 +113,8 @@ func (e *Engine) Stop(at clock.Time) {
 	}
 }
 
-// SpanEnd is why an iteration is not repeated further.
+// SpanEnd is why an iteration is not repeated further, as [Engine.repeat] finds when it plans a span. Only counts are
+// kept, in [Effort]. An event that cuts a span later does not change its reason.
 type SpanEnd uint8
 
 // The reasons.

@@ -69,7 +69,8 @@ type Record struct {
 	PassedOver bool
 	// FirstToken and LastToken are ends of iterations; ClientFirst and ClientLast are when the client gets the tokens,
 	// after the front end's streaming delay and the network's. It gets none that was sent after its departure was
-	// certain.
+	// certain. The TTFT is ClientFirst less the instant at which the client first sent the request, see
+	// [workload.Request.First].
 	FirstToken, LastToken   clock.Time
 	ClientFirst, ClientLast clock.Time
 	// Released is when the engine released the seat and the blocks.

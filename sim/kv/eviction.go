@@ -1,6 +1,7 @@
 package kv
 
-// Eviction is a rule by which a [Tier] makes room.
+// Eviction is a rule by which a [Tier] outside the pool makes room. Blocks of a [Pool] are evicted in the order of its
+// free list (freelist.go), and leaves of a radix tree by [LeafOrder].
 type Eviction uint8
 
 // The rules.
