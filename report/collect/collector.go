@@ -142,7 +142,7 @@ func New(opts Options) *Collector {
 		width *= 2
 	}
 	c := &Collector{
-		opts: opts, limits: newLimits(opts.SLO), line: newTimeline(width, true),
+		opts: opts, limits: newLimits(opts.SLO), line: newTimeline(width, mostBuckets(len(opts.Fleet)), true),
 		reservoir:   reservoir{exact: ExactSamples},
 		tierTraffic: tierTraffic{tiers: len(opts.Tiers)},
 		stages:      newStages(opts.Stages), classes: newClasses(opts), parts: newParts(opts, width),

@@ -437,7 +437,7 @@ func TestSplittingSpansChangesNothing(t *testing.T) {
 		opts, width := drawOptions(t, &cfg)
 		make := func() *Collector {
 			c := New(opts)
-			c.line = newTimeline(width, true)
+			c.line = newTimeline(width, maxBuckets, true)
 			return c
 		}
 		results := func(c *Collector) string {
@@ -475,7 +475,7 @@ func TestCollectorCutsSpans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		width := clock.Duration(rapid.Int64Range(1, 1e7).Draw(t, "width"))
 		whole, single := New(Options{}), New(Options{})
-		whole.line, single.line = newTimeline(width, true), newTimeline(width, true)
+		whole.line, single.line = newTimeline(width, maxBuckets, true), newTimeline(width, maxBuckets, true)
 		p := clock.Progression{
 			Start:     clock.Time(rapid.Int64Range(0, 1e9).Draw(t, "start")),
 			Remainder: rapid.Int64Range(0, 999).Draw(t, "remainder"),
@@ -527,7 +527,7 @@ func TestCollectorCutsSpans(t *testing.T) {
 func TestLevelsAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := New(Options{MaxNumSeqs: 5})
-		c.line = newTimeline(clock.Duration(rapid.Int64Range(1, 1000).Draw(t, "width")), true)
+		c.line = newTimeline(clock.Duration(rapid.Int64Range(1, 1000).Draw(t, "width")), maxBuckets, true)
 		var now clock.Time
 		var l event.Levels
 		weights := make(map[int]uint64)
@@ -584,7 +584,7 @@ func TestLevelsAgainstBruteForce(t *testing.T) {
 
 func TestTimelineIndex(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := newTimeline(clock.Duration(rapid.Int64Range(1, 1<<50).Draw(t, "width")), true)
+		l := newTimeline(clock.Duration(rapid.Int64Range(1, 1<<50).Draw(t, "width")), maxBuckets, true)
 		i := rapid.Int64Range(0, 1e6).Draw(t, "i")
 		edge := i * l.width
 		if edge/l.width != i {

@@ -33,7 +33,7 @@ func TestGPUSecondsAddUp(t *testing.T) {
 		cfg := config(&k)
 		opts, width := drawOptions(t, &cfg)
 		c := New(opts)
-		c.line = newTimeline(width, true)
+		c.line = newTimeline(width, maxBuckets, true)
 		tape := new(simtest.Recorder)
 		if err := naive.Run(cfg, k.Source(), taped{c, tape}); err != nil {
 			t.Fatal(err)

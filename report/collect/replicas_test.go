@@ -11,9 +11,11 @@ import (
 	"clifftop/report"
 	"clifftop/report/stats"
 	"clifftop/sim"
+	"clifftop/sim/clock"
 	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/sim/simtest"
+	"clifftop/workload"
 )
 
 // besides is the collector of a fleet, with a whole collector for each replica beside its part.
@@ -44,11 +46,11 @@ func TestPartsAreCollectors(t *testing.T) {
 			fleet.Replicas = append(fleet.Replicas, config(&k))
 			alone[i] = New(Options{GPUs: each.GPUs, MaxNumSeqs: each.MaxNumSeqs, UsableBlocks: each.UsableBlocks,
 				Work: each.Work, Power: each.Power, Facility: opts.Facility, End: opts.End})
-			alone[i].line = newTimeline(width, true)
+			alone[i].line = newTimeline(width, maxBuckets, true)
 		}
 		opts.UsableBlocks *= int64(replicas)
 		c := New(opts)
-		c.line, c.parts = newTimeline(width, true), newParts(c.opts, width)
+		c.line, c.parts = newTimeline(width, maxBuckets, true), newParts(c.opts, width)
 		e, err := sim.NewFleet(fleet, k.Source(), besides{c, alone})
 		if err == nil {
 			err = e.Run(context.Background())
@@ -187,6 +189,30 @@ func TestFleetsPool(t *testing.T) {
 	for path := range s.CI95 {
 		if strings.HasPrefix(path, "replicas.") {
 			t.Errorf("%s has an interval", path)
+		}
+	}
+}
+
+// A fleet of many replicas, and each of them, has fewer buckets of time.
+func TestBucketsOfManyReplicas(t *testing.T) {
+	for _, n := range []int{manyReplicas, manyReplicas + 1} {
+		c := New(Options{Fleet: make([]ReplicaOptions, n)})
+		for at := clock.Time(0); at < clock.Time(clock.Hour); at += clock.Time(clock.Second) {
+			c.Arrived(at, &workload.Request{Arrival: at, InputTokens: 1, OutputTokens: 1})
+			c.parts[n-1].Arrived(at, &workload.Request{Arrival: at, InputTokens: 1, OutputTokens: 1})
+		}
+		var all, part int64
+		for i := range c.line.buckets {
+			all += c.line.buckets[i].arrivals
+		}
+		for i := range c.parts[n-1].line.buckets {
+			part += c.parts[n-1].line.buckets[i].arrivals
+		}
+		most := mostBuckets(n)
+		if got := len(c.line.buckets); all != 3600 || part != 3600 || got > most || 2*got < most ||
+			len(c.parts[n-1].line.buckets) != got {
+			t.Errorf("%d replicas: %d and %d arrivals in %d and %d buckets (want 3600 in up to %d)", n, all, part, got,
+				len(c.parts[n-1].line.buckets), most)
 		}
 	}
 }

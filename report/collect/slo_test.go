@@ -249,7 +249,7 @@ func TestGoodputAgainstRequests(t *testing.T) {
 			opts.SLO.Attainment = .8
 		}
 		seen := &witness{Collector: New(opts)}
-		seen.line = newTimeline(width, true)
+		seen.line = newTimeline(width, maxBuckets, true)
 		e, err := sim.New(cfg, k.Source(), seen)
 		if err != nil {
 			t.Fatal(err)

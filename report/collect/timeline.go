@@ -5,20 +5,34 @@ import (
 	"clifftop/sim/clock"
 )
 
-// A timeline divides a run into time buckets of equal width. There are at most maxBuckets of them: when a
-// run outgrows them, each two become one and the width doubles.
+// A timeline divides a run into time buckets of equal width. There are at most so many of them: when a run outgrows
+// them, each two become one and the width doubles.
 //
 // What fills time and what arrives is counted in the bucket [start, end) of its instant; what is
 // produced at an instant (tokens, completions) in the bucket (start, end].
 type timeline struct {
 	width   int64
 	perTick float64 // 1/width
+	most    int     // number of buckets
 	last    cursor  // the bucket that was entered last
 	buckets []bucket
 	detail  []detail // of the same buckets; apart, because it is large and seldom touched. nil if none is kept
 }
 
-const maxBuckets = 512
+const (
+	maxBuckets = 512
+	// Each replica has the buckets of its fleet. Where they are many, fewer buckets keep them in memory.
+	manyReplicas  = 512
+	bucketsOfMany = 128
+)
+
+// mostBuckets is the number of buckets of a system of some replicas.
+func mostBuckets(replicas int) int {
+	if replicas > manyReplicas {
+		return bucketsOfMany
+	}
+	return maxBuckets
+}
 
 // defaultWidth is the width before the first doubling.
 const defaultWidth = clock.Millisecond
@@ -41,11 +55,11 @@ type detail struct {
 	offload *offload
 }
 
-// newTimeline returns a timeline of one bucket. detailed says whether it keeps distributions.
-func newTimeline(width clock.Duration, detailed bool) timeline {
-	t := timeline{buckets: make([]bucket, 1, maxBuckets)}
+// newTimeline returns a timeline that begins with one bucket. detailed says whether it keeps distributions.
+func newTimeline(width clock.Duration, most int, detailed bool) timeline {
+	t := timeline{most: most, buckets: make([]bucket, 1, most)}
 	if detailed {
-		t.detail = make([]detail, 1, maxBuckets)
+		t.detail = make([]detail, 1, most)
 	}
 	t.setWidth(int64(width))
 	return t
@@ -85,7 +99,7 @@ func (t *timeline) find(at clock.Time) int {
 // seek is find for any bucket.
 func (t *timeline) seek(at clock.Time) int {
 	i := t.index(at)
-	for i >= maxBuckets {
+	for i >= t.most {
 		t.halve()
 		i /= 2
 	}
