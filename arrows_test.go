@@ -142,7 +142,8 @@ var below = map[string][]string{
 
 	".": {"experiments", "experiments/compare", "experiments/planning", "experiments/scenario",
 		"experiments/sweep", "report/..."},
-	"cmd/cli":              {"cmd/cli/console", "experiments/...", "report/...", "sim/...", "workload/...", "model/..."},
+	"cmd/cli": {"cmd/cli/console", "experiments/...", "report/...", "sim/...", "workload/...",
+		"model/..."},
 	"cmd/cli/console":      {"experiments", "experiments/scenario/yamldoc", "report/..."},
 	"cmd/cli/gate":         {},
 	"cmd/clifftop":         {"cmd/cli"},
@@ -221,10 +222,11 @@ func wrongArrows(f sourceFile) (faults []string) {
 		to = path.Clean(strings.TrimPrefix(to, "/"))
 		switch {
 		case pure && impure[imported]:
-			faults = append(faults, fmt.Sprintf("%s imports %s: %s is deterministic and does no I/O", f.name, imported, top))
+			faults = append(faults, fmt.Sprintf("%s imports %s: %s is deterministic and does no I/O", f.name, imported,
+				top))
 		case ours && !allowed(from, to):
-			faults = append(faults, fmt.Sprintf("%s imports %s: an arrow from %s to %s is not allowed", f.name, imported,
-				from, to))
+			faults = append(faults, fmt.Sprintf("%s imports %s: an arrow from %s to %s is not allowed", f.name,
+				imported, from, to))
 		}
 	}
 	return faults

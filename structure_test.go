@@ -37,7 +37,8 @@ func sources(t *testing.T) []sourceFile {
 		}
 		if d.IsDir() && name != "." {
 			_, isModule := os.Stat(filepath.Join(name, "go.mod"))
-			if strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || d.Name() == "testdata" || isModule == nil {
+			if strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || d.Name() == "testdata" ||
+				isModule == nil {
 				return filepath.SkipDir
 			}
 		}

@@ -188,15 +188,15 @@ func TestLinearDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u.Pools[0].Config.NumGPUBlocks != 0 || u.Pools[0].Config.Frontend != 0 || u.Pools[0].Config.AsyncScheduling || u.Report.Work != nil {
-		t.Errorf("not the bare queue: %+v", u.Pools[0].Config)
+	if c := &u.Pools[0].Config; c.NumGPUBlocks != 0 || c.Frontend != 0 || c.AsyncScheduling || u.Report.Work != nil {
+		t.Errorf("not the bare queue: %+v", c)
 	}
 	u, err = mustParse(t, linear+"overheads: {frontend: 1ms}\nengine: {async_scheduling: true, num_gpu_blocks_override: 100}").Resolve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u.Pools[0].Config.NumGPUBlocks != 100 || u.Pools[0].Config.Frontend == 0 || !u.Pools[0].Config.AsyncScheduling || !u.Pools[0].Config.PrefixCaching {
-		t.Errorf("what is set does not hold: %+v", u.Pools[0].Config)
+	if c := &u.Pools[0].Config; c.NumGPUBlocks != 100 || c.Frontend == 0 || !c.AsyncScheduling || !c.PrefixCaching {
+		t.Errorf("what is set does not hold: %+v", c)
 	}
 }
 
@@ -209,8 +209,9 @@ func TestVersionChangesTheEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if old.Pools[0].Config.AsyncScheduling || !old.Pools[0].Config.AppendUnkeyed || *old.Scenario.Engine.GPUMemoryUtilization != 0.90 {
-		t.Errorf("vllm-0.10: %+v", old.Pools[0].Config)
+	if c := &old.Pools[0].Config; c.AsyncScheduling || !c.AppendUnkeyed ||
+		*old.Scenario.Engine.GPUMemoryUtilization != 0.90 {
+		t.Errorf("vllm-0.10: %+v", c)
 	}
 	if !current.Pools[0].Config.AsyncScheduling || current.Pools[0].Config.AppendUnkeyed ||
 		current.Pools[0].Config.NumGPUBlocks == old.Pools[0].Config.NumGPUBlocks {

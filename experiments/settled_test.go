@@ -43,11 +43,13 @@ func TestContinuedRuns(t *testing.T) {
 	for name, text := range map[string]string{
 		"poisson": fmt.Sprintf(station, 4, "{process: poisson, rate: 2.4}"),
 		"gamma":   fmt.Sprintf(station, 4, "{process: gamma, cv: 2, rate: 2}"),
-		"chat": strings.Replace(fmt.Sprintf(station, 4, "{process: cox, rate: 1, sigma: 0.2, rho: 0.5, step: 10s, mean_over: hour}"),
+		"chat": strings.Replace(fmt.Sprintf(station, 4,
+			"{process: cox, rate: 1, sigma: 0.2, rho: 0.5, step: 10s, mean_over: hour}"),
 			"gamma, mean: 1000, cv: 1", "fixed, value: 500", 1),
 		"clients": fmt.Sprintf(station, 8, "{process: poisson, rate: 4}") + "clients: {timeout: 4s, retries: 2}\n",
-		"fleet": "step_time: {linear: {a_ms: 10, b_us: 500}}\nengine: {max_num_seqs: 16}\nworkload: {arrivals: {process: " +
-			"poisson, rate: 80}, " + lengths + "}\ndeployment: {replicas: 3, router: least-requests}\n",
+		"fleet": "step_time: {linear: {a_ms: 10, b_us: 500}}\nengine: {max_num_seqs: 16}\n" +
+			"workload: {arrivals: {process: poisson, rate: 80}, " + lengths + "}\n" +
+			"deployment: {replicas: 3, router: least-requests}\n",
 		"conversations": `
 step_time: {linear: {a_ms: 1, b_us: 0}}
 workload:
@@ -91,8 +93,8 @@ workload:
 	}
 }
 
-// TestEffortOfRuns: a run searches with a tenth of its requests at most and repeats nothing, and one that has no request
-// to spare for a search does not fail.
+// TestEffortOfRuns: a run searches with a tenth of its requests at most and repeats nothing, and one that has no
+// request to spare for a search does not fail.
 func TestEffortOfRuns(t *testing.T) {
 	texts := map[string]string{}
 	files, _ := filepath.Glob("examples/*.yaml")
@@ -112,7 +114,8 @@ func TestEffortOfRuns(t *testing.T) {
 		servers := 1 + rng.IntN(40)
 		rate := float64(servers) * (.2 + 1.3*rng.Float64())
 		arrivals := pick("process: poisson", "process: gamma, cv: 3", "process: constant",
-			"process: cox, sigma: 0.2, rho: 0.8, step: 60s", "process: cox, sigma: 0.3, rho: 0.5, step: 30s, mean_over: process")
+			"process: cox, sigma: 0.2, rho: 0.8, step: 60s",
+			"process: cox, sigma: 0.3, rho: 0.5, step: 30s, mean_over: process")
 		text := fmt.Sprintf(station, servers, fmt.Sprintf("{%s, rate: %.3f}", arrivals, rate)) +
 			pick("run: {requests: 1}", "run: {requests: 300}", "run: {requests: 8000}", "run: {requests: 25000}",
 				"run: {duration: 600s}", "run: {requests: null}", "run: {requests: 3000, replications: 3}",
@@ -166,7 +169,8 @@ func TestOverloadShowsItself(t *testing.T) {
 	for _, servers := range []int{1, 8} {
 		for _, load := range []float64{1.01, 1.1, 1.3} {
 			for _, requests := range []int{200, 2_000, 20_000} {
-				text := fmt.Sprintf(station, servers, fmt.Sprintf("{process: poisson, rate: %v}", load*float64(servers))) +
+				arrivals := fmt.Sprintf("{process: poisson, rate: %v}", load*float64(servers))
+				text := fmt.Sprintf(station, servers, arrivals) +
 					fmt.Sprintf("run: {requests: %d}\n", requests)
 				s := settled(t, text, experiments.RunOptions{}).Summary
 				w := &s.Window
@@ -177,9 +181,10 @@ func TestOverloadShowsItself(t *testing.T) {
 					continue
 				}
 				if r := s.Saturation; w.State != report.Overloaded || s.Effort.SearchRequests != 0 || r == nil ||
-					r.LowCI95[0] > float64(servers) || r.LowCI95[1] < float64(servers) || r.LowCI95[1] > 1.05*float64(servers) {
-					t.Errorf("%d servers at a load of %v, %d requests: %+v, saturation %+v, effort %+v", servers, load, requests, w,
-						r, s.Effort)
+					r.LowCI95[0] > float64(servers) || r.LowCI95[1] < float64(servers) ||
+					r.LowCI95[1] > 1.05*float64(servers) {
+					t.Errorf("%d servers at a load of %v, %d requests: %+v, saturation %+v, effort %+v", servers, load,
+						requests, w, r, s.Effort)
 				}
 			}
 		}

@@ -119,7 +119,8 @@ func TestSpeculativeFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := u.Scenario.Engine.AsyncScheduling; got != c.async || u.Pools[0].Config.AsyncScheduling != (got == scenario.On) {
+		if got := u.Scenario.Engine.AsyncScheduling; got != c.async ||
+			u.Pools[0].Config.AsyncScheduling != (got == scenario.On) {
 			t.Errorf("%s: async_scheduling is %v, want %v", c.speculative, got, c.async)
 		}
 	}

@@ -66,8 +66,8 @@ func TestMeanDraftedPower(t *testing.T) {
 	}
 }
 
-// TestBelow demands that iterations which Below leaves out would not have changed the energy, and that it leaves out most
-// of those that draw much less than the highest power.
+// TestBelow demands that iterations which Below leaves out would not have changed the energy, and that it leaves out
+// most that draw much less than the highest power.
 func TestBelow(t *testing.T) {
 	p := model.NewStepPower(deploy(t, "llama-3.1-8b", "h100", model.Options{}))
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -76,7 +76,8 @@ func TestBelow(t *testing.T) {
 		draw := func() *model.Iterations {
 			decodes := rng.Int64N(300)
 			return &model.Iterations{First: 1e12 + rng.Int64N(4e13), Slope: rng.Int64N(1e9), N: 1 + rng.Int64N(200),
-				Decodes: decodes, Tokens: decodes + rng.Int64N(2000), Emit: decodes, Context: decodes * rng.Int64N(2000)}
+				Decodes: decodes, Tokens: decodes + rng.Int64N(2000), Emit: decodes,
+				Context: decodes * rng.Int64N(2000)}
 		}
 		e, x := p.Of(draw()), draw()
 		after := e

@@ -1,5 +1,12 @@
 package report
 
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+)
+
 // Effort counts the requests that were simulated for a result.
 type Effort struct {
 	// Requests is the number of requests of the runs that the result shows.
@@ -26,4 +33,26 @@ func (e *Effort) Add(more Effort) {
 	e.Requests += more.Requests
 	e.SearchRequests += more.SearchRequests
 	e.RepeatedRequests += more.RepeatedRequests
+}
+
+// String says how the iterations were composed. There must be some.
+func (e *Effort) String() string {
+	text := fmt.Sprintf("%.1f %% of %d compositions are plain",
+		100*float64(e.PlainCompositions)/float64(e.Compositions), e.Compositions)
+	if e.FirstGeneral != "" {
+		text += "; the first other one has " + e.FirstGeneral
+	}
+	ends := slices.Collect(maps.Keys(e.SpanEnds))
+	slices.SortFunc(ends, func(a, b string) int {
+		return cmp.Or(cmp.Compare(e.SpanEnds[b], e.SpanEnds[a]), cmp.Compare(a, b))
+	})
+	for i, why := range ends {
+		if i == 0 {
+			text += "; spans end because of: "
+		} else {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s %.0f %%", why, 100*float64(e.SpanEnds[why])/float64(e.Compositions))
+	}
+	return text
 }

@@ -50,7 +50,7 @@ func TestPlainTruth(t *testing.T) {
 		}
 	}
 	if all.Plain < often || mixed < often || all.Forgotten < often {
-		t.Errorf("%d plain compositions, %d cases with both kinds, names forgotten %d times (want %d or more)", all.Plain,
-			mixed, all.Forgotten, often)
+		t.Errorf("%d plain compositions, %d cases with both kinds, names forgotten %d times (want %d or more)",
+			all.Plain, mixed, all.Forgotten, often)
 	}
 }

@@ -22,8 +22,8 @@ var sides = [2]string{"old", "new"}
 // longest is the time after which a command is stopped.
 const longest = 10 * time.Minute
 
-// runKeys matches the names of stored runs, and the program that made them: both depend on the program's bytes. Files with
-// such a name are not compared. What is made of them is.
+// runKeys matches the names of stored runs, and the program that made them: both depend on the program's bytes.
+// Files with such a name are not compared. What is made of them is.
 var runKeys = regexp.MustCompile(`\b[0-9a-f]{32}\b|\b([0-9.]+:)[0-9a-f]{16}\b`)
 
 // A testCase is a few command lines that run one after the other in an empty folder. They name the scenarios by in/.

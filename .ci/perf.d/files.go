@@ -29,14 +29,42 @@ const (
 	misses = "misses"
 )
 
-// records splits text into lines of fields. Lines that begin with # are comments.
+// records splits text into lines of fields. A line that begins with a space goes on with the line before it, and lines
+// that begin with # are comments.
 func records(text string) (lines [][]string) {
 	for line := range strings.Lines(text) {
-		if fields := strings.Fields(line); len(fields) > 0 && !strings.HasPrefix(fields[0], "#") {
+		fields := strings.Fields(line)
+		switch n := len(lines); {
+		case len(fields) == 0 || strings.HasPrefix(fields[0], "#"):
+		case line[0] == ' ' && n > 0:
+			lines[n-1] = append(lines[n-1], fields...)
+		default:
 			lines = append(lines, fields)
 		}
 	}
 	return lines
+}
+
+// record writes a line of fields, which goes on in further lines where it is long.
+func record(fields ...string) string {
+	const columns = 120
+	var s strings.Builder
+	length := 0
+	for i, field := range strings.Fields(strings.Join(fields, " ")) {
+		switch {
+		case i == 0:
+		case length+1+len(field) > columns:
+			s.WriteString("\n ")
+			length = 1
+			fallthrough
+		default:
+			s.WriteByte(' ')
+			length++
+		}
+		s.WriteString(field)
+		length += len(field)
+	}
+	return s.String() + "\n"
 }
 
 // comments returns the lines at the top of text that are comments.
@@ -93,7 +121,7 @@ func tabled(text string, rows map[string]Figures) string {
 	text = comments(text)
 	for _, c := range cases() {
 		if f := rows[c.Name]; len(f) > 0 {
-			text += c.Name + " " + f.String() + "\n"
+			text += record(c.Name, f.String())
 		}
 	}
 	return text
@@ -245,7 +273,7 @@ func (b *Base) written(text string) string {
 	}{{"anchor", b.Anchor.Cases}, {"accepted", b.Accepted.Cases}} {
 		for _, c := range cases() {
 			if counted, ok := commit.cases[c.Name]; ok {
-				fmt.Fprintf(&s, "%s %s %s %s\n", commit.name, c.Name, counted.Key, counted.Figures)
+				s.WriteString(record(commit.name, c.Name, counted.Key, counted.Figures.String()))
 			}
 		}
 	}

@@ -70,7 +70,8 @@ func (m *module) uses(p *pkg) (names []string, graph map[string]map[string]bool)
 		if field := ok && v.IsField(); !field && o.Parent() != nil && o.Parent() != p.Types.Scope() {
 			continue // a local name
 		}
-		from, to := path.Base(m.below(m.fset.Position(id.Pos()).Filename)), path.Base(m.below(m.fset.Position(o.Pos()).Filename))
+		from := path.Base(m.below(m.fset.Position(id.Pos()).Filename))
+		to := path.Base(m.below(m.fset.Position(o.Pos()).Filename))
 		if from != to && graph[from] != nil && graph[to] != nil {
 			graph[from][to] = true
 		}

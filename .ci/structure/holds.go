@@ -24,7 +24,8 @@ func holders(m *module, f *figures) {
 		h.arrows()
 		types, methods := h.cycles(), h.ownerParameters(m)
 		for _, c := range types {
-			f.detail(5, p.short, fmt.Sprintf("%s: %d types hold each other: %s", p.short, len(c), strings.Join(c, ", ")))
+			f.detail(5, p.short, fmt.Sprintf("%s: %d types hold each other: %s", p.short, len(c),
+				strings.Join(c, ", ")))
 		}
 		for _, line := range methods {
 			f.detail(6, p.short, line)
@@ -152,8 +153,8 @@ func (h *holding) ownerParameters(m *module) (lines []string) {
 			for v := range method.Signature().Params().Variables() {
 				owner := h.parameter(v.Type())
 				if owner != nil && owner != o && owners[owner][o] {
-					lines = append(lines, fmt.Sprintf("%s: %s.%s takes %s", m.position(method.Pos()), o.Name(), method.Name(),
-						owner.Name()))
+					lines = append(lines, fmt.Sprintf("%s: %s.%s takes %s", m.position(method.Pos()), o.Name(),
+						method.Name(), owner.Name()))
 					break
 				}
 			}

@@ -40,9 +40,9 @@ func load(root string) (*module, error) {
 		return nil, err
 	}
 	m := &module{root: root, fset: token.NewFileSet()}
-	loaded, err := packages.Load(&packages.Config{Dir: root, Fset: m.fset, Mode: packages.NeedName | packages.NeedFiles |
-		packages.NeedImports | packages.NeedModule | packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo},
-		"./...")
+	loaded, err := packages.Load(&packages.Config{Dir: root, Fset: m.fset, Mode: packages.NeedName |
+		packages.NeedFiles | packages.NeedImports | packages.NeedModule | packages.NeedTypes | packages.NeedSyntax |
+		packages.NeedTypesInfo}, "./...")
 	if err != nil {
 		return nil, err
 	}

@@ -46,12 +46,14 @@ func reading(m *module, f *figures, list, temp string) error {
 		if err := os.Mkdir(counters, 0o777); err != nil {
 			return err
 		}
-		run := exec.Command(program, append([]string{"run", "--requests", "2000", "--format", "json", "--quiet"}, r.args...)...)
+		args := append([]string{"run", "--requests", "2000", "--format", "json", "--quiet"}, r.args...)
+		run := exec.Command(program, args...)
 		run.Env = append(os.Environ(), "GOCOVERDIR="+counters)
 		if err := m.command(run); err != nil {
 			return err
 		}
-		if err := m.command(exec.Command("go", "tool", "covdata", "textfmt", "-i="+counters, "-o="+profile)); err != nil {
+		covered := exec.Command("go", "tool", "covdata", "textfmt", "-i="+counters, "-o="+profile)
+		if err := m.command(covered); err != nil {
 			return err
 		}
 		executed, err := readProfile(profile, m.path)
@@ -114,7 +116,8 @@ func readProfile(profile, modulePath string) (map[string][][2]int, error) {
 			continue
 		}
 		var from, to, column, statements, count int
-		if _, err := fmt.Sscanf(block, "%d.%d,%d.%d %d %d", &from, &column, &to, &column, &statements, &count); err != nil {
+		_, err := fmt.Sscanf(block, "%d.%d,%d.%d %d %d", &from, &column, &to, &column, &statements, &count)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %q: %w", profile, s.Text(), err)
 		}
 		if statements > 0 && count > 0 {
@@ -153,9 +156,11 @@ func (m *module) readingSet(f *figures, measure int, run string, executed map[st
 				}
 				functions, lines, files[file] = functions+1, lines+to-from+1, true
 				f.detail(measure, p.short, fmt.Sprintf("%s: %s, %d lines", m.position(d.Pos()), name, to-from+1))
-				if i := slices.IndexFunc(features, func(o optional) bool { return strings.HasPrefix(file, o.path) }); i >= 0 {
+				belongs := func(o optional) bool { return strings.HasPrefix(file, o.path) }
+				if i := slices.IndexFunc(features, belongs); i >= 0 {
 					off++
-					f.detail(3, p.short, fmt.Sprintf("%s: %s of %s, in %s", m.position(d.Pos()), name, features[i].feature, run))
+					f.detail(3, p.short, fmt.Sprintf("%s: %s of %s, in %s", m.position(d.Pos()), name,
+						features[i].feature, run))
 				}
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// newRules are rules as a contributor adds them, by the recipes of CONTRIBUTING.md: a file, and a line after another one
-// of a list.
+// newRules are rules as a contributor adds them, by the recipes of CONTRIBUTING.md: a file, and a line after another
+// one of a list.
 var newRules = []struct{ kind, file, text, list, after, line string }{
 	{"routers", "sim/route/added.go", `package route
 
@@ -40,7 +40,8 @@ func (*added) Defaults() Defaults { return Defaults{} }
 `, "sim/sched/policies.go", "\t\torcaRule,", "\t\taddedRule,"},
 	{"orders", "sim/sched/added_order.go", `package sched
 
-var addedOrderRule = OrderRule{Name: "added-order", Does: "the last first", New: func() OrderOptions { return new(last) }}
+var addedOrderRule = OrderRule{Name: "added-order", Does: "the last first",
+	New: func() OrderOptions { return new(last) }}
 
 type last struct {
 	Weight int32 ` + "`json:\"weight\" range:\"[0,9]\" doc:\"how much later counts\"`" + `
@@ -121,7 +122,8 @@ run: {requests: 50}
 		if !strings.Contains(result, name) || !strings.Contains(result, `"`+option+`"`) {
 			t.Errorf("the result lacks %s or %s:\n%.2000s", name, option, result)
 		}
-		if out := run(program, "run", file, "--set", key+"=1000"); !strings.Contains(out, key+": 1000 is not allowed (want ") {
+		out := run(program, "run", file, "--set", key+"=1000")
+		if !strings.Contains(out, key+": 1000 is not allowed (want ") {
 			t.Errorf("--set %s=1000: %s", key, out)
 		}
 	}

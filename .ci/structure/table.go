@@ -18,9 +18,10 @@ var rows = []row{
 	{1, "reading set of plain run P1, prefix caching off: functions / lines / files / receiver types",
 		"200 / 2,600 / 25 / 30", readingFigure("P1")},
 	{2, "reading set of plain run P2, the default scenario", "the same", readingFigure("P2")},
-	{3, "functions of optional features executed in P1; P2, where they are off", "5; 5", func(f *figures, _ int) string {
-		return count(f.get(3, "P1", "functions")) + "; " + count(f.get(3, "P2", "functions"))
-	}},
+	{3, "functions of optional features executed in P1; P2, where they are off", "5; 5",
+		func(f *figures, _ int) string {
+			return count(f.get(3, "P1", "functions")) + "; " + count(f.get(3, "P2", "functions"))
+		}},
 	{4, "most methods, most fields of a type, embedded ones included; types over 40 or 25", "40, 25; 0",
 		func(f *figures, n int) string {
 			return fmt.Sprintf("%d, %d; %d", f.get(n, all, "most methods"), f.get(n, all, "most fields"),
@@ -38,9 +39,10 @@ var rows = []row{
 	}},
 	{11, "packages without an entry of their own in `arrows_test.go`", "0", whole("packages")},
 	{12, "lines over 120 columns, a tab counts as 4", "0", whole("lines")},
-	{13, "longest body of a function outside of the lessons, lines; bodies over 70 lines", "70; 0", func(f *figures, n int) string {
-		return fmt.Sprintf("%d; %d", f.get(n, all, "longest"), f.get(n, all, "over 70"))
-	}},
+	{13, "longest body of a function outside of the lessons, lines; bodies over 70 lines", "70; 0",
+		func(f *figures, n int) string {
+			return fmt.Sprintf("%d; %d", f.get(n, all, "longest"), f.get(n, all, "over 70"))
+		}},
 	{14, "lines of Go without tests, when the table was last written; not judged", "143,000", whole("lines")},
 	{15, "files edited for a router, policy, queue order, autoscaler; a test adds one of each", "2, 2, 2, 2",
 		func(*figures, int) string { return "2, 2, 2, 2" }}, // TestNewRules fails otherwise

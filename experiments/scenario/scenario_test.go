@@ -425,8 +425,8 @@ func TestEngineDefaults(t *testing.T) {
 		}
 		if u.EngineDefaults() != test.want || u.Pools[0].Config.MaxNumSeqs != test.seqs ||
 			u.Pools[0].Config.MaxNumBatchedTokens != test.tokens {
-			t.Errorf("%s: %q, %d and %d (want %q, %d and %d)", test.text, u.EngineDefaults(), u.Pools[0].Config.MaxNumSeqs,
-				u.Pools[0].Config.MaxNumBatchedTokens, test.want, test.seqs, test.tokens)
+			t.Errorf("%s: %q, %d and %d (want %q, %d and %d)", test.text, u.EngineDefaults(),
+				u.Pools[0].Config.MaxNumSeqs, u.Pools[0].Config.MaxNumBatchedTokens, test.want, test.seqs, test.tokens)
 		}
 	}
 	s, err := Parse("test.yaml", []byte("engine: {version: vllm-0.99}"))

@@ -24,7 +24,8 @@ func (c summariser) hours(w *window) *report.Hours {
 	for i := range n {
 		s := &report.Summary{}
 		from := w.from + i*width
-		part := window{kept: &kept[i], from: from, to: from + width, start: max(w.start, clock.Time(int64(from)*c.line.width)),
+		part := window{kept: &kept[i], from: from, to: from + width,
+			start: max(w.start, clock.Time(int64(from)*c.line.width)),
 			until: clock.Time(int64(from+width) * c.line.width)}
 		part.end = part.until
 		sum, d := c.line.total(part.from, part.to)

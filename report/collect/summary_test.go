@@ -19,8 +19,9 @@ func TestSummaryKeys(t *testing.T) {
 	distribution := "n mean sd p50 p90 p95 p99 p99_9 max"
 	level := "mean p95 p99 max"
 	for path, keys := range map[string]string{
-		"": "effort energy schema clifftop scenario seed partial window requests tokens throughput latency_ms stream_tps e2e_tps_user e2e_tps_inflight pace_surplus " +
-			"goodput concurrency system cost stages accuracy warnings ci95 replications",
+		"": "effort energy schema clifftop scenario seed partial window requests tokens throughput latency_ms " +
+			"stream_tps e2e_tps_user e2e_tps_inflight pace_surplus goodput concurrency system cost stages " +
+			"accuracy warnings ci95 replications",
 		"window":                        "start_s end_s warmup_s stationary",
 		"requests":                      "offered completed rejected rejected_busy rejected_too_long timed_out cancelled failed in_system_at_end attempts retries retried_after",
 		"requests.retried_after":        "ttft_timeout timeout busy connection",

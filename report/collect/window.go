@@ -232,9 +232,9 @@ func (c windowFinder) trend(w *window) {
 	}
 }
 
-// backlog measures how fast the system completes requests while some wait, before and after the last arrival. It is nil if
-// that is surely not less than arrives, if it takes too short a time, or if requests failed: clients that give up change
-// what the system can do.
+// backlog measures how fast the system completes requests while some wait, before and after the last arrival. It is nil
+// if that is surely not less than arrives, if it takes too short a time, or if requests failed: clients that give up
+// change what the system can do.
 func (c windowFinder) backlog() *report.Backlog {
 	t := &c.line
 	if c.opts.Closed || c.changes() || c.totals.offered == 0 || c.totals.recorded > c.totals.outcomes[event.Completed] {

@@ -1,11 +1,8 @@
 package table
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	"clifftop/report"
@@ -44,8 +41,8 @@ func sections(s *report.Summary, t *layout.Text, p report.Profile) {
 	if s.EngineDefaults != "" {
 		t.Line("defaults", s.EngineDefaults)
 	}
-	if text := effortText(&s.Effort); text != "" {
-		t.Line("effort", text)
+	if s.Effort.Compositions > 0 {
+		t.Line("effort", s.Effort.String())
 	}
 	if s.Accuracy != nil {
 		t.Line("error", report.ErrorText(s.Predictive, s.Accuracy))
@@ -55,31 +52,6 @@ func sections(s *report.Summary, t *layout.Text, p report.Profile) {
 			t.Line("warning", w.Text)
 		}
 	}
-}
-
-// effortText says how the iterations were composed; "" if that is not known.
-func effortText(e *report.Effort) string {
-	if e.Compositions == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("%.1f %% of %d compositions are plain",
-		100*float64(e.PlainCompositions)/float64(e.Compositions), e.Compositions)
-	if e.FirstGeneral != "" {
-		text += "; the first other one has " + e.FirstGeneral
-	}
-	ends := slices.Collect(maps.Keys(e.SpanEnds))
-	slices.SortFunc(ends, func(a, b string) int {
-		return cmp.Or(cmp.Compare(e.SpanEnds[b], e.SpanEnds[a]), cmp.Compare(a, b))
-	})
-	for i, why := range ends {
-		if i == 0 {
-			text += "; spans end because of: "
-		} else {
-			text += ", "
-		}
-		text += fmt.Sprintf("%s %.0f %%", why, 100*float64(e.SpanEnds[why])/float64(e.Compositions))
-	}
-	return text
 }
 
 // loadLines are the run, its requests and its throughput.

@@ -58,8 +58,8 @@ func (e *Engine) commitGeneral() {
 	e.pipe.depart(f)
 }
 
-// advance makes the steps of the cohort for all iterations of p but the first, which the composition has made. They take
-// a number of blocks.
+// advance makes the steps of the cohort for all iterations of p but the first, which the composition has made. They
+// take a number of blocks.
 func (e *Engine) advance(p *clock.Progression, blocks int) {
 	c, more := &e.cohort, p.N-1
 	e.space.takeSteps(c.steps, more, blocks)

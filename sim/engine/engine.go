@@ -11,10 +11,10 @@
 // admit.go), and has a commit (commit.go) and results (results.go) of its own. Both cycles work on the same state.
 //
 // Optional parts each have a file: KV in other tiers and from other engines (connector.go, load.go, offload.go,
-// transfers.go), pipeline stages (pipeline.go), data-parallel ranks in lock step (lockstep.go), and speculative decoding
-// (speculative.go, verify.go). The KV cache, prefix caching included, is package kv; space.go chooses its kind. The
-// waiting queue is package queue, and the stream to the clients package delivery. What an engine needs of the fleet
-// around it is the interface [Host].
+// transfers.go), pipeline stages (pipeline.go), data-parallel ranks in lock step (lockstep.go), and speculative
+// decoding (speculative.go, verify.go). The KV cache, prefix caching included, is package kv; space.go chooses its
+// kind. The waiting queue is package queue, and the stream to the clients package delivery. The interface [Host] has
+// what an engine needs of the fleet around it.
 //
 // The definition of what this package must compute is the naive engine of package simtest, which visits every sequence
 // in every iteration. Random tests demand equal results.

@@ -79,7 +79,8 @@ func (a *kvAllocator) Booked() int {
 // number of its computed tokens.
 func (a *kvAllocator) growTo(i int32, s *sequence, computed, n, slots int32) bool {
 	r := a.r
-	g := kv.Growth{Blocks: r.cfg.blocksFor(slots), Slots: slots, Given: n, Computed: computed, Iteration: a.current.number}
+	g := kv.Growth{Blocks: r.cfg.blocksFor(slots), Slots: slots, Given: n, Computed: computed,
+		Iteration: a.current.number}
 	if r.inFlight.n > 0 {
 		g.Oldest = r.inFlight.at(0).number
 	}

@@ -96,10 +96,10 @@ func (e *Engine) registerDelivered(f *iteration) {
 }
 
 // Prefix caching without shared tokens. Blocks need names only where a request can find them: where requests share
-// tokens, or one is computed again after a preemption. As long as there is no such request, an engine with prefix caching
-// counts its blocks, as one without does. Before it preempts a sequence it names the blocks that are held, and when all
-// sequences that were preempted have ended it forgets the names. No block that a request can find is in the cache at
-// these times, so that the names make no difference.
+// tokens, or one is computed again after a preemption. As long as there is no such request, an engine with prefix
+// caching counts its blocks, as one without does. Before it preempts a sequence it names the blocks that are held, and
+// when all sequences that were preempted have ended it forgets the names. At these times the cache has no block that a
+// request can find, so the names make no difference.
 
 // keepNames names all blocks from now on, because requests may share tokens.
 func (e *Engine) keepNames() {

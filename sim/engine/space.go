@@ -31,8 +31,8 @@ type Space struct {
 	moved       int  // blocks copied to and from there since the last launch
 }
 
-// init makes the space of an engine, with all blocks free. If unnamed is true, blocks need no names until requests share
-// tokens.
+// init makes the space of an engine, with all blocks free. If unnamed is true, blocks need no names until requests
+// share tokens.
 func (k *Space) init(cfg *Config, seqs *slab, members *cohort, async, unnamed bool) {
 	k.cfg, k.seqs, k.members, k.async = cfg, seqs, members, async
 	k.mostCharged = cfg.mostCharged()

@@ -228,7 +228,8 @@ func (v *draftVerifier) deliverDrafts(f *iteration) {
 		}
 		v.correct(s, row.rejected, row.unseen)
 		if r.drafter.async {
-			r.space.cache.Register(row.seq, min(s.computed-s.undelivered-s.unseen, s.rec.Request.InputTokens+s.issued-s.undelivered-1))
+			known := s.rec.Request.InputTokens + s.issued - s.undelivered - 1
+			r.space.cache.Register(row.seq, min(s.computed-s.undelivered-s.unseen, known))
 		} else if s.phase == speculating {
 			v.propose(s)
 		}
