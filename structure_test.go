@@ -60,7 +60,7 @@ func sources(t *testing.T) []sourceFile {
 }
 
 // TestInterfaces fails when an exported interface, which others implement, has too many methods, or when no comment of
-// an interface names one of its methods. The comment of a single method is that of the interface.
+// an interface names one of its methods. A single method needs no comment beside the interface's.
 func TestInterfaces(t *testing.T) {
 	for name, f := range exportedTypes(t) {
 		x, ok := f.spec.Type.(*ast.InterfaceType)

@@ -51,7 +51,7 @@ var build = sync.OnceValues(func() (string, error) {
 
 // CacheKey names the result of a run by what it depends on: the program, the scenario as resolved with its seed, the
 // records of the catalog or of files that it names, and what else sets it apart. A setup that a
-// program configured otherwise has no key, which is an error: its scenario is that of another run.
+// program configured otherwise has no key, which is an error: its scenario describes another run.
 func CacheKey(u *scenario.Setup, about ...string) (string, error) {
 	if u.Changed() {
 		return "", errors.New("a result is kept under its scenario, which does not say how a program configured the " +

@@ -116,7 +116,7 @@ func TestDisaggregationFaults(t *testing.T) {
 		{"pools: [{role: prefill}, {role: decode, engine: {enable_prefix_caching: false}}]\ndisaggregation: {router: {policy: kv-aware}}",
 			"s.yaml:2:26: disaggregation.router: kv-aware: it needs prefix caching, but the replicas have none"},
 		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {router: {policy: llm-d, scrape: 2s}}\ndeployment: {router: {policy: vllm-dp, scrape: 1s}}",
-			"s.yaml:2:50: disaggregation.router.scrape: 2s is not that of deployment.router, 1s"},
+			"s.yaml:2:50: disaggregation.router.scrape: 2s differs from deployment.router, 1s"},
 		{"workload: {input: {distribution: fixed, value: 5000}}\npools: [{name: small, role: prefill, engine: {num_gpu_blocks_override: 200}}, {role: decode}]",
 			"s.yaml:2:8: pools: pool small has room for 3184 tokens, and the shortest of 100 requests needs 5001"},
 		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, pool: a}]}",

@@ -10,7 +10,7 @@ import (
 	"clifftop/report"
 )
 
-// Explain takes the time of one iteration apart. The warnings are those of the setup and of the iteration.
+// Explain takes the time of one iteration apart. It returns the warnings of the setup and of the iteration.
 func Explain(u *scenario.Setup, b model.Batch) (e model.Explanation, warnings []report.Warning, err error) {
 	p := &u.Pools[0]
 	timer, ok := p.Config.Timer.(interface {

@@ -14,7 +14,7 @@ import (
 // SettledRun is a run that is as long as it needs to settle if its scenario leaves the length open, within a budget of
 // processor time. Make one with [NewSettled].
 type SettledRun struct {
-	// Setup is what is run. Its number of requests changes as the run goes on.
+	// Setup is the setup of the run. Its number of requests changes as the run goes on.
 	Setup *scenario.Setup
 	judge *steady.Run
 }
@@ -41,7 +41,7 @@ func Settled(ctx context.Context, s *scenario.Scenario, o RunOptions) (*Result, 
 }
 
 // Run makes the run. A run that turns out to be too short is continued, so that it gives the bytes of one that had
-// its length from the start. The result and the error are those of [Run].
+// its length from the start. It returns what [Run] returns.
 func (r *SettledRun) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	x, err := begin(r.Setup, o)
 	if err != nil {

@@ -134,8 +134,8 @@ type CompressedConstants struct {
 
 	PrefillLaunch, PrefillToken float64 // per layer; per new token and 64 heads
 	Prefill, PrefillIndex       float64 // of the 16-bit peak; of the 8-bit peak
-	// EntryRow is the time of the selection for a token on one multiprocessor, per entry; LongRow that of a token with
-	// more than 8,192 tokens of context. The latencies are those of a single token.
+	// EntryRow is the time of the selection for a token on one multiprocessor, per entry; LongRow the time of a token
+	// with more than 8,192 tokens of context. The latencies hold for a single token.
 	EntryRow, LongRow, RowLatency, LongRowLatency float64
 }
 

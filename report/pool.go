@@ -192,7 +192,8 @@ func (p *pool) window() {
 	}
 }
 
-// backlog averages those of the runs that have one, and the ends of their intervals. It is nil if most have none.
+// backlog averages the backlogs of the runs that have one, and the ends of their intervals. It is nil if most have
+// none.
 func (p *pool) backlog() *Backlog {
 	var sum Backlog
 	n := 0.0

@@ -21,7 +21,7 @@ type Saturation struct {
 	Metastable bool `json:"metastable"`
 }
 
-// Backlog is what a run completes while requests wait all the time.
+// Backlog is the rate at which a run completes requests while some wait all the time.
 type Backlog struct {
 	// RequestsPerS is the number of completed requests per second, and CI95 its confidence interval.
 	RequestsPerS float64    `json:"requests_per_s"`

@@ -88,7 +88,7 @@ type Window struct {
 	Stationary *bool `json:"stationary"`
 	// GrowthRequestsPerS is the rate at which requests pile up in a system that is not stationary.
 	GrowthRequestsPerS *float64 `json:"growth_requests_per_s,omitempty"`
-	// Backlog is what the system completes while requests wait, if that is surely less than arrives; otherwise nil.
+	// Backlog is the rate of completions while requests wait, if it is surely less than the arrivals; otherwise nil.
 	Backlog *Backlog `json:"backlog,omitempty"`
 	// State is [Settled], [Finite], [Overloaded] or [Undetermined]; empty if it was not judged. NeedsS is the time that
 	// a window must last to show a steady state; nil if there is none or it is unknown. They are set by the caller.

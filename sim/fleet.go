@@ -44,7 +44,7 @@ func (f *Fleet) Validate() error {
 			faults = append(faults, err)
 		}
 		if first := &f.Replicas[0]; c.NetworkIn != first.NetworkIn || c.NetworkOut != first.NetworkOut {
-			faults = append(faults, fmt.Errorf("replica %d: its network to the clients differs from that of replica 0",
+			faults = append(faults, fmt.Errorf("replica %d: its network to the clients differs from replica 0's",
 				i))
 		}
 	}

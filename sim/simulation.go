@@ -42,7 +42,7 @@ type Simulation struct {
 	limited   bool       // some queue may refuse requests
 	linked    bool       // KV may move between engines or to tiers
 	locked    bool       // some engines iterate in lock step
-	alone     bool       // one replica, always ready, whose KV does not move and whose cache nobody watches
+	alone     bool       // one replica, always ready, without moves of KV and watchers of the cache
 	frontEnd  frontEnd
 	clients   clients
 	transfers engine.Transfers
@@ -122,7 +122,7 @@ func (e *Simulation) Run(ctx context.Context) error {
 }
 
 // RunUntil is [Simulation.Run] with pauses: it returns early, with done false, after an arrival for which pause is
-// true. Then the next call goes on, and the result is that of a single call.
+// true. Then the next call goes on, and the result equals the result of a single call.
 func (e *Simulation) RunUntil(ctx context.Context, pause func() bool) (done bool, err error) {
 	e.look()
 	bound := min(e.Horizon, clock.Time(clock.MaxRun)+1)

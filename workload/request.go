@@ -80,7 +80,8 @@ type Adjustable interface {
 	Source
 	// Sent returns the number of requests so far.
 	Sent() int64
-	// EndAfter changes the number of requests after which the traffic ends, to Sent or more. The requests are those of
-	// a source that had this number from the start, unless a mean is exact over the whole run; see [Spec.Extends].
+	// EndAfter changes the number of requests after which the traffic ends, to Sent or more. The requests equal the
+	// requests of a source that had this number from the start, unless a mean is exact over the whole run; see
+	// [Spec.Extends].
 	EndAfter(requests int64)
 }

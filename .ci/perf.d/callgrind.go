@@ -28,7 +28,7 @@ var counted = [...]struct {
 // Counts of a process: instructions, instruction and data misses of a first-level cache of 32 kB, mispredictions.
 type Counts [len(counted)]float64
 
-// arc is a pair of functions of which one calls the other.
+// arc is a call of one function by another.
 type arc struct{ caller, callee string }
 
 // traffic has the calls over an arc, and their instructions with all that the callee calls.

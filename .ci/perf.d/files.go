@@ -204,7 +204,7 @@ func parseNames(text string) (n Names, err error) {
 	return n, nil
 }
 
-// absent returns a line for each name that none of the functions has. Those of the anchor are left out.
+// absent returns a line for each name that none of the functions has. Names of the anchor are left out.
 func (n *Names) absent(functions []string) (faults []string) {
 	for _, g := range slices.Concat(n.Stages, n.Starts, n.Units) {
 		for _, name := range g.Functions {

@@ -12,7 +12,7 @@ const (
 	maxInstr  = 1.02
 	maxMisses = 1.05
 	maxTime   = 1.25
-	// Fewer misses more than this do not count: the place of code in memory moves those of retries by 7.
+	// Fewer misses more than this do not count: the place of code in memory moves the misses of retries by 7.
 	fewMisses = 8
 )
 

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-const usage = `.ci/perf [OPTION]...     compares the costs of the working tree with those of the bases in .ci/perf-base:
+const usage = `.ci/perf [OPTION]...     compares the costs of the working tree with the bases in .ci/perf-base:
                          fails if it is slower. docs/testing.md has more.
 .ci/perf count [-case REGEXP] [-sizes FEW,MANY] [-functions N] [-jobs N] BINARY|COMMIT|. ...
                          prints counts of cases; . is the working tree

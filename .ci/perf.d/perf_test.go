@@ -50,7 +50,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestTables fails when the tables in BENCHMARKS.md are not those of the gate's files.
+// TestTables fails when the tables in BENCHMARKS.md differ from the gate's files.
 func TestTables(t *testing.T) {
 	g := readAll(t)
 	text, err := os.ReadFile(filepath.Join(checkout, "BENCHMARKS.md"))

@@ -14,7 +14,7 @@ import (
 )
 
 // The gate tests itself: it changes copies of the engine so that they cost more, and fails if it does not notice. The
-// places are found by the names of functions. The results of the copies are those of HEAD.
+// places are found by the names of functions. A copy gives the results of HEAD.
 
 const (
 	engineFolder = "sim/engine"

@@ -64,7 +64,7 @@ type added struct {
 
 // TestNewRules fails if a router, batching policy, queue order or autoscaler needs more than its file and a line in the
 // list of its package: for the catalogue, scenarios, --set, results and the faults of options. The schema is generated.
-// The files lie over those of the module, which does not change.
+// The files overlay the module, which does not change.
 func TestNewRules(t *testing.T) {
 	folder := t.TempDir()
 	base, err := filepath.Abs(root)

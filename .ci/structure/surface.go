@@ -13,7 +13,7 @@ const (
 )
 
 // surfaces is measure 4: for each struct type T the methods of *T, with promoted ones, and the distinct names of its
-// fields, with those of embedded structs. The fields of a record, which are all exported, are not limited.
+// fields, with the fields of embedded structs. The fields of a record, which are all exported, are not limited.
 func surfaces(m *module, f *figures) {
 	over, most, widest := 0, 0, 0
 	for _, p := range m.packages {

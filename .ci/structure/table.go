@@ -27,8 +27,8 @@ var rows = []row{
 			return fmt.Sprintf("%d, %d; %d", f.get(n, all, "most methods"), f.get(n, all, "most fields"),
 				f.get(n, all, "types over"))
 		}},
-	{5, "types that hold each other; those of the engine's packages", "10; 0", withEngine("types")},
-	{6, "methods that take a value which holds their receiver; those of the engine's packages", "10; 0",
+	{5, "types that hold each other; in the engine's packages", "10; 0", withEngine("types")},
+	{6, "methods that take a value which holds their receiver; in the engine's packages", "10; 0",
 		withEngine("methods")},
 	{7, "file arrows in cycles, in percent: engine, scenario, model, collect, sim; all", "15, 30, 30; 40", shares},
 	{8, "imports of optional parts by the engine's packages", "0", whole("packages")},

@@ -109,7 +109,7 @@ func (p *problem) solve(ctx context.Context) (*fit, error) {
 	return f, p.leaveOut(f, j)
 }
 
-// identify removes, one by one, the parameter whose standard deviation is nearest to that of its prior: as long as it
+// identify removes, one by one, the parameter whose standard deviation is nearest to its prior's: as long as it
 // is wide, or there are fewer than two observations for each parameter. It returns the remaining columns of j.
 func (p *problem) identify(j *mat.Dense) (*mat.Dense, error) {
 	p.marginal = p.deviations(j)

@@ -29,8 +29,8 @@ func (b *builder) policy() {
 	switch {
 	case b.line.Engine == "vllm" && oldReleases.Get().MatchString(minor):
 		b.put("engine.policy", text("vllm-v0"), engine)
-		b.assume("vllm-%s is older than 0.8, the oldest release that is known: the times are those of the newest, "+
-			"with the V0 scheduler", minor)
+		b.assume("vllm-%s is older than 0.8, the oldest release that is known: the step times "+
+			"of the newest release are used, with the V0 scheduler", minor)
 	case minor != "" && b.line.Engine == "vllm":
 		b.put("engine.version", text("vllm-"+minor), engine)
 	case minor != "" && b.line.Engine == "sglang":

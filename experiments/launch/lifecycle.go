@@ -51,8 +51,8 @@ func (m *Imported) scale(builders []*builder) {
 		all = &yamldoc.Node{Kind: yamldoc.List, Items: scalers}
 	}
 	m.Root.MapAt("lifecycle", yamldoc.Place{}).Put("autoscale", yamldoc.Place{}, all)
-	m.Assumed = append(m.Assumed, "lifecycle.cold_start is that of a scenario, 2m: no file says how long an engine "+
-		"starts")
+	m.Assumed = append(m.Assumed, "lifecycle.cold_start has the default of a scenario, 2m: no file says how long "+
+		"an engine starts")
 }
 
 // scaler is the autoscaler of one group as a map; nil if there is none, or none that is modelled.

@@ -161,7 +161,7 @@ func (m *Imported) common(builders []*builder) {
 			case top == nil:
 				m.Root.Put(f.Name, f.At, f.Value)
 			case !ofPool(f.Name) && written(top) != written(f.Value):
-				m.Assumed = append(m.Assumed, fmt.Sprintf("%s is that of the first pool that has it, for all pools",
+				m.Assumed = append(m.Assumed, fmt.Sprintf("%s of the first pool that has it holds for all pools",
 					f.Name))
 			}
 		}

@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// rules are those of Clifftop, and before them the policy of this program.
+// rules has the policy of this program, and then the rules of Clifftop.
 func rules() *scenario.Rules {
 	r := scenario.BuiltIn()
 	r.Policies = append(rule.List[sched.Options]{politeRule}, r.Policies...)

@@ -142,7 +142,7 @@ func (p resultBuilder) explainApart(plan *plan.Result, apart []*candidate) {
 	if *r.USDPerMonth >= *best.USDPerMonth {
 		return
 	}
-	plan.Flips = append(plan.Flips, phrase("if step times that nobody has measured will do, %s costs %s a month "+
+	plan.Flips = append(plan.Flips, phrase("if unmeasured step times are good enough, %s costs %s a month "+
 		"instead of %s (plan.unmeasured: ranked)", r.Name, layout.Dollars(*r.USDPerMonth),
 		layout.Dollars(*best.USDPerMonth)))
 }

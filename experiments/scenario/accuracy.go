@@ -9,11 +9,12 @@ import (
 	"clifftop/report"
 )
 
-// unmeasured is the factor by which a property that no measured run has widens the bars. It is what leaving the runs
-// of a GPU out of the fit does to the errors of 51 runs: medians from 2.8 to 4.2 % (TTFT) and 1.7 to 2.6 % (TPOT).
+// unmeasured is the factor by which a property that no measured run has widens the bars. It is the growth of the
+// errors of 51 runs when the runs of their GPU are left out of the fit: medians
+// from 2.8 to 4.2 % (TTFT) and 1.7 to 2.6 % (TPOT).
 const unmeasured = 1.5
 
-// Predictive returns the error bars of this kind of runs; nil if step times are not those of a machine, or if nothing
+// Predictive returns the error bars of this kind of runs; nil if step times do not describe a machine, or if nothing
 // like it was measured.
 func (u *Setup) Predictive() *report.Predictive {
 	s := u.Scenario

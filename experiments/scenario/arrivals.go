@@ -72,7 +72,7 @@ type Stage struct {
 	// CV is the coefficient of variation of the gaps between arrivals: of gamma, and within the bursts of on-off,
 	// where it is 1 when left out.
 	CV *float64 `json:"cv,omitempty" range:"[0.01,100]"`
-	// Shape is that of the Weibull law of gaps.
+	// Shape is the shape of the Weibull law of gaps.
 	Shape *float64 `json:"shape,omitempty" range:"[0.1,100]"`
 	// Users is the number of clients in a closed loop; each sends its next request after the response to the last
 	// one.

@@ -26,7 +26,7 @@ type Distribution struct {
 	// Mu and Sigma are the mean and standard deviation of the logarithm.
 	Mu    *float64 `json:"mu,omitempty" range:"[-20,20]"`
 	Sigma *float64 `json:"sigma,omitempty" range:"(0,10]"`
-	// Shape is that of the Weibull law.
+	// Shape is the shape of the Weibull law.
 	Shape *float64 `json:"shape,omitempty" range:"[0.1,100]"`
 	// Parts are the laws of a mixture, each with its weight.
 	Parts []Distribution `json:"parts,omitempty"`
@@ -131,7 +131,7 @@ func (l Distribution) lengths() workload.LengthsSpec {
 // Groups × PromptsPerGroup, and the prompts of a group lead with the same SharedTokens. By user, all prompts of
 // a closed loop's user lead with the same SharedTokens, and go on with something new.
 type Prefix struct {
-	// By says which prompts share a prefix: those of a group, or those of each user of a closed loop.
+	// By says which prompts share a prefix: the prompts of a group, or of each user of a closed loop.
 	By string `json:"by,omitempty" one:"group user"`
 	// Groups is the number of shared prefixes.
 	Groups *int `json:"groups,omitempty" range:"[1,4194304]"`

@@ -44,7 +44,7 @@ type Engine struct {
 	EnablePrefixCaching bool `json:"enable_prefix_caching"`
 	// PrefixCacheRetentionInterval thins the prefix cache of layers with windows, under policy vllm: it keeps what hits
 	// need that end at a multiple of this many tokens, besides the ends of prompts. 0 is no multiples, the block size
-	// all blocks; null is that of the engine's version.
+	// all blocks; null is the value of the engine's version.
 	PrefixCacheRetentionInterval *int `json:"prefix_cache_retention_interval,omitempty" range:"[0,1000000000]"`
 	// EnableChunkedPrefill allows a prompt to be computed in chunks.
 	EnableChunkedPrefill bool `json:"enable_chunked_prefill"`
@@ -136,8 +136,8 @@ func (victimName) Names() []string {
 	return append([]string{"auto"}, yamldoc.NamesOfAll(sched.Victims())...)
 }
 
-// Overheads are the delays between the client and the engine, and the host's work; null is that of the engine's
-// version.
+// Overheads are the delays between the client and the engine, and the host's work; null is the value of the
+// engine's version.
 type Overheads struct {
 	// Frontend delays every request before it enters the queue of the engine.
 	Frontend *yamldoc.Duration `json:"frontend"`

@@ -77,7 +77,7 @@ func (s *Scenario) path(key, path string) string {
 	return filepath.Join(filepath.Dir(s.origin.file), path)
 }
 
-// shared is what the scenario has in common with those made of it; nil without any.
+// shared has what scenarios made of this one have in common with it; nil without any.
 func (s *Scenario) shared() *shared {
 	if s.origin == nil {
 		return nil

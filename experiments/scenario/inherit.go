@@ -46,7 +46,7 @@ func (s *Scenario) inherit(d *yamldoc.Decoder) {
 			}
 			d.Faults = append(d.Faults, f)
 		}
-		for _, r := range own.Renamed { // those of the whole file are known
+		for _, r := range own.Renamed { // the names of the whole file are known
 			if !slices.ContainsFunc(d.Renamed, func(x yamldoc.Renaming) bool { return x.At == r.At }) {
 				d.Renamed = append(d.Renamed, r)
 			}
@@ -85,7 +85,7 @@ func withPool(root, pool *yamldoc.Node) *yamldoc.Node {
 
 // SimulateShare simulates one of n equal parts of each replica of the pools with a role, prefill or decode, whose
 // data-parallel ranks the others of the replica have in equal number and load. n divides the number of ranks. The
-// traffic has to be that of the part.
+// traffic has to be the traffic of the part.
 func (s *Scenario) SimulateShare(role string, n int) {
 	shares := map[string]int{}
 	maps.Copy(shares, s.shares)

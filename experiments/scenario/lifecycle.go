@@ -43,7 +43,7 @@ func (l *Lifecycle) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 
 // Failure is something that happens to a replica. Replicas that are not there are spared.
 type Failure struct {
-	// Kind is what happens. A crash ends the replica with its requests and its cache. A drain accepts no new
+	// Kind is the kind of event. A crash ends the replica with its requests and its cache. A drain accepts no new
 	// requests and ends when the others are complete. Slow makes iterations longer. Link-loss makes the replica
 	// unreachable while it continues; its output arrives when the link returns. A rolling-restart drains and
 	// restarts one replica after the other.
@@ -52,8 +52,8 @@ type Failure struct {
 	At yamldoc.Duration `json:"at"`
 	// Pool is the pool of the replica, which is then counted within it.
 	Pool *string `json:"pool,omitempty"`
-	// Replica is its number, from 0 on, as results have it; of a rolling-restart that of the first one, by default 0.
-	// What happens to a data-parallel rank happens to all ranks of its deployment.
+	// Replica is its number, from 0 on, as results have it; for a rolling restart the number of the first one, by
+	// default 0. What happens to a data-parallel rank happens to all ranks of its deployment.
 	Replica *int `json:"replica,omitempty" range:"[0,4095]"`
 	// Last is the number of the last replica of a rolling-restart, by default the last one that there is.
 	Last *int `json:"last,omitempty" range:"[0,4095]"`

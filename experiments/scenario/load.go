@@ -124,7 +124,8 @@ func (s *Scenario) Recipe() (Recipe, error) {
 // Parse makes the scenario again; see [Parse].
 func (g Recipe) Parse() (*Scenario, error) { return Parse(g.File, []byte(g.Text), g.Settings...) }
 
-// Choices are the words that a key takes, such as those of deployment.dtype; nil for a key that takes anything else.
+// Choices returns the words that a key takes, such as the formats of deployment.dtype; nil for a key that takes
+// anything else.
 func Choices(key string) []string {
 	t := reflect.TypeFor[Scenario]()
 	var words []string

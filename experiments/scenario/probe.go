@@ -60,7 +60,7 @@ func (o *oneByOne) Done(r *workload.Request, end workload.End) bool {
 	return o.src.Done(r, end)
 }
 
-// Err is that of the trace.
+// Err is the error of the trace.
 func (o *oneByOne) Err() error { return o.src.Err() }
 
 // at is the traffic at another load, and without bursts where it is synthetic.

@@ -20,7 +20,7 @@ type Setup struct {
 	Pools pools
 	// Traffic makes the requests.
 	Traffic Traffic
-	// Failures are those of a run.
+	// Failures are the failures of a run.
 	Failures []sim.Failure
 	// Report says what is measured.
 	Report collect.Options
@@ -31,7 +31,7 @@ type Setup struct {
 	given    given
 }
 
-// given is what a setup is made of.
+// given has the sources of a setup.
 type given struct {
 	scenario *Scenario
 	oneRank  bool                 // of several that share the attention's data

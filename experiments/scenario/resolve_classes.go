@@ -10,7 +10,7 @@ import (
 	"clifftop/workload"
 )
 
-// body is what requests are made of: a preset, and the keys that replace its.
+// body describes requests: a preset, and the keys that replace its keys.
 type body struct {
 	preset        workload.Preset
 	input, output *Distribution
@@ -45,7 +45,7 @@ func (b body) class() workload.ClassSpec {
 	return c
 }
 
-// resolveBodies is the preset's traffic with the bodies that replace its: one, or those of the classes.
+// resolveBodies returns the preset's traffic with other bodies: one, or one for each class.
 func resolveBodies(s *Scenario, w *Workload, preset workload.Preset) (spec workload.Spec, found findings) {
 	spec = preset.Spec
 	around, names := body{preset, w.Input, w.Output, w.Prefix, w.Sessions, w.LoRA}, w.adapterNames()
@@ -78,8 +78,8 @@ func resolveBodies(s *Scenario, w *Workload, preset workload.Preset) (spec workl
 	return spec, found
 }
 
-// resolveBody is the body of a class: that of its preset or else of the scenario, with what the class has of its own.
-// The key is that of its preset.
+// resolveBody returns the body of a class: from its preset or else from the scenario, with the keys of the class.
+// It returns the key of its preset, too.
 func resolveBody(s *Scenario, k *Class, key string, around body) (b body, found findings) {
 	b = around
 	if k.Preset != nil {
@@ -138,7 +138,7 @@ func (w *Workload) adapterNames() (names []string) {
 	return names
 }
 
-// defaultWork is what people in a company do with a language model: judgement. With a fifth of them active in the
+// defaultWork describes the use of a language model in a company: judgement. With a fifth of them active in the
 // busiest hour, which has a tenth of the day's requests, the requests per hour are those per day of the presets,
 // halved.
 func defaultWork() []HeadcountClass {

@@ -77,7 +77,7 @@ func drafterMemory(s *Scenario, d *model.Deployment) (m model.DrafterMemory, fau
 	return m, nil
 }
 
-// draftTimer is the step timer of the drafter. Its options are those of the model's.
+// draftTimer is the step timer of the drafter. It has the options of the model's timer.
 func draftTimer(s *Scenario, d *model.Deployment, options model.KernelOptions) (model.StepTimer, error) {
 	p := s.Engine.Speculative
 	if p.costless(&s.StepTime) {
@@ -95,7 +95,7 @@ func draftTimer(s *Scenario, d *model.Deployment, options model.KernelOptions) (
 		r.StepTime = 0
 		return model.NewRoofline(drafter, r)
 	}
-	options.Overheads = &model.Overheads{} // the host's part is that of the iteration
+	options.Overheads = &model.Overheads{} // the iteration has the host's part
 	options.Drafts = 0                     // a sequence has one token in each of its passes
 	return model.NewKernels(drafter, options)
 }

@@ -35,7 +35,7 @@ func resolveLifecycle(s *Scenario, l pools, oneRank bool) (own *Lifecycle, list 
 	return own, list, found
 }
 
-// maxFailures bounds those of one run.
+// maxFailures bounds the failures of one run.
 const maxFailures = 10_000
 
 // resolveFailures finds out what happens to which replicas, and when.

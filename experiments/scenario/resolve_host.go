@@ -9,10 +9,10 @@ import (
 	"clifftop/sim/clock"
 )
 
-// bytesPerGiB is what swap_space counts in.
+// bytesPerGiB is the unit of swap_space.
 const bytesPerGiB = 1 << 30
 
-// resolveOverheads fills in the overheads: those of the calibration, or none beside a linear step time.
+// resolveOverheads fills in the overheads of the calibration, or none beside a linear step time.
 func resolveOverheads(s *Scenario, e *Engine, p *policy, gpu *model.GPU) Overheads {
 	o := s.Overheads
 	frontend, perToken, stream := p.release.Frontend, p.release.FrontendPerToken, 48*clock.Microsecond
@@ -37,7 +37,7 @@ func resolveOverheads(s *Scenario, e *Engine, p *policy, gpu *model.GPU) Overhea
 }
 
 // hostTime returns the host's time for an iteration, and its part for each sequence. It is known for vLLM's V1 engine.
-// Step times other than those of kernels have no host: a roofline is a bound, and the rest are whole iterations. With
+// Only step times by kernels have a host: a roofline is a bound, and the rest are whole iterations. With
 // pipeline stages the asynchronous loop hides the host even from a single user (vLLM, pull request 32618).
 func hostTime(s *Scenario, e *Engine, p *policy) (step, perSequence clock.Duration) {
 	hidden := e.AsyncScheduling == On && s.Deployment.PipelineParallelSize > 1

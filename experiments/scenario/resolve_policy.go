@@ -40,7 +40,7 @@ func (p *policy) scheduler(e *Engine, seed uint64, replica int) sched.Scheduler 
 	return p.options.Make(keys)
 }
 
-// keys are those of the engine that the policy reads.
+// keys are the keys of the engine that the policy reads.
 func (p *policy) keys(e *Engine) *sched.Keys {
 	return &sched.Keys{
 		MaxNumBatchedTokens: limitInt32(*e.MaxNumBatchedTokens), BlockSize: limitInt32(e.BlockSize),
@@ -71,7 +71,7 @@ func (e *Engine) admission() sched.Admission {
 	return sched.FullPrompt
 }
 
-// host is the engine whose kernels, host and front end run: that of the policy, or that of kernels.
+// host is the engine whose kernels, host and front end run: the engine of the policy, or of the kernels.
 func (e *Engine) host(p *policy) *software {
 	if e.ownKernels() {
 		return p.software
@@ -79,7 +79,7 @@ func (e *Engine) host(p *policy) *software {
 	return softwareNamed(e.Kernels)
 }
 
-// ownKernels reports whether the kernels are those of the policy's engine.
+// ownKernels reports whether the kernels belong to the policy's engine.
 func (e *Engine) ownKernels() bool {
 	return e.Policy != "vllm" || e.Kernels == "auto" || e.Kernels == "vllm"
 }

@@ -199,7 +199,7 @@ func resolveRoles(s *Scenario, l pools, served bool) (_ pools, d *Disaggregation
 	return l, d, found
 }
 
-// unlike refuses a pool whose KV does not go with that of the first.
+// unlike refuses a pool whose KV does not fit the KV of the first.
 func (p *PoolSetup) unlike(first *PoolSetup) *yamldoc.Fault {
 	d, s := p.Deployment, p.Scenario
 	switch {
@@ -226,7 +226,7 @@ func (p *PoolSetup) unlike(first *PoolSetup) *yamldoc.Fault {
 	return nil
 }
 
-// outages checks that those of a link are one after the other, and of links that there are.
+// outages checks that outages of a link do not overlap, and that the links exist.
 func (l pools) outages(s *Scenario, list []Outage) *yamldoc.Fault {
 	for i := range list {
 		o, key := &list[i], fmt.Sprint("disaggregation.outages.", i)

@@ -17,11 +17,11 @@ import (
 
 // PoolSetup is a group of like replicas that are ready to run.
 type PoolSetup struct {
-	// Name is that of the pool; empty in a fleet without pools.
+	// Name is the name of the pool; empty in a fleet without pools.
 	Name string
 	// Ranks is the number of data-parallel ranks of each replica that serve requests side by side.
 	Ranks int
-	// Scenario is that of one replica, with every default filled in.
+	// Scenario is the scenario of one replica, with every default filled in.
 	Scenario *Scenario
 	// Deployment is the model on its GPUs.
 	Deployment *model.Deployment
@@ -43,7 +43,7 @@ func (p *PoolSetup) Engines() int { return p.replicas * p.Ranks }
 // Release is the release of vLLM whose rules apply.
 func (p *PoolSetup) Release() string { return p.policy.release.Name }
 
-// KernelOptions are those of the calibrated step times.
+// KernelOptions are the options of the calibrated step times.
 func (p *PoolSetup) KernelOptions() model.KernelOptions {
 	return kernelOptions(&p.Scenario.Engine, p.Scenario.Workload.Sampling, &p.policy)
 }
@@ -198,7 +198,7 @@ func resolveConfig(s *Scenario, p *policy, c engine.Config, complete bool) (_ en
 	return c, found
 }
 
-// refusedKey finds the key to report that a configuration is refused: that of the tiers if it is not without them.
+// refusedKey returns the key of a refused configuration: the key of the tiers if it is accepted without them.
 func refusedKey(c engine.Config) string {
 	if c.Connector != nil {
 		if c.Connector = nil; c.Validate() == nil {

@@ -96,7 +96,7 @@ func measured(r collect.Options, s *Scenario, l pools) collect.Options {
 }
 
 // hardwareWork says what the hardware does for each unit of a run, for its utilisation; nil where the step time
-// has nothing to do with the hardware. Arithmetic of several formats is converted to that of 16 bits by
+// has nothing to do with the hardware. Arithmetic of several formats is converted to 16 bits by
 // the time that it takes at the peak. The bytes of a mixture of experts do not follow from sums, because experts are
 // read once for all tokens that visit them, and are left out.
 func hardwareWork(s *Scenario, p *PoolSetup) *collect.Work {

@@ -39,7 +39,7 @@ func newRouters(s *Scenario, r *Router, first int) (all []route.Router, scrape c
 }
 
 // resolveRouting checks that the routers have the signals that they need, and fills in how often they learn them:
-// those of the deployment, and of disaggregated pools.
+// the routers of the deployment, and of disaggregated pools.
 func resolveRouting(s *Scenario, l pools, d *Disaggregation, t *Traffic, served bool) (r Router, _ *Disaggregation,
 	found findings) {
 	r = s.Deployment.Router
@@ -90,7 +90,7 @@ func scrapeTogether(s *Scenario, first, second yamldoc.Duration) (yamldoc.Durati
 	switch given, also := s.Given("deployment.router.scrape"), s.Given("disaggregation.router.scrape"); {
 	case given && also && first != second:
 		return 0, s.Fault("disaggregation.router.scrape",
-			"%v is not that of deployment.router, %v (want the same: replicas publish metrics to all routers at "+
+			"%v differs from deployment.router, %v (want the same: replicas publish metrics to all routers at "+
 				"once)", second,
 			first)
 	case given:
@@ -134,7 +134,7 @@ func resolveRouter(s *Scenario, key string, r Router, offers route.Offers, t *Tr
 	return r, found
 }
 
-// offers is what routers can use: what all replicas of some pools tell, and what some requests have.
+// offers lists the data that routers can use: from all replicas of some pools, and from some requests.
 func (l pools) offers(t *Traffic, sessions bool) route.Offers {
 	o := route.Offers{KVUsage: true, PrefixCaching: true, Users: t.Closed, Sessions: sessions}
 	for i := range l {

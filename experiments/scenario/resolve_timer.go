@@ -58,7 +58,7 @@ func newTimer(t *StepTime, d *model.Deployment, options model.KernelOptions, tab
 	return nil, fmt.Errorf("%q is not known (want %s)", t.Kind, yamldoc.OneOf(stepKinds))
 }
 
-// kernelOptions are those of the calibrated step times.
+// kernelOptions are the options of the calibrated step times.
 func kernelOptions(e *Engine, sampling string, p *policy) model.KernelOptions {
 	drafts := 0
 	if e.Speculative != nil {

@@ -18,7 +18,7 @@ func (u *Setup) SourceAt(l ProbeLoad) (workload.Source, error) {
 	return u.Traffic.at(l, u.Scenario.Run.Seed)
 }
 
-// Reseeded is the setup with other random numbers, those of a later seed.
+// Reseeded returns the setup with the random numbers of a later seed.
 func (u *Setup) Reseeded(k int) (*Setup, error) {
 	if k == 0 {
 		return u, nil

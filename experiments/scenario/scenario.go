@@ -52,7 +52,7 @@ type Scenario struct {
 
 	origin *origin        // where the keys stand; nil for a scenario made in Go
 	role   string         // of the pool that the scenario is of; empty for the whole
-	shares map[string]int // parts of replicas of which one is simulated, by role
+	shares map[string]int // parts of replicas, one of which is simulated, by role
 }
 
 // Default is the scenario that an empty file gives.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Serving says what serves: the deployment and, of a fleet, how many replicas there are. over is what a sweep varies,
-// if anything does.
+// Serving describes the deployment and, of a fleet, how many replicas there are. over is the key that a sweep varies,
+// or empty.
 func (u *Setup) Serving(over string) string {
 	first := u.Pools[0].Deployment.String()
 	if len(u.Scenario.Pools) == 0 {

@@ -156,7 +156,7 @@ func burstinessKey(root *yamldoc.Node, at yamldoc.Place) (string, error) {
 	return "workload.arrivals.cv", nil
 }
 
-// gammaCV is the coefficient of variation of gamma gaps with a shape. The shapes allowed are those of a coefficient
+// gammaCV is the coefficient of variation of gamma gaps with a shape. The shapes allowed belong to a coefficient
 // from 0.01 to 100.
 func gammaCV(shape *yamldoc.Node, at yamldoc.Place) (*yamldoc.Node, error) {
 	x, err := strconv.ParseFloat(shape.Text, 64)

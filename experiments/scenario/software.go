@@ -11,14 +11,14 @@ import (
 type software struct {
 	// vllmHost needs the time of vLLM's release for an iteration.
 	vllmHost bool
-	// frontend and frontendPerToken are the time from a request's arrival to the engine's sight of it; 0 are those of
-	// vLLM's release.
+	// frontend and frontendPerToken are the time from the arrival of a request until the engine knows it; 0 means the
+	// times of vLLM's release.
 	frontend, frontendPerToken clock.Duration
 	// fp8KV keeps KV in 8 bits where weights have 8 bits, unless kv_cache_dtype says otherwise.
 	fp8KV bool
 	// rackExchange sends tokens to experts by an all-to-all over NVLink where it joins more than a node.
 	rackExchange bool
-	// allReduce are the kernels of all-reduces; 0 are those of vLLM's release.
+	// allReduce are the kernels of all-reduces; 0 means the kernels of vLLM's release.
 	allReduce model.ReduceKernels
 	// tritonRecurrence runs the prefill of recurrent layers as a sequence of Triton kernels.
 	tritonRecurrence bool
@@ -34,7 +34,7 @@ type software struct {
 	pool func(o sched.Options, k *sched.Keys, d *model.Deployment, b *model.KVBudget) float64
 }
 
-// gpuSize is what an engine's defaults depend on.
+// gpuSize has the properties of a GPU on which an engine's defaults depend.
 type gpuSize struct {
 	// bytes is the memory of the GPU as the driver reports it.
 	bytes float64
@@ -142,7 +142,7 @@ func sglangPool(options sched.Options, k *sched.Keys, d *model.Deployment, b *mo
 	return float64(free*fraction) - b.Weights
 }
 
-// trtllmPool is TensorRT-LLM's rule: a part of what loading and a full step leave.
+// trtllmPool is TensorRT-LLM's rule: a part of the memory that loading and a full step leave.
 func trtllmPool(options sched.Options, _ *sched.Keys, _ *model.Deployment, b *model.KVBudget) float64 {
 	fraction := 0.9
 	if o, ok := options.(*sched.TRTLLM); ok {

@@ -130,7 +130,7 @@ func (r *RooflineStep) options() model.RooflineOptions {
 type TableStep struct {
 	// File is a CSV file, relative to the scenario's.
 	File string `json:"file"`
-	// SHA256 is that of the file, in hexadecimal. Results say it; where it is given, the file must have it.
+	// SHA256 is the hash of the file, in hexadecimal. Results say it; where it is given, the file must have it.
 	SHA256 string `json:"sha256,omitempty"`
 }
 

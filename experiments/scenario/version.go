@@ -12,7 +12,7 @@ import (
 	"clifftop/sim/engine"
 )
 
-// release is what a release of vLLM does by default where releases differ.
+// release has the defaults of a release of vLLM, where releases differ.
 type release struct {
 	// Name is the release, such as vllm-0.15.
 	Name string

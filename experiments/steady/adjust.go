@@ -8,7 +8,7 @@ import (
 
 // adjust removes from the rate what is due to the lengths that the sample happens to have. The means of synthetic
 // lengths are known, so that they are control variates: the work of a request is regressed on its tokens, and the rate
-// is that of a sample with the known means. What the regression does not explain remains in the interval.
+// is corrected to the known means. The rest, which the regression does not explain, remains in the interval.
 func (d *drain) adjust(list []service, u *scenario.Setup) {
 	spec := u.Traffic.Spec
 	if u.Traffic.Recording != nil || spec.Sessions != nil || len(spec.Classes) > 0 {

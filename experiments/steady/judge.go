@@ -55,7 +55,7 @@ type Case struct {
 	// Surges are those of a rate that wanders; nil if it does not.
 	Surges *Surges `json:"surges,omitempty"`
 
-	surgeWait *float64 // that of [Surges.wait], once it is known
+	surgeWait *float64 // the result of [Surges.wait], once it is known
 }
 
 // Case returns what is needed to judge the runs of a setup of the system.

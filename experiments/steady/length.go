@@ -153,8 +153,8 @@ func (r *Run) Judge(ctx context.Context, sum *report.Summary) (err error) {
 }
 
 // Next says how many requests a run should have that was continued up to now, and spans how many spans of iterations
-// each took. It is 0 if the run is long enough, or if what it needs is beyond the budget. The result is that of the run
-// so far.
+// each took. It is 0 if the run is long enough, or if the rest is beyond the budget. sum is the result of the run so
+// far.
 func (r *Run) Next(ctx context.Context, sum *report.Summary, spans float64) (requests int64, err error) {
 	now, most := float64(sum.Effort.Requests), budgetOf(spans)
 	if r.system != nil {
@@ -290,8 +290,9 @@ func (s *Saturation) requests(c *Case, u *scenario.Setup) int {
 // what makes them uncertain; 0 for other traffic. Near saturation it is infinite: surges make most of the mean wait.
 //
 // At a rate r, a request takes E(r) = idle/(1 − r·slope), a system whose speed falls in proportion to the number it
-// holds, and its relative deviation is that of the rate times the elasticity r·slope/(1 − r·slope). Over T seconds the
-// mean has 2·correlation/T of its variance. The mean wait in surges makes the upper side of the interval wider.
+// holds, and its relative deviation is the deviation of the rate times the elasticity r·slope/(1 − r·slope). Over T
+// seconds the mean has 2·correlation/T of its variance. The mean wait in surges makes the upper side of the interval
+// wider.
 func (s *Saturation) precise(c *Case, u *scenario.Setup) float64 {
 	const margin = 1.3
 	d, ok := u.Traffic.Dispersion()
@@ -342,8 +343,8 @@ func (s *Saturation) most() float64 { return budgetOf(s.Effort) }
 // usualSpans is the number of spans of iterations per request of the default scenario at saturation.
 const usualSpans = .5
 
-// workOf is the processor time of a request that takes a number of spans, in units of that of the default scenario.
-// Measured on one core, a request takes about 4 µs and a span of iterations 8 µs.
+// workOf returns the processor time of a request that takes a number of spans, in units of a request of the default
+// scenario. Measured on one core, a request takes about 4 µs and a span of iterations 8 µs.
 func workOf(spans float64) float64 { return (4 + 8*spans) / (4 + 8*usualSpans) }
 
 // budgetOf is the largest number of requests of a run within the budget, if each takes a number of spans.

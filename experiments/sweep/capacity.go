@@ -56,8 +56,8 @@ const (
 // threshold of the first hour by striding, and then finds that of every hour, guided by the logarithm of the SLO
 // metric divided by its limit. The answer is the quantile of the thresholds that belongs to the share, with an
 // interval by a normal distribution of their logarithms, or by order statistics where some hours have no threshold.
-// At last these hours, and as many fresh ones, are simulated at the answer, which gives way until the count of hours
-// that meet the SLO is that of the share.
+// At last these hours, and as many fresh ones, are simulated at the answer, which gives way until enough hours
+// meet the SLO for the share.
 //
 // The result does not depend on the number of jobs.
 func Capacity(ctx context.Context, s *scenario.Scenario, o CapacityOptions) (*curve.Capacity, error) {

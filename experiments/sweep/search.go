@@ -164,9 +164,9 @@ func (q *search) precise() bool {
 	return c.Low != nil && c.High != nil && q.axis.near(*c.Low, *c.High, 2*q.o.Precision)
 }
 
-// confirm counts the hours that meet the objective at the value found: those of the search, and as many fresh ones, at
-// most 29, since the value was chosen to suit the former. It takes a smaller load, or more of what helps, until the
-// count is that of the share asked for.
+// confirm counts the hours that meet the objective at the value found: the hours of the search, and as many fresh ones,
+// at most 29, since the value was chosen by the former. It takes a smaller load, or more resources, until the count
+// reaches the share asked for.
 func (q *search) confirm(list []threshold) error {
 	c := q.found
 	levels := make([]float64, len(list))

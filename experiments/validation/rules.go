@@ -73,7 +73,7 @@ func sourceRules() []Rule {
 			"once in several iterations, are alike: one is simulated, with every n-th request, or an n-th of the "+
 			"clients or of the rate, and its throughput counts n times", allRanks)},
 		{"replicas", "dp of an open-loop client is a number of independent replicas behind one address, which share " +
-			"the published rate; where a row has a number of replicas, its load and its throughput are those of one"},
+			"the published rate; where a row has a number of replicas, its load and its throughput are per replica"},
 		{"repeats", "runs of one configuration with the same load on different days are one point of their cell, " +
 			"with the median of their errors; runs marked suspect are in no cell"},
 		{"chunks", "where the mean time between chunks is several times that per token, the stream carries several " +

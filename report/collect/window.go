@@ -18,7 +18,7 @@ type window struct {
 	until      clock.Time // of arrivals; the end of the last bucket
 	stationary *bool
 	growth     *float64
-	kept       *samples // those of the window, if they were taken apart
+	kept       *samples // the samples of the window, if they were separated
 	sketched   bool     // the details hold all latencies, even where samples are kept
 }
 

@@ -37,7 +37,7 @@ type Curve struct {
 	// Thresholds are the thresholds that the findings depend on.
 	Thresholds Thresholds       `json:"thresholds"`
 	Warnings   []report.Warning `json:"warnings"` // reasons to read what the points show with care
-	// Effort counts the requests that were simulated for the points, and those of searches that the caller has added.
+	// Effort counts the requests that were simulated for the points, and those that the caller has added for searches.
 	Effort report.Effort `json:"effort"`
 
 	scan    scan

@@ -105,7 +105,7 @@ func (p *Point) mark(s *report.Summary) string {
 // legend explains the marks that occur.
 func (c *Curve) legend() (lines [][2]string) {
 	if c.scan.finite > 0 {
-		lines = append(lines, [2]string{finiteMark, "not settled: the numbers are those of the simulated time, and a " +
+		lines = append(lines, [2]string{finiteMark, "not settled: the numbers describe the simulated time, and a " +
 			"longer run may differ"})
 	}
 	if c.scan.overloaded > 0 {

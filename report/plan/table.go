@@ -285,8 +285,8 @@ func (p *Result) apart(t *layout.Text) {
 	}
 	t.Table(rows, 1, 2)
 	t.Space()
-	note := "These are not recommended: no measured run stands behind their step times. req/s is what one replica " +
-		"carries, within the assumed error. --unmeasured ranked ranks them with the others."
+	note := "These are not recommended: no measured run stands behind their step times. req/s is the load " +
+		"that one replica carries, within the assumed error. --unmeasured ranked ranks them with the others."
 	if hidden > 0 {
 		note = fmt.Sprintf("%d more are hidden. ", hidden) + note
 	}

@@ -231,7 +231,7 @@ func TestHoursAreDrawn(t *testing.T) {
 				want.high)
 		}
 	}
-	if notes := strings.Join(v.notes(), " "); !strings.Contains(notes, "those of the median hour") {
+	if notes := strings.Join(v.notes(), " "); !strings.Contains(notes, "are of the median hour") {
 		t.Error(notes)
 	}
 }

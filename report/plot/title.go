@@ -160,10 +160,10 @@ func (v *sweep) notes() []string {
 		}
 	}
 	if slices.ContainsFunc(v.points, func(p point) bool { return p.finite && p.steady }) {
-		note := "Hollow points, solid lines: not settled. The numbers are those of the simulated time; a longer run " +
+		note := "Hollow points, solid lines: not settled. The numbers describe the simulated time; a longer run " +
 			"may differ."
 		if v.points.hourly() {
-			note = "Hollow points, solid lines: not settled. Latencies are those of the median hour, and bars have " +
+			note = "Hollow points, solid lines: not settled. Latencies are of the median hour, and bars have " +
 				"10 to 90 % of the hours, or all of fewer than ten."
 		}
 		notes = append(notes, note)

@@ -76,7 +76,7 @@ func loadLines(s *report.Summary, t *layout.Text) {
 	t.Line("throughput", throughputText(s))
 }
 
-// serviceLines are what clients get beside latencies.
+// serviceLines writes what clients get, except latencies.
 func serviceLines(s *report.Summary, t *layout.Text) {
 	if g := s.Goodput; g.SLO != nil || g.Attainment != nil {
 		t.Line("goodput", goodputText(s))
@@ -93,7 +93,7 @@ func serviceLines(s *report.Summary, t *layout.Text) {
 	}
 }
 
-// systemLines are what happens in the system, and what it uses.
+// systemLines writes the state of the system and its use of resources.
 func systemLines(s *report.Summary, t *layout.Text) {
 	c := s.Concurrency
 	t.Line("concurrency", fmt.Sprintf("in system %s (p95 %s), running %s (%s), decoding %s (%s), queued %s (%s)",

@@ -173,5 +173,5 @@ func (b *Bootstrap) says() string {
 			layout.Seconds(math.Ceil(1.5*least*b.BlockS)))
 	}
 	return fmt.Sprintf("one recorded trace: one run of each, with intervals by a moving-block bootstrap over %d "+
-		"blocks of %s; they are about traffic like that of this trace", b.Blocks, layout.Seconds(b.BlockS))
+		"blocks of %s; they hold for traffic like this trace", b.Blocks, layout.Seconds(b.BlockS))
 }

@@ -134,7 +134,7 @@ func (v *Result) warnOfStates() {
 			"of the run, so they are not compared; attainment and goodput fall with it")
 	}
 	if median != nil {
-		text := "not settled: " + strings.Join(median, ", ") + ". Latencies are those of the median run, and " +
+		text := "not settled: " + strings.Join(median, ", ") + ". Latencies are of the median run, and " +
 			"differences the median of the pairs, because a few bad hours make most of a mean"
 		if few {
 			text += fmt.Sprintf(". They have intervals from %d runs on (want --replications 10)", leastForMedian)

@@ -37,7 +37,7 @@ type Result struct {
 	// Traffic says how much the arrivals of the baseline vary; nil for a closed loop and if it is unknown.
 	Traffic  *report.Traffic  `json:"traffic,omitempty"`
 	Warnings []report.Warning `json:"warnings"`
-	// Effort counts the requests that were simulated; those of searches are added by the caller.
+	// Effort counts the requests that were simulated; the caller adds the requests of searches.
 	Effort report.Effort `json:"effort"`
 	// Scenarios are the resolved scenarios of the first runs: the baseline's, then the variants'.
 	Scenarios []any `json:"-"`

@@ -9,7 +9,7 @@ import "clifftop/workload"
 // A sequence is known by a number. Where blocks are only counted, the engine knows how many a sequence holds, and says
 // so.
 type Cache interface {
-	// Kind is what an engine must know of the cache.
+	// Kind has what an engine must know about the cache.
 	Kind() Kind
 	blocks
 	steps
@@ -85,7 +85,7 @@ type teller interface {
 	Tell(tell func(Change)) int32
 }
 
-// groups is what only a cache with KV cache groups has.
+// groups has the methods that only a cache with KV cache groups has.
 type groups interface {
 	// Compose is called before an iteration is composed.
 	Compose()
@@ -96,7 +96,7 @@ type groups interface {
 	Junction(t Text) int32
 }
 
-// Kind is what an engine must know of the kind of its cache.
+// Kind has what an engine must know about the kind of its cache.
 type Kind struct {
 	// Registers means that full blocks of running sequences are registered as their tokens become known.
 	Registers bool
@@ -118,7 +118,7 @@ type Tree interface {
 // treeBlocks is the blocks of a tree.
 type treeBlocks interface {
 	// Covers reports whether Owe can take blocks for several steps of a number of sequences at once. Otherwise OweStep
-	// takes those of a single step.
+	// takes the blocks of a single step.
 	Covers(n, sequences int) bool
 	OweStep(n, sequences int)
 	// Composed is called when an iteration has been composed.
@@ -142,8 +142,8 @@ type treeEntries interface {
 	Gave(c *Chunks, seq, upTo int32, ends bool)
 	// EnterUnfinished enters the chunks of unfinished prompts whose iteration is in flight.
 	EnterUnfinished(c *Chunks)
-	// Enter enters the chunks of an iteration that has been processed, up to those of a sequence, which is complete. If
-	// the sequence is negative, it enters the rest.
+	// Enter enters the chunks of an iteration that has been processed, up to the chunks of a sequence, which is
+	// complete. If the sequence is negative, it enters the rest.
 	Enter(c *Chunks, seq int32)
 	// Complete enters the first tokens of a sequence, whose output is complete.
 	Complete(seq, tokens int32)
@@ -160,7 +160,7 @@ type Text struct {
 	Known   int32
 }
 
-// Hit is what a cache has of a text.
+// Hit is the part of a text that a cache has.
 type Hit struct {
 	Tokens int32
 	Held   int  // blocks of them that sequences hold
@@ -168,7 +168,7 @@ type Hit struct {
 	Tables bool // an admission takes as many blocks as [Tables] says
 }
 
-// Taken is what a sequence holds of the cache when it is admitted.
+// Taken is the part of the cache that a sequence holds when it is admitted.
 type Taken struct {
 	Tokens int32
 	// Tokens in this range would have been found too but for evictions.
@@ -194,7 +194,7 @@ type Kept struct {
 	registered int32
 }
 
-// Need is what an iteration allocates.
+// Need is the allocation of an iteration.
 type Need struct {
 	Prompts      int // sequences in prefill
 	Tokens       int // prompt tokens
@@ -231,14 +231,14 @@ func (noTree) Complete(int32, int32)            {}
 func (noTree) Composed(Batch)                   {}
 func (noTree) MakeRoom(int, Batch)              {}
 
-// tableless is what a cache does without KV cache groups.
+// tableless has the methods of a cache without KV cache groups.
 type tableless struct{}
 
 func (tableless) Compose()                    {}
 func (tableless) Needs(Text, int32, bool) int { return 0 }
 func (tableless) Junction(Text) int32         { return 0 }
 
-// paged is what a cache does whose free blocks are all alike.
+// paged has the methods of a cache whose free blocks are all alike.
 type paged struct{}
 
 func (paged) Largest(free int) int     { return free }

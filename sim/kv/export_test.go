@@ -1,6 +1,6 @@
 package kv
 
-// Names for tests that compare the tree with that of package naive, which imports this one.
+// Names for tests that compare the tree with the tree of package naive, which imports this one.
 type (
 	Radix  = radix
 	Entry  = treeEntry

@@ -21,7 +21,7 @@ type HashedConfig struct {
 	AppendUnkeyed bool
 	// DropsBlock means that a hit goes without its last block.
 	DropsBlock bool
-	// IndexOwn makes blocks findable too that no other request can share, and WarmOwn those of earlier requests.
+	// IndexOwn makes blocks findable too that no other request can share, and WarmOwn the blocks of earlier requests.
 	IndexOwn, WarmOwn bool
 }
 

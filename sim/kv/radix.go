@@ -96,7 +96,7 @@ func newTree(page int32) *radix {
 // Usable is the number of blocks of the pool.
 func (t *radix) Usable() int { return t.usable }
 
-// Available is the number of blocks without an owner, less those that are owed ([radix.Owe]); Evictable is that of
+// Available is the number of blocks without an owner, less the blocks owed ([radix.Owe]); Evictable is the number of
 // blocks in the tree without a lock.
 func (t *radix) Available() int { return t.available }
 

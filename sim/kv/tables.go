@@ -60,7 +60,7 @@ func (t *tables) Begin(seq int32, req *workload.Request) {
 	}
 }
 
-// tablesOf returns the tables of a request. Those of a waiting one are empty.
+// tablesOf returns the tables of a request. The tables of a waiting request are empty.
 func (t *tables) tablesOf(x Text) *groupTables {
 	if x.Seq != noSeq {
 		return t.seqs[x.Seq].groupTables

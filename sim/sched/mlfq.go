@@ -42,7 +42,7 @@ var mlfqRule = Rule{
 // request of the first level.
 type MLFQ struct {
 	Quantum int `json:"quantum" range:"[1,16777216]" doc:"tokens after which a request leaves the first level"`
-	Ratio   int `json:"ratio" range:"[1,1000]" doc:"quantum of a level over that of the one above"`
+	Ratio   int `json:"ratio" range:"[1,1000]" doc:"quantum of a level over the quantum of the level above"`
 	Levels  int `json:"levels" range:"[1,64]" doc:"number of levels; the last has no quantum"`
 
 	Starvation clock.Duration `json:"starvation" doc:"time without service before it returns to the first; 0 is never"`

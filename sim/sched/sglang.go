@@ -67,7 +67,7 @@ type SGLang struct {
 	batches   int64 // prefill batches so far
 	mixed     int   // blocks that the decoding sequences of a mixed iteration have taken
 	// matched is the number of tokens to compute of waiting requests when they were last matched, by request.
-	// Preemption by priority goes by it.
+	// Preemption by priority uses it.
 	matched map[int64]int32
 }
 

@@ -24,7 +24,7 @@ func RecordColumns() []string {
 // failed.
 func recordFormat() format {
 	f := nativeFormat()
-	f.Format = Format{"clifftop-record", "CSV: that of clifftop, with outcome, ttft_s and other columns that " +
+	f.Format = Format{"clifftop-record", "CSV of clifftop, with outcome, ttft_s and other columns that " +
 		"clifftop record measured", "Clifftop's own"}
 	f.need = [][]string{append(slices.Clone(nativeColumns), "outcome", "ttft_s")}
 	f.may = append(slices.Clone(f.may), RecordColumns()...)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// inline is the type of a field whose keys stand among those of the struct around it. They are not known to that
+// inline is the type of a field whose keys stand among the keys of the struct around it. They are not known to that
 // struct: each policy adds its own section to the keys of the engine, for example.
 type inline interface {
 	// Bind is called before the others by a decoder.
@@ -41,7 +41,7 @@ func Join(key, name string) string {
 	return key + "." + name
 }
 
-// Fields are the fields of a struct, with those of embedded and inline structs in their place.
+// Fields are the fields of a struct, with the fields of embedded and inline structs in their place.
 func Fields(t reflect.Type) (fields []reflect.StructField) {
 	for i := range t.NumField() {
 		if f := t.Field(i); !f.Anonymous && f.Tag.Get("json") != ",inline" {

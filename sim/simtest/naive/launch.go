@@ -64,7 +64,7 @@ type share struct {
 	again, lost, given int32
 }
 
-// pass is what the sequences of an iteration add up to.
+// pass is the sum over the sequences of an iteration.
 type pass struct {
 	it      *iteration
 	batch   model.Batch

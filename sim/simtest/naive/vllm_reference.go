@@ -127,7 +127,7 @@ func (p vllmReference) admitWaiting(n view) {
 	blocked(sched.NotBlocked)
 }
 
-// lacksAdapter reports whether the iteration has as many adapters as it may have, and not that of s.
+// lacksAdapter reports whether the iteration has as many adapters as it may have, and not the adapter of s.
 func (p vllmReference) lacksAdapter(n view, s *sequence) bool {
 	if p.MaxLoRAs == 0 || s.rec.Request.Adapter == 0 {
 		return false
