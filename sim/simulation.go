@@ -179,10 +179,7 @@ func (e *Simulation) boundaries(bound clock.Time, most int) (n int, err error) {
 		e.now = at
 		err = r.Boundary()
 		e.sync(r)
-		if !e.levels.Equal(&e.reported) {
-			e.reported = e.levels
-			e.obs.Levels(at, &e.reported)
-		}
+		e.reportLevels(at)
 	}
 	e.unplanned, e.changed = e.now, nil
 	return n, err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
 )
 
@@ -99,27 +100,13 @@ func (s *Scenario) ofPool(p *Pool) *Scenario {
 	one.Pools = nil
 	one.Deployment.Replicas, one.Deployment.Router = 1, defaultRouter()
 	one.role = p.Role
-	if p.Model != nil {
-		one.Model = *p.Model
-	}
-	if p.GPU != nil {
-		one.GPU = *p.GPU
-	}
-	if p.Deployment != nil {
-		one.Deployment = *p.Deployment
-	}
-	if p.Engine != nil {
-		one.Engine = *p.Engine
-	}
-	if p.Overheads != nil {
-		one.Overheads = *p.Overheads
-	}
-	if p.StepTime != nil {
-		one.StepTime = *p.StepTime
-	}
-	if p.Cost != nil {
-		one.Cost = *p.Cost
-	}
+	optional.Set(&one.Model, p.Model)
+	optional.Set(&one.GPU, p.GPU)
+	optional.Set(&one.Deployment, p.Deployment)
+	optional.Set(&one.Engine, p.Engine)
+	optional.Set(&one.Overheads, p.Overheads)
+	optional.Set(&one.StepTime, p.StepTime)
+	optional.Set(&one.Cost, p.Cost)
 	if p.origin != nil {
 		one.origin = p.origin
 	}
