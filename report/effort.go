@@ -19,9 +19,10 @@ type Effort struct {
 	// SearchNeedsRequests is the number of requests that a search for the saturation would take at least. It is 0
 	// unless the verdict depends on such a search, and the run is too short to allow it.
 	SearchNeedsRequests int64 `json:"search_needs_requests,omitempty"`
-	// Compositions is the number of iterations that the engines composed; equal iterations in a row are composed once.
-	// PlainCompositions are those that the plain cycle made, FirstGeneral is why the first of the others was not, and
-	// SpanEnds counts all by why they were not repeated further. These are given only if they are asked for.
+	// Compositions is the number of iterations that the engines composed, empty ones included; equal iterations in a row
+	// are composed once. The plain cycle made PlainCompositions of them, FirstGeneral is why the first other one was not
+	// plain, and SpanEnds counts them, without empty ones, by why they were not repeated further. These are given only if
+	// they are asked for.
 	Compositions      int64            `json:"compositions,omitempty"`
 	PlainCompositions int64            `json:"plain_compositions,omitempty"`
 	FirstGeneral      string           `json:"first_general,omitempty"`
@@ -46,13 +47,17 @@ func (e *Effort) String() string {
 	slices.SortFunc(ends, func(a, b string) int {
 		return cmp.Or(cmp.Compare(e.SpanEnds[b], e.SpanEnds[a]), cmp.Compare(a, b))
 	})
+	all := int64(0)
+	for _, n := range e.SpanEnds {
+		all += n
+	}
 	for i, why := range ends {
 		if i == 0 {
 			text += "; spans end because of: "
 		} else {
 			text += ", "
 		}
-		text += fmt.Sprintf("%s %.0f %%", why, 100*float64(e.SpanEnds[why])/float64(e.Compositions))
+		text += fmt.Sprintf("%s %.0f %%", why, 100*float64(e.SpanEnds[why])/float64(all))
 	}
 	return text
 }
