@@ -2,11 +2,13 @@ module clifftop/ci
 
 go 1.26.0
 
-require golang.org/x/tools v0.51.0
+require (
+	golang.org/x/tools v0.51.0
+	gonum.org/v1/gonum v0.17.0
+)
 
 require (
 	github.com/goccy/go-yaml v1.19.2 // indirect
-	gonum.org/v1/gonum v0.17.0 // indirect
 	pgregory.net/rapid v1.3.0 // indirect
 )
 
