@@ -18,6 +18,8 @@ const usage = `.ci/perf [OPTION]...     compares the costs of the working tree w
                          fails if it is slower. docs/testing.md has more.
 .ci/perf count [-case REGEXP] [-sizes FEW,MANY] [-functions N] [-jobs N] BINARY|COMMIT|. ...
                          prints counts of cases; . is the working tree
+.ci/perf times [-case REGEXP] [-rounds N] BINARY|COMMIT|. ...
+                         prints CPU times and memory of whole processes, run in turn
 `
 
 func main() {
@@ -37,6 +39,9 @@ func command(root string, args []string) error {
 	b := &Builder{root: root, scratch: scratch}
 	if len(args) > 0 && args[0] == "count" {
 		return count(b, args[1:])
+	}
+	if len(args) > 0 && args[0] == "times" {
+		return whole(b, args[1:])
 	}
 	return check(b, args)
 }

@@ -15,6 +15,7 @@ import (
 // Builder builds commits and working trees, each in the same folder, so that binaries differ only in their code.
 type Builder struct {
 	root, scratch string
+	profile       bool // build with the compiler's profile of the source, as users do
 }
 
 func (b *Builder) git(args ...string) (string, error) {
@@ -99,10 +100,14 @@ func (b *Builder) empty() error {
 	return errors.Join(os.RemoveAll(b.source()), os.MkdirAll(b.source(), 0o755))
 }
 
-// build builds the source folder without a profile and without paths, and returns the binary.
+// build builds the source folder without paths, and without a profile unless asked for, and returns the binary.
 func (b *Builder) build(name string) (string, error) {
 	binary := filepath.Join(b.scratch, name, "clifftop")
-	cmd := exec.Command("go", "build", "-pgo=off", "-trimpath", "-buildvcs=false", "-o", binary, "./cmd/clifftop")
+	profile := "-pgo=off"
+	if b.profile {
+		profile = "-pgo=auto"
+	}
+	cmd := exec.Command("go", "build", profile, "-trimpath", "-buildvcs=false", "-o", binary, "./cmd/clifftop")
 	cmd.Dir = b.source()
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
