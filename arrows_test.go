@@ -96,7 +96,6 @@ var below = map[string][]string{
 	"experiments/live/api": {"experiments/live", "experiments/live/text", "experiments/scenario", "sim/event",
 		"workload"},
 	"experiments/live/kvevents": {"experiments/scenario", "sim/engine", "sim/event", "workload"},
-	"experiments/live/load":     {"experiments", "experiments/scenario", "sim/event"},
 	"experiments/live/monitor": {"experiments", "experiments/scenario", "report/export", "report/page/assets",
 		"sim/event", "workload"},
 	"experiments/live/text": {"workload"},

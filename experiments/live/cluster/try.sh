@@ -14,7 +14,7 @@ cleanup() {
 }
 trap cleanup EXIT
 
-go -C ../../launch/export/check build -o "$work/check" .
+go -C ../../../.ci/kubernetes/manifests build -o "$work/check" .
 "$work/check" manifests ./*.yaml
 
 # A wrong field must not pass, neither in an object nor in a configuration inside one.

@@ -26,7 +26,7 @@ cleanup() {
 trap cleanup EXIT
 
 go -C ../../.. build -o "$work/clifftop" ./cmd/clifftop
-go -C ../../.. build -o "$work/load" ./experiments/live/load
+go -C ../../../.ci build -o "$work/load" ./load
 go test -c -o "$work/clients" .
 GOBIN="$work" go install go.k6.io/k6@v1.8.1 2> "$work/log" || { cat "$work/log"; exit 1; }
 

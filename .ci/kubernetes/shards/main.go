@@ -1,7 +1,7 @@
 // Command check holds a manifest against the types of the Kubernetes API, strictly, and the Job in it against
 // what Clifftop needs.
 //
-//	go -C experiments/scale-out/kubernetes/check run . ../job.yaml
+//	go -C .ci/kubernetes/shards run . ../../../experiments/scale-out/kubernetes/job.yaml
 package main
 
 import (

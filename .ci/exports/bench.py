@@ -1,6 +1,6 @@
 """Reads a detailed result as vLLM's benchmark tools read theirs, and makes the summary again from its lists.
 
-    python3 report/export/check/bench.py results/bench.json
+    python3 .ci/exports/bench.py results/bench.json
 
 The rules are those of vllm/benchmarks/serve.py: times in seconds, failures with an error and no output, the time per output
 token of answers of more than one token.

@@ -2,12 +2,12 @@
 # Opens every export with the program that it is for: a Prometheus server, the parser of its tools, the trace viewer of
 # Chromium, DuckDB, and a reader of vLLM's benchmark results.
 #
-#   report/export/check/try.sh
+#   .ci/exports/try.sh
 #
 # Debian's packages and npm's are installed where they are missing; what may not be installed is left out, and it says so.
 set -euo pipefail
-cd "$(dirname "$0")/../../.."
-here=$PWD/report/export/check
+cd "$(dirname "$0")/../.."
+here=$PWD/.ci/exports
 work=$(mktemp -d)
 server=
 stop() {

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-go -C ../../../.. build -o "$out/clifftop" ./cmd/clifftop
+go -C ../../.. build -o "$out/clifftop" ./cmd/clifftop
 go build -o "$out/check" .
 
 export_one() { # NAME FORMAT SCENARIO-SETTINGS…

@@ -1,4 +1,4 @@
-module clifftop/experiments/launch/export/check
+module clifftop/ci/kubernetes/manifests
 
 go 1.26.0
 

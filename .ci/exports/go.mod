@@ -1,4 +1,4 @@
-module clifftop/report/export/check
+module clifftop/ci/exports
 
 go 1.26.0
 

@@ -1,4 +1,4 @@
-module clifftop/experiments/scale-out/kubernetes/check
+module clifftop/ci/kubernetes/shards
 
 go 1.26.0
 

@@ -1,6 +1,6 @@
 // Command check reads metrics in Prometheus' text format with Prometheus' own parser and checks the histograms.
 //
-//	go -C report/export/check run . ../../../results/metrics.prom
+//	go -C .ci/exports run . ../../results/metrics.prom
 //
 // With -queries it prints the queries of a dashboard instead, one per line, with the variables filled in.
 package main
