@@ -171,7 +171,6 @@ func round(x float64, decimals int) float64 {
 	return math.Round(x*scale) / scale
 }
 
-// ruleEntries returns the rules of a list for the catalog.
 func ruleEntries[Options any](rules rule.List[Options]) (entries []Entry) {
 	for _, r := range rules {
 		entries = append(entries, Entry{Name: r.Name, Properties: []Property{{"does", r.Does}}, Source: r.Source})

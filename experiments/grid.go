@@ -159,7 +159,6 @@ type Tally struct {
 	Complete             bool // all that others have to do was there, so that what depends on it was done
 }
 
-// String writes it in words.
 func (t Tally) String() string {
 	text := fmt.Sprintf("%d of %d runs", t.Made+t.There, t.Total)
 	if t.Total == 0 {
@@ -272,7 +271,6 @@ func whole(m *grid.Manifest, store *grid.Store) bool {
 	return !slices.ContainsFunc(m.Runs, func(r grid.Run) bool { return !store.Has(r.Key) })
 }
 
-// Count returns the number of runs.
 func (g *Grid) Count() int { return len(g.labels) }
 
 // What returns the word for the elements of the grid, in the plural.
@@ -300,7 +298,6 @@ func (g *Grid) Try(ctx context.Context, i int) error {
 	return err
 }
 
-// run makes run i.
 func (g *Grid) run(ctx context.Context, i int, check bool) (*report.Summary, error) {
 	if g.Settled != nil {
 		r, err := g.Settled(ctx, i)

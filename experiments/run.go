@@ -139,7 +139,6 @@ type simulation struct {
 	engine    *sim.Simulation
 }
 
-// begin prepares a run.
 func begin(u *scenario.Setup, o RunOptions) (*simulation, error) {
 	patient, src, err := requestsOf(u, o)
 	if err != nil {

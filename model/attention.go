@@ -40,7 +40,6 @@ func (m *LLM) classes(tp int) []layerClass {
 	return cs
 }
 
-// attention returns the classes of attention layers.
 func (o *ops) attention() []layerClass {
 	n := 0
 	for n < len(o.classes) && o.classes[n].Kind == Attention {
@@ -49,7 +48,6 @@ func (o *ops) attention() []layerClass {
 	return o.classes[:n]
 }
 
-// attentionLayers returns the number of attention layers.
 func (o *ops) attentionLayers() (sum float64) {
 	for _, c := range o.attention() {
 		sum += c.layers
@@ -340,7 +338,6 @@ type sparsePrefill struct {
 	token  fraction // per new token
 }
 
-// prepareSparse adds a class of layers of sparse attention.
 func (k *Kernels) prepareSparse(c *layerClass) {
 	p, s := k.ops, &k.ops.c.Sparse
 	_, rank, rope, _, _ := p.d.LLM.MLA.dims()

@@ -60,7 +60,6 @@ func ContextDeviation(n int, sum int64, squares uint64) int64 {
 	return int64(math.Round(math.Sqrt(variance) / float64(n)))
 }
 
-// decodeTokens returns the number of tokens of the decoding sequences.
 func (b *Batch) decodeTokens() int64 { return int64(b.Decodes) + int64(b.Drafts) }
 
 // tiles returns the number of query tiles of the given number of rows that a decoding sequence takes.

@@ -292,7 +292,6 @@ func (o compressedOps) compute(x *layerClass) float64 {
 // draftContext is the context at which a draft is timed. Each draft is a query with entries of its own.
 const draftContext = 2048
 
-// prepareCompressed adds a class of layers with compressed attention.
 func (k *Kernels) prepareCompressed(c *layerClass) {
 	o := compressedOps{k.ops}
 	k.compressed = append(k.compressed, o.prefill(c))
@@ -381,7 +380,6 @@ func (p *compressedPrefill) femtos(b *Batch) int64 {
 	return min(p.launch+all.femtos()+max(rows.femtos(), latency), maxFemtos)
 }
 
-// addCompressed adds the work of compressed attention.
 func (w *Work) addCompressed(p *ops, c *layerClass, at func(Precision, float64) operations) {
 	pair, bytes := at(BF16, 4*c.q*c.hd*c.layers), float64(c.entryBytes())*c.layers
 	w.windows = append(w.windows, windowWork{int64(c.Window), pair, pair, bytes})

@@ -174,7 +174,6 @@ func (c *keyReader) object(key string) (o map[string]json.RawMessage) {
 	return o
 }
 
-// short shortens a value for a message.
 func short(v json.RawMessage) string {
 	s := strings.Join(strings.Fields(string(v)), " ")
 	if len(s) > 40 {
@@ -230,7 +229,6 @@ func (c *config) precisions(m *LLM) {
 	}
 }
 
-// quantConfig is a quantization_config.
 type quantConfig struct{ keyReader }
 
 // formats are the formats of the weights of routed experts and of the other layers; Auto means 16 bits.
@@ -256,7 +254,6 @@ func (q *quantConfig) uniform(p Precision, keys ...string) formats {
 	return f
 }
 
-// quantization returns the formats of the weights.
 func (q *quantConfig) quantization() formats {
 	switch method := q.text("quant_method"); method {
 	case "fp8", "fbgemm_fp8":
@@ -329,7 +326,6 @@ func (q *quantConfig) mixedPrecision() (f formats) {
 	return f
 }
 
-// quark reads AMD's format.
 func (q *quantConfig) quark() formats {
 	global := &keyReader{keys: q.object("global_quant_config")}
 	weight := &keyReader{keys: global.object("weight")}

@@ -137,7 +137,6 @@ func (c *curve) buildIndex() {
 	}
 }
 
-// find returns the piece that contains x.
 func (c *curve) find(x int64) *piece {
 	i := int(c.index[min(bucket(x), len(c.index)-1)])
 	for c.pieces[i].end <= x {
@@ -146,7 +145,6 @@ func (c *curve) find(x int64) *piece {
 	return &c.pieces[i]
 }
 
-// at returns the value at x.
 func (c *curve) at(x int64) int64 {
 	p := c.find(x)
 	return saturate(p.value, x-p.start, p.slope)

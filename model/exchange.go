@@ -29,7 +29,6 @@ const (
 var exchangeNames = [exchanges]string{"allgather_reducescatter", "deepep_low_latency", "deepep_high_throughput",
 	"deepep", "flashinfer_all2allv"}
 
-// ParseExchange returns the way with a name.
 func ParseExchange(name string) (Exchange, error) {
 	for i, n := range exchangeNames {
 		if n == name {
@@ -39,7 +38,6 @@ func ParseExchange(name string) (Exchange, error) {
 	return 0, fmt.Errorf("unknown all2all_backend %q", name)
 }
 
-// String returns the name in scenarios.
 func (e Exchange) String() string { return exchangeNames[min(e, exchanges-1)] }
 
 // ExchangeConstants describe the kernels of an exchange, dispatch and combine together:

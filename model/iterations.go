@@ -34,7 +34,6 @@ const (
 	MixedIteration   IterationKind = "mixed"   // both
 )
 
-// Kind returns the kind of the iteration.
 func (it *Iteration) Kind() IterationKind {
 	switch {
 	case len(it.Batch.Chunks) == 0:
@@ -62,7 +61,6 @@ type iterationRow struct {
 var iterationColumns = []string{"decode_seqs", "sum_context", "prefill_tokens", "seconds", "prefill_cached",
 	"prefill_requests", "context_sd", "queued_prefill_requests"}
 
-// requiredColumns is the number of required columns.
 const requiredColumns = 4
 
 func (r *iterationRow) fields() []*float64 {
@@ -142,7 +140,6 @@ func unzipped(r io.Reader) (io.Reader, error) {
 
 func requiredNames() string { return strings.Join(iterationColumns[:requiredColumns], ", ") }
 
-// readIteration reads one line.
 func readIteration(cells []string, at map[string]int) (Iteration, error) {
 	row := iterationRow{requests: 1, queued: -1}
 	for k, v := range row.fields() {
@@ -203,7 +200,6 @@ func (r *iterationRow) mostDeviation() float64 {
 	return (r.context/r.decodes - 1) * math.Sqrt(r.decodes-1)
 }
 
-// iteration returns the iteration of a checked row.
 func (r *iterationRow) iteration() Iteration {
 	it := Iteration{Seconds: r.seconds, Queued: int(r.queued), Batch: Batch{Decodes: int(r.decodes),
 		Context: int64(r.context), ContextDeviation: int64(math.Round(r.deviation)), Emit: int(r.decodes)}}

@@ -328,7 +328,6 @@ func (k *Kernels) verifyAttention(b *Batch, t int64) int64 {
 	return max(saturate(t, int64(b.Drafts), k.draft), arithmetic)
 }
 
-// decodeAttention returns the decode attention of all layers.
 func (k *Kernels) decodeAttention(b *Batch) int64 {
 	decodes := int64(b.Decodes)
 	read, _ := readContext(b)
@@ -382,7 +381,6 @@ func (k *Kernels) chunked(b *Batch) int64 {
 	return max(t, k.eagerFloor)
 }
 
-// stepTokens returns the number of tokens of a step.
 func stepTokens(b *Batch) int64 {
 	tokens := b.decodeTokens()
 	for _, c := range b.Chunks {

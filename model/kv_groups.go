@@ -34,7 +34,6 @@ var kvKinds = [...]struct {
 	CompressorState:       {"compressor state", func(*KVGroup, int) int { return 1 }},
 }
 
-// String returns the field's name of the kind.
 func (k KVKind) String() string { return kvKinds[k].name }
 
 // KVGroup is a set of layers that keep the KV of the same tokens of a sequence. vLLM calls it a KV cache group.

@@ -11,7 +11,6 @@ type launches struct {
 	floor     int64     // minimum time of a larger step
 }
 
-// stepParts are the times of the parts of a step.
 type stepParts struct {
 	attention, recurrent int64 // of the token mixers
 	rest                 int64 // of everything else

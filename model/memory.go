@@ -238,7 +238,6 @@ type FitError struct {
 	Budget KVBudget
 }
 
-// Error returns one line.
 func (e *FitError) Error() string {
 	s := fmt.Sprintf("%s does not fit: %.1f GB too much per GPU", e.Deployment, e.MissingBytes/1e9)
 	switch {

@@ -24,7 +24,6 @@ const (
 var mixerNames = [...]string{Attention: "attention", GatedDeltaNet: "gated-deltanet", KimiDelta: "kda",
 	Mamba2: "mamba2"}
 
-// String returns the name of the kind in records.
 func (k MixerKind) String() string {
 	if k < mixerKinds {
 		return mixerNames[k]

@@ -107,7 +107,6 @@ func (m *LLM) mlpMatrices() float64 {
 	return 3
 }
 
-// mlpParams returns the number of parameters of an MLP of a width.
 func (m *LLM) mlpParams(width int) float64 {
 	return m.mlpMatrices() * float64(m.Hidden) * float64(width)
 }

@@ -42,7 +42,6 @@ type windowRate struct {
 // windowRates are rates of layers with different windows.
 type windowRates []windowRate
 
-// add adds a rate for a window.
 func (rs *windowRates) add(window, perToken int64) {
 	for i := range *rs {
 		if r := &(*rs)[i]; r.window == window {

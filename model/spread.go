@@ -29,7 +29,6 @@ func (t *Spread) Span(b *Batch) (first, slope int64, n int) {
 	return t.rank.Span(&busiest)
 }
 
-// Busiest returns the batch of the busiest rank.
 func (t *Spread) Busiest(b *Batch) Batch {
 	r := *b
 	if b.Decodes > 0 {
@@ -48,7 +47,6 @@ func (t *Spread) Busiest(b *Batch) Batch {
 // share is the part of the busiest rank.
 func (t *Spread) share(n int) int { return (n + t.ranks - 1) / t.ranks }
 
-// portion is part/whole of a sum.
 func portion(sum int64, part, whole int) int64 {
 	return sum/int64(whole)*int64(part) + sum%int64(whole)*int64(part)/int64(whole)
 }

@@ -78,7 +78,6 @@ func NewTable(all []Iteration) (*Table, error) {
 	return t, nil
 }
 
-// tableRow is a row of a table.
 type tableRow struct {
 	prefill, decodes, context int64
 	seconds                   float64
@@ -90,7 +89,6 @@ func (r tableRow) compare(s tableRow) int {
 		cmp.Compare(r.context, s.context))
 }
 
-// add appends a row.
 func (t *Table) add(r tableRow, femtos float64) {
 	if k := len(t.levels); k == 0 || t.levels[k-1].prefill != r.prefill {
 		t.levels = append(t.levels, tableLevel{prefill: r.prefill})
@@ -115,7 +113,6 @@ func (c *tableCurve) setSlopes() {
 	}
 }
 
-// Rows returns the number of rows.
 func (t *Table) Rows() int { return t.rows }
 
 // Limits returns the largest numbers of decodes and of prefill tokens in the table, beyond which it extrapolates.

@@ -104,7 +104,6 @@ func latentRow(o *ops, full []layerClass, n, padded float64) unequalRow {
 		perDeviation: roundFemtos(token * z * femtosPerSecond), fixed: roundFemtos(fixed * femtosPerSecond)}
 }
 
-// row returns the row of a number of decodes.
 func rowOf(rows []unequalRow, decodes int64) unequalRow {
 	return rows[min(decodes, int64(len(rows)-1))]
 }

@@ -115,7 +115,6 @@ func (m *Metric) Reliable(s *Summary) *float64 {
 	return m.Of(s)
 }
 
-// metricsByPath is the catalogue as a map.
 var metricsByPath = sync.OnceValue(func() map[string]*Metric {
 	all := make(map[string]*Metric)
 	for _, m := range Metrics() {
@@ -147,7 +146,6 @@ func pooledMetric(path string) *Metric {
 	return MetricAt(wholeRun(general))
 }
 
-// wholeRun is the path of the same number of the whole run.
 func wholeRun(path string) string {
 	for _, part := range [...]string{"replicas.*.", "stages.*."} {
 		if rest, ok := strings.CutPrefix(path, part); ok {

@@ -127,7 +127,6 @@ func (p *pool) value(path string, of []reflect.Value, to reflect.Value) {
 	}
 }
 
-// count pools a whole number.
 func (p *pool) count(path string, of []reflect.Value, to reflect.Value) {
 	pooling := pooledMetric(path).Pool
 	n := of[0].Int()

@@ -133,5 +133,4 @@ var tailQuantiles = [...]struct {
 	q    float64
 }{{"p90", .9}, {"p95", .95}, {"p99", .99}, {"p99_9", .999}}
 
-// beyondQuantile is the number of samples beyond a quantile of n.
 func beyondQuantile(n int64, q float64) int64 { return n - int64(math.Ceil(float64(n)*q-1e-9)) }

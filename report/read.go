@@ -25,7 +25,6 @@ func ReadSummary(data []byte) (*Summary, error) {
 	return s, nil
 }
 
-// UnmarshalJSON reads the map that MarshalJSON writes.
 func (s *SLO) UnmarshalJSON(data []byte) error {
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(data, &m); err != nil {

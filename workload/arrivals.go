@@ -82,7 +82,6 @@ const (
 // meansOver returns the values of [Phase.MeanOver]; the first is empty.
 func meansOver() []string { return []string{"", MeanOverHour, MeanOverRun, MeanOverProcess} }
 
-// processes returns the names of the arrival processes.
 func processes() []string {
 	return []string{"constant", "poisson", "gamma", "weibull", "all-at-once", "on-off", "cox", "profile",
 		"superposed", "closed"}

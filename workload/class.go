@@ -59,7 +59,6 @@ func (s Spec) all() ClassSpec {
 // needsMix reports whether the traffic has several classes or conversations.
 func (s Spec) needsMix() bool { return len(s.Classes) > 0 || s.Sessions != nil }
 
-// compileParts compiles the classes.
 func (s Spec) compileParts(f *fieldFaults) []part {
 	s.Images.check(f)
 	if len(s.Classes) == 0 {

@@ -99,7 +99,6 @@ func (c *clientSource) Peek() (clock.Time, bool) {
 	return at, ok
 }
 
-// Next returns the next attempt.
 func (c *clientSource) Next() Request {
 	at, ok := c.src.Peek()
 	if c.pending.Len() > 0 && (!ok || clock.Time(c.pending.Top().Key) <= at) {

@@ -54,7 +54,6 @@ func (c *closedLoop) Peek() (clock.Time, bool) {
 	return c.pending.next(), true
 }
 
-// Next sends that request.
 func (c *closedLoop) Next() Request {
 	at, user := c.pending.pop()
 	k := int64(c.sent[user])

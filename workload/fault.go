@@ -14,7 +14,6 @@ type FieldError struct {
 	Problem string // what was found and what is wanted
 }
 
-// Error returns key and problem.
 func (e *FieldError) Error() string { return e.Key + ": " + e.Problem }
 
 // fieldFaults collects the errors of a Spec, each a [*FieldError].

@@ -67,10 +67,8 @@ func exceeds(n int32, survival func(x float64) float64) float64 {
 	return survival(float64(n) + 0.5)
 }
 
-// fixedLength is a constant length.
 type fixedLength struct{ Value int32 }
 
-// Sample returns the value.
 func (f fixedLength) Sample(rand.Source) int32 { return f.Value }
 
 // Exceeds returns 1 below the value and 0 from the value on.
@@ -84,7 +82,6 @@ func (f fixedLength) Exceeds(n int32) float64 {
 // uniformLengths gives all lengths in Min…Max the same probability; both ends are included.
 type uniformLengths struct{ Min, Max int32 }
 
-// Sample draws a length.
 func (u uniformLengths) Sample(src rand.Source) int32 {
 	return u.Min + rand.New(src).Int32N(u.Max-u.Min+1)
 }

@@ -66,7 +66,6 @@ func lengthKeys(distribution string) (keys string, ok bool) {
 	return "", false
 }
 
-// lengthDistributions returns the names of the length distributions.
 func lengthDistributions() []string {
 	return []string{"fixed", "uniform", "lognormal", "gamma", "weibull", "geometric", "log-series", "mixture",
 		"quantiles", "given-input"}

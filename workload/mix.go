@@ -149,7 +149,6 @@ func (c *classMix) Peek() (clock.Time, bool) {
 	return c.starts.at, c.starts.at != clock.Never
 }
 
-// Next returns the next request.
 func (c *classMix) Next() Request {
 	if c.pendingFirst() {
 		at, ref := c.pending.pop()

@@ -12,7 +12,6 @@ import (
 // constantGaps sends a request every 1/PerSecond seconds, the first at 0.
 type constantGaps struct{ PerSecond float64 }
 
-// Rate returns PerSecond.
 func (c constantGaps) Rate() float64 { return c.PerSecond }
 
 // Start starts at 0.
@@ -30,7 +29,6 @@ func (c *constant) Next() clock.Time {
 // Poisson sends requests with independent exponential gaps.
 type Poisson struct{ PerSecond float64 }
 
-// Rate returns PerSecond.
 func (p Poisson) Rate() float64 { return p.PerSecond }
 
 // Start starts at 0 with a gap. The same seed at another rate gives the same gaps, scaled.
@@ -55,7 +53,6 @@ func (p *poisson) Next() clock.Time {
 // matches the histogram of gaps of bursty traffic but not its bursts of many requests.
 type gammaRenewal struct{ PerSecond, CV float64 }
 
-// Rate returns PerSecond.
 func (g gammaRenewal) Rate() float64 { return g.PerSecond }
 
 // Start starts at 0 with a gap.
@@ -67,7 +64,6 @@ func (g gammaRenewal) Start(seed, entity uint64) Arrivals {
 // weibullRenewal sends requests with independent Weibull gaps.
 type weibullRenewal struct{ PerSecond, Shape float64 }
 
-// Rate returns PerSecond.
 func (w weibullRenewal) Rate() float64 { return w.PerSecond }
 
 // Start starts at 0 with a gap.
@@ -90,7 +86,6 @@ func (r *renewal) Next() clock.Time {
 // allAtOnce sends every request at 0, as an offline batch does.
 type allAtOnce struct{}
 
-// Rate returns +Inf.
 func (allAtOnce) Rate() float64 { return math.Inf(1) }
 
 // Start starts at 0.

@@ -193,7 +193,6 @@ func (o *openLoop) Peek() (clock.Time, bool) {
 	return o.at, o.at != clock.Never && o.id < o.requests
 }
 
-// Next returns the next request.
 func (o *openLoop) Next() Request {
 	r := Request{ID: o.id, Arrival: o.at}
 	o.fill(&r, 0, uint64(o.id), o.id)

@@ -32,7 +32,6 @@ func newCatalog() *cobra.Command {
 	return c
 }
 
-// catalogKinds returns the kinds that can be listed.
 func catalogKinds() []string { return append(experiments.CatalogKinds(), "lessons") }
 
 func (k *catalogCommand) run(c *cobra.Command, args []string) error {

@@ -67,7 +67,6 @@ to chance is "not distinguishable", which is no failure; more replications can d
 	return c
 }
 
-// checkMargin parses --margin.
 func (f *compareCommand) checkMargin() (err error) {
 	if f.margin != "" {
 		if f.options.Margin, err = yamldoc.ParseShare(f.margin); err != nil {

@@ -88,7 +88,6 @@ func (s *shownCurve) writePage(c *cobra.Command, dir *console.Directory, shown *
 // curveTable is a curve whose table is followed by a chart.
 type curveTable struct{ *curve.Curve }
 
-// WriteTable writes the table and the chart.
 func (t curveTable) WriteTable(w io.Writer) error {
 	if err := t.Curve.WriteTable(w); err != nil {
 		return err

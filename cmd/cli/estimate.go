@@ -28,7 +28,6 @@ func registerEstimate(c *cobra.Command, f *console.OutputFlags) {
 	f.RegisterFormat(c, "table", "json", "csv", "markdown")
 }
 
-// parsed parses the value of a flag and names the flag in the error.
 func parsed[T any](flag, text string, parse func(string) (T, error)) (T, error) {
 	v, err := parse(text)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"clifftop/experiments/estimate"
 )
 
-// kvCommand is the command estimate kv.
 type kvCommand struct {
 	scenario scenarioFlags
 	output   console.OutputFlags

@@ -10,7 +10,6 @@ import (
 	"clifftop/experiments/estimate"
 )
 
-// latencyCommand is the command estimate latency.
 type latencyCommand struct {
 	output      console.OutputFlags
 	ttft, speed string

@@ -91,7 +91,6 @@ func (e *explainCommand) batch() (model.Batch, error) {
 	return b, nil
 }
 
-// parseChunk parses NEW or NEW+CACHED.
 func parseChunk(text string) (c model.Chunk, ok bool) {
 	fresh, cached, given := strings.Cut(text, "+")
 	n, err1 := strconv.ParseInt(fresh, 10, 32)
@@ -167,7 +166,6 @@ func newExplanation(setup *scenario.Setup, b model.Batch, e *model.Explanation,
 	return x
 }
 
-// WriteTable writes the explanation for people.
 func (x *explanation) WriteTable(w io.Writer) error {
 	fmt.Fprintf(w, "One iteration of %s\n%s\n", x.Deployment, &x.Batch)
 	switch graph := x.Batch.Graph; {

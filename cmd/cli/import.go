@@ -55,7 +55,6 @@ func (f *deploymentFlags) read(path string) (*launch.Imported, error) {
 	return f.translate(path, name, data)
 }
 
-// translate translates what was read.
 func (f *deploymentFlags) translate(path, name string, data []byte) (*launch.Imported, error) {
 	o := manifest.Options{Line: f.line}
 	o.Env = map[string]string{}

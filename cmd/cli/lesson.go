@@ -42,7 +42,6 @@ and change it.`,
 	return c
 }
 
-// completeLessons completes the numbers of lessons.
 func completeLessons(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var numbers []cobra.Completion
 	if all, err := lessons.All(); err == nil {
@@ -111,7 +110,6 @@ type lessonTable struct {
 	written bool // the scenarios are written into the directory
 }
 
-// WriteTable writes the lesson for a terminal.
 func (t lessonTable) WriteTable(w io.Writer) error { return t.write(w, false) }
 
 // WriteMarkdown writes the lesson as Markdown.

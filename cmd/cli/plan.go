@@ -25,7 +25,6 @@ import (
 // errNoPlan is returned when a search finds no candidate. The printed plan has the reasons.
 var errNoPlan = errors.New("no candidate meets the SLO")
 
-// planKeys are the flags of plan that set keys of the scenario.
 var planKeys = []keyFlag{
 	modelFlag,
 	unknownFlag,
@@ -154,7 +153,6 @@ func (p *planCommand) show(c *cobra.Command, s *scenario.Scenario, plan *plan.Re
 	return err
 }
 
-// candidateScenario is the scenario of a plan with the settings of a candidate.
 func candidateScenario(s *scenario.Scenario, x *plan.Candidate) (*scenario.Scenario, error) {
 	var sets []scenario.Setting
 	for _, text := range x.Settings {

@@ -84,7 +84,6 @@ func profileNames() []string {
 	return names
 }
 
-// profile returns the profile of --bands.
 func (r *runCommand) profile() report.Profile {
 	for _, p := range report.Profiles() {
 		if p.Name == r.bands {

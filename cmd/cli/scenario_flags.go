@@ -68,7 +68,6 @@ func (f *scenarioFlags) register(c *cobra.Command) {
 	f.registerKeys(c, commonKeys...)
 }
 
-// registerKeys adds --set and flags that set keys.
 func (f *scenarioFlags) registerKeys(c *cobra.Command, keys ...keyFlag) {
 	f.add(c, "", keyFlag{"set", "KEY=VALUE", "set a key of the scenario; repeatable", parseSetting, ""})
 	for _, k := range keys {
@@ -168,7 +167,6 @@ func (f *scenarioFlags) loadDeployment(path string) (*scenario.Scenario, error) 
 	return scenario.Parse(d.path+" (imported)", yamldoc.Marshal(m.Root), f.settings...)
 }
 
-// resolve loads the scenario and resolves it.
 func (f *scenarioFlags) resolve(args []string) (*scenario.Setup, error) {
 	s, err := f.load(args)
 	if err != nil {
@@ -218,7 +216,6 @@ func parseSetting(text string) ([]scenario.Setting, error) {
 	return []scenario.Setting{s}, err
 }
 
-// key returns a parser that sets a key to the text.
 func key(path string) parser {
 	return func(text string) ([]scenario.Setting, error) {
 		return []scenario.Setting{{Key: path, Value: text}}, nil
@@ -237,7 +234,6 @@ func fractionKey(path string) parser {
 	}
 }
 
-// listKey returns a parser that sets a key to a list of names or numbers.
 func listKey(path string) parser {
 	return func(text string) ([]scenario.Setting, error) {
 		var items []string

@@ -40,7 +40,6 @@ func (f *shardFlags) register(c *cobra.Command) {
 
 func (f *shardFlags) given() bool { return f.text != "" || f.resume || f.dryRun }
 
-// shard parses --shard.
 func (f *shardFlags) shard() (grid.Shard, error) {
 	if f.text == "" {
 		return grid.Shard{}, nil

@@ -51,7 +51,6 @@ func (o *traceOutput) register(c *cobra.Command) {
 	console.AddCheck(c, o.check)
 }
 
-// check checks the name of the file.
 func (o *traceOutput) check() error {
 	const want = "want a file name ending in .csv or .csv.gz, or - for standard output"
 	switch {

@@ -8,7 +8,6 @@ import (
 	"clifftop/experiments/traces"
 )
 
-// convertCommand is the command trace convert.
 type convertCommand struct {
 	trace  traceFlags
 	output traceOutput

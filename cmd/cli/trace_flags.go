@@ -35,7 +35,6 @@ func (f *traceFlags) register(c *cobra.Command) {
 	console.AddCheck(c, func() error { return f.parseSlice(c) })
 }
 
-// registerReading adds the flags that control how a trace is read.
 func (f *traceFlags) registerReading(c *cobra.Command) {
 	formats := []string{"auto"}
 	for _, x := range trace.Formats() {
@@ -93,7 +92,6 @@ func (f *traceFlags) checkPositive(c *cobra.Command) error {
 	return nil
 }
 
-// parseSlice parses --slice.
 func (f *traceFlags) parseSlice(c *cobra.Command) error {
 	if !c.Flags().Changed("slice") {
 		return nil

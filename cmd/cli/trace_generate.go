@@ -9,7 +9,6 @@ import (
 	"clifftop/experiments/traces"
 )
 
-// generateCommand is the command trace generate.
 type generateCommand struct {
 	scenario scenarioFlags
 	output   traceOutput

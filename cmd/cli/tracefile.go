@@ -50,7 +50,6 @@ func (t *traceFile) Write(p []byte) (int, error) {
 	return n, cmp.Or(err, t.zip.Flush())
 }
 
-// Close ends the file.
 func (t *traceFile) Close() error {
 	var err error
 	if t.zip != nil {

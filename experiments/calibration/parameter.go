@@ -22,7 +22,6 @@ type Parameter struct {
 	runsOnly, moeOnly bool
 }
 
-// field returns the field of a record that holds the parameter.
 func (p Parameter) field(r *catalog.CalibratedRecord) **float64 {
 	c := &r.Calibration
 	switch p.Name {
@@ -108,7 +107,6 @@ func (p Parameter) value(x, frontend float64) float64 {
 	return x
 }
 
-// record returns the GPU's record at x.
 func record(base string, parameters []Parameter, x []float64, frontend float64) *catalog.CalibratedRecord {
 	r := &catalog.CalibratedRecord{Name: base + "-calibrated", Base: base}
 	for i, p := range parameters {

@@ -216,7 +216,6 @@ func newComparison(ctx context.Context, variants []Variant, o Options) (*compari
 	return c, r, nil
 }
 
-// comparison is one in the making.
 type comparison struct {
 	ctx      context.Context
 	variants []Variant
@@ -269,7 +268,6 @@ func (c *comparison) addSeeds(n int) {
 	}
 }
 
-// setup is a variant with a seed.
 func (c *comparison) setup(variant int, seed uint64) (*scenario.Setup, error) {
 	s := c.variants[variant].Scenario
 	if seed == s.Run.Seed {

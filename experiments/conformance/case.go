@@ -113,7 +113,6 @@ type segment struct {
 	tokens int32
 }
 
-// UnmarshalJSON reads a pair.
 func (s *segment) UnmarshalJSON(data []byte) error {
 	pair := [2]any{&s.name, &s.tokens}
 	return json.Unmarshal(data, &pair)

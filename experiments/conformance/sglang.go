@@ -69,7 +69,6 @@ func (q *sglangRequest) UnmarshalJSON(data []byte) error {
 // the allocation.
 type sglangStep struct{ iteration }
 
-// UnmarshalJSON reads an array.
 func (s *sglangStep) UnmarshalJSON(data []byte) error {
 	var mode string
 	var rows []vllmRow
@@ -116,7 +115,6 @@ func readSGLang(data []byte, c *Case) error {
 
 func byRequest(a, b row) int { return cmp.Compare(a.Request, b.Request) }
 
-// sglangPolicies are the values of schedule_policy.
 var sglangPolicies = map[string]sched.QueueOrder{
 	"fcfs": sched.FirstCome, "lpm": sched.LongestPrefix, "dfs-weight": sched.DFSWeight,
 	"lof": sched.LongestOutput,

@@ -128,7 +128,6 @@ type vllmDrafts struct {
 // delivers.
 type vllmStep struct{ iteration }
 
-// UnmarshalJSON reads an array.
 func (s *vllmStep) UnmarshalJSON(data []byte) error {
 	var rows []vllmRow
 	if err := tuple(data, &rows, &s.Preempted, &s.Free, &s.Running, &s.Waiting); err != nil {
@@ -149,7 +148,6 @@ func (s *vllmStep) UnmarshalJSON(data []byte) error {
 
 type vllmRow struct{ row }
 
-// UnmarshalJSON reads an array.
 func (r *vllmRow) UnmarshalJSON(data []byte) error {
 	if err := tuple(data, &r.Request, &r.Tokens, &r.Cached); err != nil {
 		return err
@@ -254,7 +252,6 @@ func (v *vllmConfig) setup(c *Case) error {
 	return nil
 }
 
-// draftMethods are the methods by their names in records.
 var draftMethods = map[string]engine.DraftMethod{
 	"eagle": engine.EAGLE, "ngram": engine.NGram, "draft": engine.DraftModel,
 }

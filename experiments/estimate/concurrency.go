@@ -130,7 +130,6 @@ type tier struct {
 	Name        string
 }
 
-// String returns the range and its name.
 func (t tier) String() string {
 	if math.IsInf(t.Below, 1) {
 		return fmt.Sprintf("%s and more: %s", amount(t.From), t.Name)

@@ -29,5 +29,4 @@ func amount(v float64) string {
 	return text
 }
 
-// percent formats a fraction in percent.
 func percent(fraction float64) string { return amount(100*fraction) + " %" }

@@ -144,7 +144,6 @@ func Lead(ctx context.Context, u *scenario.Setup, horizon clock.Duration) (clock
 	return clock.Duration(min(units, most)) * unit, nil
 }
 
-// one simulates hour k.
 func one(ctx context.Context, u *scenario.Setup, k int, o *Options) (Hour, error) {
 	seeded, err := u.Reseeded(k)
 	if err != nil {

@@ -37,7 +37,6 @@ const ListName = "runs.csv"
 // Extensions of files of iterations.
 var extensions = []string{".csv.gz", ".csv"}
 
-// runName returns the name of a file's run.
 func runName(path string) string {
 	name := filepath.Base(path)
 	for _, e := range extensions {
@@ -73,7 +72,6 @@ func Open(path string) ([]*File, error) {
 	return []*File{f}, nil
 }
 
-// openFolder reads the files that the folder's list names.
 func openFolder(folder string) ([]*File, error) {
 	name := filepath.Join(folder, ListName)
 	list, err := readList(name)
@@ -103,7 +101,6 @@ func openFolder(folder string) ([]*File, error) {
 	return files, nil
 }
 
-// openFile reads the iterations of a file.
 func openFile(path string) (*File, error) {
 	data, err := input.ReadFile(path)
 	if err != nil {
@@ -159,7 +156,6 @@ func (e otherTable) Error() string {
 		e.column)
 }
 
-// keys are the scenario's keys of columns.
 var keys = []struct{ column, key string }{
 	{"model", "model"}, {"gpu", "gpu"}, {"engine", "engine.policy"},
 	{"tp", "deployment.tensor_parallel_size"}, {"pp", "deployment.pipeline_parallel_size"},
@@ -169,7 +165,6 @@ var keys = []struct{ column, key string }{
 	{"max_num_batched_tokens", "engine.max_num_batched_tokens"}, {"max_num_seqs", "engine.max_num_seqs"},
 }
 
-// releaseNumber is the number in the name of a release.
 var releaseNumber = pattern.New(`^v?([0-9]+\.[0-9]+)`)
 
 // configure takes the configuration from a row of the list of runs.

@@ -40,7 +40,6 @@ type builder struct {
 // put sets a key of the scenario, with its flag as comment.
 func (b *builder) put(key string, value *yamldoc.Node, from Flag) { b.putNote(key, value, from, "") }
 
-// putNote sets a key with a remark in its comment.
 func (b *builder) putNote(key string, value *yamldoc.Node, from Flag, remark string) {
 	comment := from.Written()
 	if remark != "" {
@@ -90,12 +89,10 @@ func (f Flag) Written() string {
 	return text
 }
 
-// account notes what became of a flag.
 func (b *builder) account(f Flag, effect flags.Effect, format string, args ...any) {
 	b.accounts = append(b.accounts, Account{f, b.index, effect, fmt.Sprintf(format, args...)})
 }
 
-// fault notes that a flag is wrong.
 func (b *builder) fault(f Flag, hint, format string, args ...any) {
 	name := f.Name
 	if !f.File && !f.Env {
@@ -141,7 +138,6 @@ func (b *builder) noValue(f Flag, want string) {
 	b.fault(f, "", "%q is not allowed (want %s)", yamldoc.Short(f.Value), want)
 }
 
-// variableIn returns the name of a variable that a value still holds.
 func variableIn(value string) (string, bool) {
 	_, rest, ok := strings.Cut(value, "${")
 	if !ok {

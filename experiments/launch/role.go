@@ -139,7 +139,6 @@ func (b *builder) tier(f Flag, bytes float64) {
 	b.account(f, flags.Rule, "offload: host memory of %sGiB", number(bytes/(1<<30)).Text)
 }
 
-// replicas sets their number.
 func (b *builder) replicas() {
 	n := max(b.group.Replicas, 1) * max(b.engines, 1)
 	if n > 1 {

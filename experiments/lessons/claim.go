@@ -32,7 +32,6 @@ func about(x, part float64) bound {
 	return bound{x * (1 - part), x * (1 + part), fmt.Sprintf("%s ± %s %%", number(x), number(100*part)), -1}
 }
 
-// between allows values from low to high.
 func between(low, high float64) bound {
 	return bound{low, high, number(low) + " to " + number(high), -1}
 }

@@ -187,7 +187,6 @@ func (l *Lesson) Scenarios() (map[string][]byte, error) {
 // ofStudies is the prefix of the names of scenarios that belong to a study.
 const ofStudies = "studies/"
 
-// read is the text of the step's scenario.
 func (s *Step) read() ([]byte, error) {
 	if name, ok := strings.CutPrefix(s.Scenario, ofStudies); ok {
 		return studies.Cliffs.ReadFile(name)

@@ -279,7 +279,6 @@ func (c *class) draw(name string, p chart.Picture) {
 
 var placeholder = pattern.New(`\{[a-z][a-z0-9_]*\}`)
 
-// fill replaces the names in all texts.
 func (c *class) fill() error {
 	var missing string
 	replace := func(text *string) {

@@ -93,7 +93,6 @@ func (c *Claim) verdict() string {
 	return "FAILS"
 }
 
-// String is the claim with its value.
 func (c *Claim) String() string {
 	value := "nothing was measured"
 	switch {

@@ -43,7 +43,6 @@ func lasting(ms float64) string {
 	return number(ms/60e3) + " min"
 }
 
-// percent writes a fraction.
 func percent(v float64) string {
 	if math.IsNaN(v) {
 		return "–"

@@ -35,7 +35,6 @@ func newJournal(w io.Writer, u *scenario.Setup, failed func(error)) *journal {
 	return &journal{to: trace.NewWriter(w, columns, classes), failed: failed}
 }
 
-// sent notes a request that was sent.
 func (j *journal) sent(r *workload.Request) {
 	if j == nil || j.broken {
 		return
@@ -46,7 +45,6 @@ func (j *journal) sent(r *workload.Request) {
 	j.rows = append(j.rows, row{Request: *r})
 }
 
-// ended notes that a request has ended.
 func (j *journal) ended(rec *event.Record) {
 	if j == nil || j.broken {
 		return
@@ -92,7 +90,6 @@ func (j *journal) check(err error) {
 	}
 }
 
-// flush writes what is complete.
 func (j *journal) flush() {
 	if j != nil && !j.broken {
 		j.check(j.to.Flush())

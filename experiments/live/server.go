@@ -82,7 +82,6 @@ func New(u *scenario.Setup, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Setup returns the scenario.
 func (s *Server) Setup() *scenario.Setup { return s.setup }
 
 // Speed returns the number of simulated seconds per second of the wall clock.
@@ -227,7 +226,6 @@ func (s *Server) step(now clock.Time, commands []command) error {
 	return nil
 }
 
-// carryOut carries out a command at an instant.
 func (s *Server) carryOut(at clock.Time, c *command) {
 	switch t := c.stream; {
 	case c.do != nil:

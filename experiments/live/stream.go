@@ -26,7 +26,6 @@ type Chunk struct {
 // ended is the error of a request that did not complete: it was rejected, its replica failed, or its client left.
 type ended struct{ Record event.Record }
 
-// Error implements error.
 func (e *ended) Error() string {
 	if r := &e.Record; r.Outcome == event.Rejected {
 		return fmt.Sprintf("the request was rejected: %v", r.Refusal)

@@ -236,7 +236,6 @@ func firstText(v any) string {
 	return s
 }
 
-// commandLoad reads the load from a command line.
 func commandLoad(command string) (l Load) {
 	words := strings.Fields(command)
 	for i, w := range words {

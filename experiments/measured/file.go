@@ -235,7 +235,6 @@ func (o object) number(names ...string) *float64 {
 	return nil
 }
 
-// scaled is a number times a factor.
 func (o object) scaled(by float64, names ...string) *float64 { return times(o.number(names...), by) }
 
 // value is a number, 0 if it is missing.
@@ -271,7 +270,6 @@ func (o object) numbers(name string) []float64 {
 // maxTokens is the longest length of a request that is read.
 const maxTokens = 1 << 27
 
-// truth reports whether a value is true.
 func (o object) truth(name string) bool { b, _ := o.m[name].(bool); return b }
 
 func toNumber(v any) (float64, bool) {

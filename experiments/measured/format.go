@@ -183,7 +183,6 @@ func (r *Result) Choose(name string) (*Run, error) {
 		yamldoc.OneOf(r.names())}}
 }
 
-// nameRuns makes the names of the runs differ.
 func (r *Result) nameRuns() {
 	for i := range r.Runs {
 		name := r.Runs[i].Name

@@ -89,7 +89,6 @@ func (o object) guideLLMMetrics(r *Result, run *Run) {
 		rate("output_tokens_per_second")
 }
 
-// guideLLMStatistics reads a distribution.
 func (o object) guideLLMStatistics(by float64) Statistics {
 	p := o.get("percentiles")
 	return Statistics{Mean: o.scaled(by, "mean"), Std: o.scaled(by, "std_dev"), Min: o.scaled(by, "min"),
@@ -97,7 +96,6 @@ func (o object) guideLLMStatistics(by float64) Statistics {
 		P99: p.scaled(by, "p99")}
 }
 
-// guideLLMLengths reads a distribution of lengths.
 func (o object) guideLLMLengths() Lengths {
 	l := Lengths{Statistics: o.guideLLMStatistics(1), Total: o.number("total_sum")}
 	if l.Mean == nil {

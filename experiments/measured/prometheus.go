@@ -168,7 +168,6 @@ func (m *metrics) add(name string, labels map[string]string, p point) {
 	s.points = append(s.points, p)
 }
 
-// exposition reads one line of text.
 func exposition(l string) (name string, labels map[string]string, p point, fault string) {
 	labels = map[string]string{}
 	at := strings.IndexAny(l, "{ \t")

@@ -141,7 +141,6 @@ func (r *replica) carries(of []objective) (about, atMost float64) {
 	return about, atMost
 }
 
-// limits are those of all classes.
 func limits(of []objective) []report.Objective {
 	var list []report.Objective
 	for _, k := range of {

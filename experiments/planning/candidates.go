@@ -59,7 +59,6 @@ func (c *candidate) cost(n int) float64 {
 	return *c.price * float64(c.perGPUs*n) * plan.HoursPerMonth
 }
 
-// label names n replicas.
 func (c *candidate) label(n int) string {
 	d := c.setup.Pools[0].Deployment
 	var how []string
@@ -107,7 +106,6 @@ func sortedKeys(m map[string]string) []string {
 	return keys
 }
 
-// list makes all candidates, as settings.
 func (p *planner) list() ([]*candidate, error) {
 	spec := &p.spec
 	gpus, dtypes, kvs := spec.GPUs, spec.Dtypes, spec.KVCacheDtypes

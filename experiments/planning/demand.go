@@ -232,7 +232,6 @@ func (d *Demand) cut(load *trace.Load) {
 	}
 }
 
-// answered is the end of a request that took no time.
 func answered(r *workload.Request, at clock.Time) workload.End {
 	return workload.End{How: workload.Answered, At: at, First: at, Tokens: r.OutputTokens}
 }
@@ -249,7 +248,6 @@ type longer struct {
 	factor float64
 }
 
-// Next stretches the next request.
 func (l *longer) Next() workload.Request {
 	r := l.Source.Next()
 	r.InputTokens, r.OutputTokens = l.stretch(r.InputTokens), l.stretch(r.OutputTokens)

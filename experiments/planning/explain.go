@@ -172,7 +172,6 @@ func cheapestByLoad(met []*candidate) []string {
 	return lines
 }
 
-// assume says what the result assumes.
 func (p resultBuilder) assume(plan *plan.Result, met []*candidate) {
 	say := func(format string, args ...any) { plan.Assumptions = append(plan.Assumptions, phrase(format, args...)) }
 	if p.assumed {

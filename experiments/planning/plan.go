@@ -28,7 +28,6 @@ type Options struct {
 	Progress func(fraction float64)
 }
 
-// planner is a plan in the making.
 type planner struct {
 	options  Options
 	scenario *scenario.Scenario
@@ -80,7 +79,6 @@ func isEnd(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, ctx.Err()) || errors.As(err, &missing)
 }
 
-// prepare lists the candidates and assesses them.
 func (p *planner) prepare(ctx context.Context) ([]*candidate, error) {
 	if s := p.scenario; s.Lifecycle != nil {
 		return nil, s.Fault("lifecycle", "a plan does not simulate the lifecycle of replicas (remove lifecycle)")
@@ -284,7 +282,6 @@ func asFaults(err error) error {
 	return err
 }
 
-// tell reports progress.
 func (p *planner) tell(n int) {
 	p.done += n
 	if p.options.Progress != nil && p.total > 0 {

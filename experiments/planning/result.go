@@ -172,7 +172,6 @@ func (p resultBuilder) closest(met []*candidate) []*candidate {
 	return list
 }
 
-// count counts candidates by fate.
 func (p resultBuilder) count(result *plan.Result, all []*candidate) {
 	n := &result.Counts
 	n.Candidates = len(all)
@@ -222,7 +221,6 @@ func nearness(r *plan.Refusal) float64 {
 	return math.Inf(1)
 }
 
-// describe is a candidate as the report has it.
 func (p resultBuilder) describe(c *candidate) plan.Candidate {
 	u, s, n := c.setup, c.at(), c.count
 	d := u.Pools[0].Deployment

@@ -317,7 +317,6 @@ func (p *planner) screen(ctx context.Context, list []*candidate) error {
 	return missing.orNil()
 }
 
-// likely is about what the candidate will cost.
 func (c *candidate) likely() float64 { return c.cost(plan.Replicas(c.planned, c.about)) }
 
 func compareCosts(a, b float64) int {

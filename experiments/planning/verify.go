@@ -246,7 +246,6 @@ func (v *verifier) pay(c *candidate, n int) error {
 	return nil
 }
 
-// errNoBudget says that no hours are to be simulated.
 var errNoBudget = errors.New("no hours were simulated (plan.budget is 0)")
 
 // budgetError says that the budget does not suffice.
@@ -258,7 +257,6 @@ func (e *budgetError) Error() string {
 		"many or more)", million(e.have), million(e.want))
 }
 
-// routerOf names the router of the fleets.
 func (v *verifier) routerOf() string {
 	if v.scenario.Given("deployment.router") {
 		return v.scenario.Deployment.Router.Policy
@@ -266,7 +264,6 @@ func (v *verifier) routerOf() string {
 	return defaultRouter
 }
 
-// countOf is the evidence as the result has it.
 func countOf(e hours.Evidence) *plan.HourCount {
 	return &plan.HourCount{Met: e.Met, Of: e.Of, ShareLow: e.Low, ShareHigh: e.High}
 }

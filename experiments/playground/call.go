@@ -53,7 +53,6 @@ func (p *Player) Call(ctx context.Context, method string, arguments []byte,
 	return text
 }
 
-// call is the list of methods.
 func (p *Player) call(ctx context.Context, method string, q question, progress func(done, total int)) (any, error) {
 	switch method {
 	case "describe":
@@ -98,7 +97,6 @@ func encode(v any, indent string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// refusal is the JSON of an error.
 func refusal(err error) []byte {
 	var list []fault
 	var faults yamldoc.Faults

@@ -29,7 +29,6 @@ const (
 // Rounds is how often a curve is drawn; once, of fleets whose replicas come and go.
 const Rounds = 2
 
-// drawnCurve is the one being drawn.
 type drawnCurve struct {
 	base   *scenario.Scenario
 	plan   Plan
@@ -90,7 +89,6 @@ func (p *Player) Curve(ctx context.Context, q Query) (*Plan, error) {
 	return &p.curve.plan, nil
 }
 
-// boundOf is the bound of a system.
 func boundOf(system *steady.Saturation, u *scenario.Setup) *Bound {
 	_, output, err := u.Traffic.Spec.MeanTokens()
 	if err != nil || system.Throughput == 0 {
@@ -99,7 +97,6 @@ func boundOf(system *steady.Saturation, u *scenario.Setup) *Bound {
 	return &Bound{RequestsPerS: system.Throughput, OutputTokensPerS: system.Throughput * output}
 }
 
-// loadKey returns the key of the load of a scenario.
 func loadKey(s *scenario.Scenario) (string, error) {
 	a := s.Workload.Arrivals
 	switch {

@@ -64,7 +64,6 @@ func (a *answer) choice(i int) *choice {
 	return &a.choices[i]
 }
 
-// usage is the count of the server.
 type usage struct {
 	Prompt     int      `json:"prompt_tokens"`
 	Completion int      `json:"completion_tokens"`
@@ -186,7 +185,6 @@ type part struct {
 	} `json:"tool_calls"`
 }
 
-// event reads an event of a stream.
 func (a *answer) event(data []byte, at time.Duration) {
 	if string(data) == "[DONE]" {
 		a.done = true

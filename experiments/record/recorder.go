@@ -176,7 +176,6 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	x.whole = true // ServeHTTP panics if the response breaks off
 }
 
-// arrive numbers a request.
 func (r *Recorder) arrive(body []byte, h http.Header) *exchange {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,7 +197,6 @@ func (r *Recorder) arrive(body []byte, h http.Header) *exchange {
 	return x
 }
 
-// put queues a step.
 func (r *Recorder) put(s step) {
 	r.queue = append(r.queue, s)
 	r.more.Signal()
@@ -273,7 +271,6 @@ func (r *Recorder) step(s *step) {
 	}
 }
 
-// count counts an exchange by its outcome.
 func (r *Recorder) count(x *exchange) {
 	switch x.outcome() {
 	case completed:

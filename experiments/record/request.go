@@ -103,7 +103,6 @@ func prompts(data json.RawMessage) (out []prompt) {
 	return out[:min(len(out), maxChoices)]
 }
 
-// as reads a value of a type.
 func as[T any](data json.RawMessage) (v T, ok bool) {
 	if len(data) == 0 || string(data) == "null" || json.Unmarshal(data, &v) != nil {
 		var none T

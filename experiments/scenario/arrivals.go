@@ -16,7 +16,6 @@ type Arrivals struct {
 	Listed bool
 }
 
-// MarshalJSON writes the map or the list.
 func (a Arrivals) MarshalJSON() ([]byte, error) {
 	if !a.Listed && len(a.Stages) == 1 {
 		return json.Marshal(a.Stages[0])
@@ -210,7 +209,6 @@ func (h Hourly) MarshalJSON() ([]byte, error) {
 	return json.Marshal(h.Values)
 }
 
-// hourlyNames are the names of the profiles.
 func hourlyNames() []string {
 	var names []string
 	for _, p := range workload.HourlyProfiles() {

@@ -15,7 +15,6 @@ type Autoscale struct {
 	listed  bool
 }
 
-// MarshalJSON writes the map or the list.
 func (a Autoscale) MarshalJSON() ([]byte, error) {
 	if !a.listed && len(a.Scalers) == 1 {
 		return json.Marshal(a.Scalers[0])

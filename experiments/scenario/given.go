@@ -28,7 +28,6 @@ func (s *Scenario) at(key string) (p yamldoc.Place, called string, ok bool) {
 	return yamldoc.Place{Origin: s.origin.file}, called, s.origin.file != ""
 }
 
-// Fault says what is wrong with the value of a key.
 func (s *Scenario) Fault(key, format string, args ...any) *yamldoc.Fault {
 	f := &yamldoc.Fault{Key: key, Problem: fmt.Sprintf(format, args...)}
 	if p, called, ok := s.at(key); ok {
@@ -85,7 +84,6 @@ func (s *Scenario) shared() *shared {
 	return s.origin.shared
 }
 
-// rules returns the rules that the scenario can name.
 func (s *Scenario) rules() *Rules {
 	if s.origin == nil {
 		return BuiltIn()

@@ -94,7 +94,6 @@ func (s *Scenario) SimulateShare(role string, n int) {
 	s.shares = shares
 }
 
-// ofPool is the scenario of one of a pool's replicas.
 func (s *Scenario) ofPool(p *Pool) *Scenario {
 	one := *s
 	one.Pools = nil

@@ -45,7 +45,6 @@ type OffloadTier struct {
 	Persistent *bool `json:"persistent,omitempty"`
 }
 
-// evictionName is the name of an eviction policy.
 type evictionName string
 
 // Names implements [yamldoc.Named].
@@ -74,7 +73,6 @@ func (t *OffloadTier) tier(chunk float64) engine.Tier {
 	return x
 }
 
-// names are the names of the tiers.
 func (o *Offload) names() (names []string) {
 	if o == nil {
 		return nil

@@ -135,7 +135,6 @@ type Knob struct {
 // Knobs are knobs of the engine in the order in which they were given.
 type Knobs []Knob
 
-// MarshalJSON writes a map of lists.
 func (k Knobs) MarshalJSON() ([]byte, error) {
 	m := map[string][]json.RawMessage{}
 	for _, knob := range k {

@@ -47,7 +47,6 @@ func (o *oneByOne) Peek() (clock.Time, bool) {
 	return o.at, ok && !o.busy
 }
 
-// Next returns the next request.
 func (o *oneByOne) Next() workload.Request {
 	r := o.src.Next()
 	r.Arrival, o.busy = o.at, true
@@ -60,7 +59,6 @@ func (o *oneByOne) Done(r *workload.Request, end workload.End) bool {
 	return o.src.Done(r, end)
 }
 
-// Err is the error of the trace.
 func (o *oneByOne) Err() error { return o.src.Err() }
 
 // at is the traffic at another load, and without bursts where it is synthetic.

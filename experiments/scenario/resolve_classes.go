@@ -124,7 +124,6 @@ func (f *findings) judge(p workload.Preset, input, output *Distribution) {
 	}
 }
 
-// adapterNames lists the adapters that the traffic names.
 func (w *Workload) adapterNames() (names []string) {
 	add := func(l *LoRA) {
 		if l != nil && l.Name != "" && !slices.Contains(names, l.Name) {

@@ -46,7 +46,6 @@ func resolveDrafts(s *Scenario, e Engine, p *policy) (drafts engine.Speculative,
 	return drafts, e, found
 }
 
-// draftModel returns the deployment of the draft model of method draft.
 func draftModel(s *Scenario, d *model.Deployment) (*model.Deployment, *yamldoc.Fault) {
 	name := optional.Value(s.Engine.Speculative.Model)
 	llm, err := catalog.LLM(name)
@@ -60,7 +59,6 @@ func draftModel(s *Scenario, d *model.Deployment) (*model.Deployment, *yamldoc.F
 	return draft, nil
 }
 
-// drafterMemory returns the memory that the drafter takes.
 func drafterMemory(s *Scenario, d *model.Deployment) (m model.DrafterMemory, fault *yamldoc.Fault) {
 	p := s.Engine.Speculative
 	switch {
@@ -77,7 +75,6 @@ func drafterMemory(s *Scenario, d *model.Deployment) (m model.DrafterMemory, fau
 	return m, nil
 }
 
-// draftTimer is the step timer of the drafter. It has the options of the model's timer.
 func draftTimer(s *Scenario, d *model.Deployment, options model.KernelOptions) (model.StepTimer, error) {
 	p := s.Engine.Speculative
 	if p.costless(&s.StepTime) {

@@ -75,7 +75,6 @@ func resolveFailures(s *Scenario, l pools) (list []sim.Failure, found findings) 
 	return list, found
 }
 
-// newFailure is a failure as the simulator takes it.
 func newFailure(s *Scenario, l pools, f *Failure, key string) (x sim.Failure, fault *yamldoc.Fault) {
 	first, last, why := l.members(f.Pool)
 	if why != "" {

@@ -250,7 +250,6 @@ func ranksTogether(s *Scenario, d *model.Deployment) int {
 	return s.Deployment.DataParallelSize / max(1, s.shares[s.role])
 }
 
-// spread is the timer of all ranks that the engine stands for, from the timer of one.
 func spread(s *Scenario, e *Engine, d *model.Deployment, rank model.StepTimer) model.StepTimer {
 	if !joined(s, d) {
 		return rank

@@ -33,14 +33,12 @@ func (p *policy) meanDrafts(s *Scenario) bool {
 	return builtIn && p.name != "vllm" || s.apart()
 }
 
-// scheduler makes the scheduler of a replica in a run with a seed.
 func (p *policy) scheduler(e *Engine, seed uint64, replica int) sched.Scheduler {
 	keys := p.keys(e)
 	keys.Seed, keys.Replica = seed, replica
 	return p.options.Make(keys)
 }
 
-// keys are the keys of the engine that the policy reads.
 func (p *policy) keys(e *Engine) *sched.Keys {
 	return &sched.Keys{
 		MaxNumBatchedTokens: limitInt32(*e.MaxNumBatchedTokens), BlockSize: limitInt32(e.BlockSize),
@@ -84,7 +82,6 @@ func (e *Engine) ownKernels() bool {
 	return e.Policy != "vllm" || e.Kernels == "auto" || e.Kernels == "vllm"
 }
 
-// policy is the one that the scenario names.
 func (s *Scenario) policy() (p policy, fault *yamldoc.Fault) {
 	policies := s.rules().Policies
 	if r, ok := policies.Find(s.Engine.Policy); ok {

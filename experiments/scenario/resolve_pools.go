@@ -13,7 +13,6 @@ import (
 // pools are the replicas of a fleet, those that compute prompts for others first.
 type pools []PoolSetup
 
-// engines is the number of all engines.
 func (l pools) engines() int {
 	n := 0
 	for i := range l {
@@ -54,7 +53,6 @@ func (l pools) firsts() (list []int) {
 	return list
 }
 
-// with is the pool of an engine, by its number.
 func (l pools) with(engine int) *PoolSetup {
 	k := 0
 	for engine >= l[k].Engines() {

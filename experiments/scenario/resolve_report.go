@@ -61,7 +61,6 @@ func resolveClasses(s *Scenario, classes []Class, t *Traffic) (spans []collect.C
 	return spans, found
 }
 
-// measured adds what is measured of the replicas.
 func measured(r collect.Options, s *Scenario, l pools) collect.Options {
 	r.Replicas, r.Work, r.Tiers = l.engines(), hardwareWork(s, &l[0]), s.Offload.names()
 	r.Facility, r.Power = s.Energy.facility(), stepPower(s, &l[0])

@@ -10,7 +10,6 @@ import (
 	"clifftop/sim/sched"
 )
 
-// newRouter makes one of the routers of a fleet.
 func newRouter(s *Scenario, r *Router, id route.Identity) (made route.Router, ok bool) {
 	options, ok := r.Options(s.rules().Routers, r.Policy)
 	if !ok {

@@ -47,7 +47,6 @@ func withMost(s *Scenario) (*Scenario, *yamldoc.Fault) {
 	return &own, nil
 }
 
-// withScalers is the lifecycle with other autoscalers.
 func (l *Lifecycle) withScalers(list []Autoscaler) *Lifecycle {
 	own, a := *l, *l.Autoscale
 	a.Scalers = list
@@ -55,7 +54,6 @@ func (l *Lifecycle) withScalers(list []Autoscaler) *Lifecycle {
 	return &own
 }
 
-// poolOf is the number of the pool that an autoscaler is for.
 func poolOf(s *Scenario, x *Autoscaler, key string) (int, *yamldoc.Fault) {
 	var names []string
 	for i := range s.Pools {

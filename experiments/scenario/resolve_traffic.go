@@ -109,7 +109,6 @@ func (a *Arrivals) phases(base []workload.Phase) (all []workload.Phase) {
 	return all
 }
 
-// resolvedArrivals are the arrivals that give the phases.
 func resolvedArrivals(given *Arrivals, all []workload.Phase) *Arrivals {
 	if len(all) == 0 {
 		return given

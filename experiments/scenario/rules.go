@@ -16,14 +16,12 @@ type Rules struct {
 	Autoscalers rule.List[autoscale.Options]
 }
 
-// BuiltIn returns the rules of Clifftop.
 func BuiltIn() *Rules {
 	return &Rules{
 		Policies: sched.Policies(), Orders: sched.Orders(), Routers: route.Rules(), Autoscalers: autoscale.Rules(),
 	}
 }
 
-// decoder returns a decoder of scenarios that name the rules.
 func (r *Rules) decoder(file string, lines []byte) *yamldoc.Decoder {
 	d := yamldoc.NewDecoder(file, lines)
 	d.Context = r

@@ -50,7 +50,6 @@ func limitPattern(perToken bool) string {
 	return `^(` + strings.Join(names, "|") + `)_(mean|p[5-9][0-9](_[0-9]{1,3})?)$`
 }
 
-// sloKeys are all keys that an SLO can have.
 func sloKeys() []string {
 	keys := []string{"attainment", "wait_probability", "hours", "horizon"}
 	for _, l := range report.LatencyMetrics() {

@@ -104,7 +104,6 @@ type reading struct {
 	trace *TraceFile
 }
 
-// Read reads on.
 func (d *reading) Read(p []byte) (int, error) {
 	if d.trace.Interrupted != nil {
 		if err := d.trace.Interrupted(); err != nil {
@@ -124,5 +123,4 @@ func (d *reading) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the file.
 func (d *reading) Close() error { return d.file.Close() }

@@ -47,7 +47,6 @@ func (t *Traffic) UsesAdapters() bool {
 	})
 }
 
-// hasSessions reports whether requests have sessions.
 func (t *Traffic) hasSessions() bool {
 	if t.Recording != nil {
 		return t.Recording.sessions
@@ -76,7 +75,6 @@ type Recording struct {
 	first    atomic.Pointer[trace.Source] // made when the scenario was resolved, for the first run
 }
 
-// Open makes the source of a run.
 func (r *Recording) Open() (workload.Source, error) {
 	if src := r.first.Swap(nil); src != nil {
 		return src, nil

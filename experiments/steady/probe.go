@@ -39,7 +39,6 @@ func (v volume) follows(arrived volume) bool {
 		float64(v.tokens) >= keepUp*float64(arrived.tokens)
 }
 
-// Arrived counts a request.
 func (p *probe) Arrived(at clock.Time, r *workload.Request) {
 	p.sent++
 	p.most = max(p.most, p.sent-p.all-p.refused)
@@ -48,7 +47,6 @@ func (p *probe) Arrived(at clock.Time, r *workload.Request) {
 	}
 }
 
-// Finished counts a request.
 func (p *probe) Finished(r *event.Record) {
 	if r.Outcome != event.Completed {
 		p.refused++
@@ -75,7 +73,6 @@ type outcome struct {
 	ttft       float64 // the same, to the first token
 }
 
-// probeAt runs a probe of a fleet.
 func probeAt(ctx context.Context, l scenario.ProbeLoad, u *scenario.Setup, fleet sim.Fleet) (outcome, error) {
 	l.Seconds = min(l.Seconds, clock.MaxRun.Seconds())
 	src, err := u.SourceAt(l)
@@ -118,7 +115,6 @@ const (
 	probeMinRequests = 1_000
 )
 
-// probeSeconds is how long to probe a rate.
 func probeSeconds(rate, idle float64) float64 {
 	usual := min(max(probeLengths*idle, probeMinRequests/rate), probeRequests/rate)
 	return max(usual, min(probeMinLengths*idle, probeMaxRequests/rate))

@@ -304,7 +304,6 @@ func (b *bracket) around(rate float64) error {
 	return err
 }
 
-// halve bisects.
 func (b *bracket) halve() error {
 	for range bisections {
 		if _, err := b.try(b.middle()); err != nil {

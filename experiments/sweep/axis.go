@@ -92,12 +92,10 @@ func numberAt(s *scenario.Scenario, key string) (x float64, suffix string) {
 	return math.NaN(), ""
 }
 
-// setting sets the axis to a value.
 func (a axis) setting(x float64) scenario.Setting {
 	return scenario.Setting{Key: a.key, Value: strconv.FormatFloat(x, 'f', -1, 64) + a.unit, Flag: "--over " + a.key}
 }
 
-// At resolves the scenario at a value.
 func (a axis) at(s *scenario.Scenario, x float64, more ...scenario.Setting) (*scenario.Setup, error) {
 	t, err := s.With(append([]scenario.Setting{a.setting(x)}, more...)...)
 	if err != nil {

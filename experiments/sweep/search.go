@@ -33,7 +33,6 @@ type search struct {
 	found      *curve.Capacity
 }
 
-// run searches.
 func (q *search) run() error {
 	good, bad, err := q.bracket()
 	if err != nil {
@@ -112,7 +111,6 @@ func (q *search) toLevel(x float64) float64 {
 	return -x
 }
 
-// fromLevel is the value of a level.
 func (q *search) fromLevel(v float64) float64 {
 	if !q.helps {
 		v = -v
@@ -282,7 +280,6 @@ func (q *search) count(x float64, n int) (met int, all []*report.Summary, err er
 	return met, all, nil
 }
 
-// ranged reports whether the search is bounded.
 func (q *search) ranged() bool { return q.o.Low != 0 || q.o.High != 0 }
 
 // within is the value moved into the bounds of the search.
@@ -414,7 +411,6 @@ func (q *search) bracketWithin(low, high float64) (good, bad float64, err error)
 	return math.NaN(), low, nil
 }
 
-// result puts the result together.
 func (q *search) result() *curve.Capacity {
 	c := q.found
 	c.MoreHelps, c.Runs = q.helps, len(q.trials.hours)

@@ -163,7 +163,6 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*curve.Curve, er
 	return swept, runErr
 }
 
-// newCurve makes a curve of points, of which there is one.
 func newCurve(over string, points []curve.Point, partial bool) *curve.Curve {
 	curve := curve.New(over, points)
 	_ = Describe(curve, partial) // the points are there already, so that reading cannot fail
@@ -268,7 +267,6 @@ type plan struct {
 	highest  float64            // load that can be had; 0 for no limit
 }
 
-// refineAround adds loads around the peak.
 func (p *plan) refineAround(peak *curve.Peak, users bool) {
 	var loads []float64
 	for _, v := range p.values {
@@ -284,7 +282,6 @@ func (p *plan) refineAround(peak *curve.Peak, users bool) {
 
 func loadText(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// over is what varies.
 func (o Options) over(s *scenario.Scenario) string {
 	if a := s.Workload.Arrivals; o.Over == "" && a != nil && !a.Listed && a.Stages[0].Process == "closed" {
 		return scenario.UsersKey

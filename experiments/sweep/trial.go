@@ -25,13 +25,11 @@ type trial struct {
 	refused error
 }
 
-// cell is one hour at one value.
 type cell struct {
 	value float64
 	hour  int
 }
 
-// setup is the scenario at a value.
 func (q *search) setup(x float64) (*scenario.Setup, error) {
 	q.trials.mu.Lock()
 	t := q.trials.setups[x]
@@ -82,7 +80,6 @@ type threshold struct {
 	goodHour, badHour *hours.Hour
 }
 
-// note takes a result in.
 func (t *threshold) note(x float64, h *hours.Hour) {
 	if h.Met {
 		t.good, t.atGood, t.goodHour = x, h.Distance, h

@@ -119,7 +119,6 @@ type interruptible struct {
 	ctx context.Context
 }
 
-// Next returns the next row.
 func (i *interruptible) Next() (trace.Row, error) {
 	r, err := i.Reader.Next()
 	const every = 1 << 12

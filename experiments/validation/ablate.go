@@ -131,7 +131,6 @@ type changedPadder struct {
 // Span implements [model.StepTimer].
 func (c changedPadder) Span(b *model.Batch) (first, slope int64, n int) { return c.changed.Span(b) }
 
-// changing makes a timer of batches that are changed before.
 func changing(change func(*model.Batch)) func(model.StepTimer) model.StepTimer {
 	return func(t model.StepTimer) model.StepTimer {
 		c := changed{t, change}
@@ -259,7 +258,6 @@ func Ablate(ctx context.Context, ref *Reference, cases []*Case, keep func(*Row) 
 	return a, nil
 }
 
-// WriteTable writes the ablation for people.
 func (a *Ablation) WriteTable(w io.Writer) error { return a.write(w, newLayout(false)) }
 
 // WriteMarkdown writes the same table as Markdown.

@@ -89,7 +89,6 @@ func FromRun(result *measured.Result, run *measured.Run, given *scenario.Scenari
 
 func whole(n int) *int { return &n }
 
-// rowOf is the measured side of a run.
 func rowOf(result *measured.Result, run *measured.Run) *Row {
 	id := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(result.File), ".gz"), ".json")
 	if len(result.Runs) > 1 {

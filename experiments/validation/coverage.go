@@ -18,7 +18,6 @@ import (
 // CoverageSchema identifies the JSON form of a [Coverage].
 const CoverageSchema = "clifftop.coverage/1"
 
-// releaseNumber is the number in the name of a release.
 var releaseNumber = pattern.New(`\d+\.\d+(\.\d+)?((\.?post|rc)\d+)*`)
 
 // halfCells is the smallest number of cells that gives a kind 50 % bars of its own, and a family any bars.
@@ -185,7 +184,6 @@ func (r *Result) addErrors(row *Row, byMetric map[string]map[string]*errorCell) 
 	}
 }
 
-// judge computes the coverage of all metrics and kinds.
 func (c *Coverage) judge(byMetric map[string]map[string]*errorCell) {
 	kinds := map[string]bool{}
 	cellsOf := func(metric string) []*errorCell {
@@ -350,7 +348,6 @@ func bars(cells []*errorCell) (half, p90 [2]float64) {
 	return bar(0.5), bar(0.9)
 }
 
-// WriteTable writes the coverage for people.
 func (c *Coverage) WriteTable(w io.Writer) error { return c.write(w, false) }
 
 // WriteMarkdown writes the same table as Markdown.

@@ -78,7 +78,6 @@ func (list flags) number(keys ...string) *int {
 	return &n
 }
 
-// fraction finds a number.
 func (list flags) fraction(keys ...string) *float64 {
 	v, ok := list.get(keys...)
 	x, err := strconv.ParseFloat(v, 64)

@@ -155,7 +155,6 @@ func (c *Case) resolve(ref *Reference) error {
 	return nil
 }
 
-// resolved makes a scenario of the case ready to run.
 func (c *Case) resolved(s *scenario.Scenario) (*scenario.Setup, error) {
 	if c.ranks > 1 && c.shares == nil {
 		return s.ResolveRank()

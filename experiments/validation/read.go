@@ -31,7 +31,6 @@ type Reference struct {
 // maxCell bounds a cell, so that a file that is no table is refused early.
 const maxCell = 1 << 16
 
-// open reads the file of the given path.
 func open(path string) (*Reference, error) {
 	f, err := input.Open(path)
 	if err != nil {

@@ -221,7 +221,6 @@ func (r *replayed) Peek() (clock.Time, bool) {
 	return r.list[r.next].Arrival, true
 }
 
-// Next returns the next request.
 func (r *replayed) Next() workload.Request {
 	r.next++
 	return r.list[r.next-1]

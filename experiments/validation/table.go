@@ -33,7 +33,6 @@ func (r *Report) write(w io.Writer, t *layout.Text) error {
 	return err
 }
 
-// rowTable lists the scored rows.
 func (r *Report) rowTable(t *layout.Text) {
 	grid := [][]string{{"run", "model", "gpu", "load", "TTFT ms", "sim", "%", "p90 %", "p99 %", "TPOT ms", "sim", "%",
 		"E2E %", "tok/s %"}}
@@ -305,7 +304,6 @@ func cut(s string, n int) string {
 	return s
 }
 
-// ending is the end of a long text.
 func ending(s string, n int) string {
 	if r := []rune(s); len(r) > n {
 		return "…" + string(r[len(r)-n+1:])

@@ -337,7 +337,6 @@ func (r *Run) identity() string {
 	return fmt.Sprintf("%s %016x", r.Name, h.Sum64())
 }
 
-// joined adds the errors of a kind to those that are there.
 func joined(kinds []catalog.OwnErrors, k catalog.OwnErrors) []catalog.OwnErrors {
 	for i := range kinds {
 		own := &kinds[i]

@@ -27,7 +27,6 @@ func (m *Metric) title() (name, unit string) {
 	return strings.ToUpper(kind) + " " + rest, "ms"
 }
 
-// value formats a number of the metric.
 func (m *Metric) value(x *float64) string {
 	if x == nil {
 		return "–"
@@ -128,7 +127,6 @@ func (r *Run) remarks() (list []string) {
 	return append(list, r.Notes...)
 }
 
-// causeRows are the table of the causes.
 func (r *Run) causeRows() [][]string {
 	rows := [][]string{{"what would explain it", "from", "to", "explains", "all inside", "such a value is"}}
 	for _, c := range r.Causes {
@@ -141,7 +139,6 @@ func (r *Run) causeRows() [][]string {
 	return rows
 }
 
-// WriteTable writes the result as text.
 func (r *Result) WriteTable(w io.Writer) error { return r.write(&layout.Text{}, w) }
 
 // WriteMarkdown writes the result as Markdown.

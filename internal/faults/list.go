@@ -54,7 +54,6 @@ func Within[T cmp.Ordered](l *List, name string, v, low, high T) {
 	l.Check(v >= low && v <= high, "%s is %v (want %v to %v)", name, v, low, high)
 }
 
-// Len returns the number of errors.
 func (l *List) Len() int { return len(l.errs) }
 
 // Err returns all errors as one, as [errors.Join] does, or nil if there are none.

@@ -110,7 +110,6 @@ var reduceNames = [...]struct{ name, otherwise string }{
 	model.ReduceTRTLLM: {"trtllm", ""},
 }
 
-// regimesOf sets the regimes of a class.
 func (s *shared) regimesOf(class string, c *model.AllReduceConstants) error {
 	for kernels, names := range reduceNames {
 		lines := s.regimes[names.name][class]

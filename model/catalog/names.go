@@ -71,7 +71,6 @@ func nearest[T any](want string, all []T, names func(*T) (string, []string)) []s
 	return out
 }
 
-// withoutSeparators removes the separators of a name.
 func withoutSeparators(name string) string {
 	return strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(name)
 }

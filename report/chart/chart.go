@@ -72,10 +72,8 @@ const (
 	Seconds                  // 1.2345
 )
 
-// MarshalText writes the unit's name.
 func (u Unit) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
-// String is the unit's name in JSON.
 func (u Unit) String() string {
 	switch u {
 	case Milliseconds:

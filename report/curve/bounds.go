@@ -103,7 +103,6 @@ func (a *analysis) bounds() *Bounds {
 	return b
 }
 
-// boundAt is the bound at one load.
 func (a *analysis) boundAt(request, token usage, r, t demands) Bound {
 	n := request.load
 	at := Bound{RequestsPerS: min(n, 1/r.bottleneck), OutputTokensPerS: 1 / t.bottleneck, E2EMeanS: r.total}

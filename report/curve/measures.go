@@ -40,7 +40,6 @@ type tail struct {
 	samples             int64
 }
 
-// tailOf reads a latency.
 func tailOf(d *report.Distribution) tail {
 	t := tail{p50: stats.OrNaN(d.P50), p99: stats.OrNaN(d.P99), samples: d.N}
 	if d.P99 != nil {
@@ -78,7 +77,6 @@ func (r *requestCounts) leavingText() string {
 	return text
 }
 
-// resources are the names of the resources in measures.waits.
 var resources = [...]string{waitsKV: "kv", waitsSeats: "seats", waitsTokenBudget: "token_budget", waitsPolicy: "policy"}
 
 const (
@@ -88,7 +86,6 @@ const (
 	waitsPolicy
 )
 
-// measuresOf reads the numbers.
 func measuresOf(s *report.Summary) measures {
 	y, r, g := &s.System, &s.Requests, &s.System.GapByCause
 	m := measures{

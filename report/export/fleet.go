@@ -66,7 +66,6 @@ type stateTimes struct {
 	modes   [gpuModes]clock.Duration
 }
 
-// merge adds the time of a later slot.
 func (l *stateTimes) merge(later *stateTimes) {
 	if later.entered {
 		l.state, l.entered = later.state, true
@@ -76,7 +75,6 @@ func (l *stateTimes) merge(later *stateTimes) {
 	}
 }
 
-// ReplicaState notes that a replica is in another state.
 func (m *Metrics) ReplicaState(at clock.Time, replica int, s event.State) {
 	if !m.info.Lifecycle {
 		return

@@ -117,7 +117,6 @@ type drawnRequest struct {
 	end clock.Time
 }
 
-// whole writes the slice of the whole request, with its data.
 func (d *drawnRequest) whole(rec *event.Record) {
 	r, out := &rec.Request, d.out
 	id, _ := r.First()

@@ -77,7 +77,6 @@ const (
 	leastSlots   = 32
 )
 
-// NewMetrics makes metrics for one run.
 func NewMetrics(info MetricsInfo) *Metrics {
 	m := &Metrics{
 		info: info, families: histogramFamilies(info.MaxModelLen), step: shortestStep,
@@ -143,7 +142,6 @@ func (t *tally) observe(f *family, v int64, weight uint64) {
 	t.sum = t.sum.Add(clock.Mul64(uint64(v), weight))
 }
 
-// merge adds what a later interval has counted.
 func (s *slot) merge(later *slot) {
 	for i := range later.gauges {
 		if later.gauges[i].set {
@@ -212,7 +210,6 @@ func (m *Metrics) halve() {
 // OfReplica implements [event.FleetObserver].
 func (m *Metrics) OfReplica(i int) event.Observer { return engineMetrics{export: m, replica: i} }
 
-// engineMetrics observes a replica.
 type engineMetrics atReplica[*Metrics]
 
 func (o engineMetrics) at(t clock.Time) *slot { return o.export.at(o.replica, t) }
@@ -262,7 +259,6 @@ func (o engineMetrics) Gap(at clock.Time, gap clock.Duration, n int) {
 	}
 }
 
-// Preempted counts a preemption.
 func (o engineMetrics) Preempted(at clock.Time) {
 	o.at(at).counters[preemptions]++
 }
@@ -276,7 +272,6 @@ func (o engineMetrics) Dropped(at clock.Time, tokens int) {
 	o.at(at).counters[generationTokens] -= int64(tokens)
 }
 
-// Finished counts a request.
 func (m *Metrics) Finished(rec *event.Record) {
 	if rec.Replica < 0 || rec.Refusal != event.NotRefused {
 		return
@@ -348,7 +343,6 @@ func (m *Metrics) ended(rec *event.Record, whole int) {
 	}
 }
 
-// observe counts one value of a histogram.
 func (m *Metrics) observe(s *slot, h int, v int64) { s.buckets[h].observe(&m.families[h], v, 1) }
 
 // between counts a time between two instants that were reached.

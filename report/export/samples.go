@@ -29,7 +29,6 @@ func WriteSamples(w io.Writer, samples []*Sample) error {
 	return err
 }
 
-// append appends the lines of a sample.
 func (s *Sample) append(b []byte) []byte {
 	var labels []string
 	for _, l := range s.Labels {

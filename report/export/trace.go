@@ -139,7 +139,6 @@ func (t *Trace) Arrived(_ clock.Time, r *workload.Request) {
 // OfReplica implements [event.FleetObserver].
 func (t *Trace) OfReplica(i int) event.Observer { return traceLevels{export: t, replica: i} }
 
-// traceLevels observes the levels of a replica.
 type traceLevels atReplica[*Trace]
 
 // Levels draws the numbers of running and waiting requests of a replica.
@@ -215,7 +214,6 @@ func (t *Trace) Step(s *event.Step) {
 	}
 }
 
-// name returns the kind of work of the iterations.
 func (g *iterationGroup) name() string {
 	switch computed := g.prefill + g.recomputed; {
 	case computed > 0 && g.decodes > 0:

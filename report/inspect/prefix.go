@@ -125,7 +125,6 @@ func (s *stackDistances) number() int {
 	return s.uses
 }
 
-// set adds to the count at a number.
 func (s *stackDistances) set(i int, by int32) {
 	for ; i < len(s.tree); i += i & -i {
 		s.tree[i] += by

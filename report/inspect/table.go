@@ -41,7 +41,6 @@ func (x *Result) warning(code, form string, args ...any) {
 	x.Warnings = append(x.Warnings, report.Warning{Code: code, Text: fmt.Sprintf(form, args...)})
 }
 
-// warn says what to beware of in the numbers.
 func (x *Result) warn() {
 	const few = 1000
 	if x.Requests < few {

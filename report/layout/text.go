@@ -23,10 +23,8 @@ type Text struct {
 	b strings.Builder
 }
 
-// String is the text.
 func (t *Text) String() string { return t.b.String() }
 
-// WriteTo writes the text.
 func (t *Text) WriteTo(w io.Writer) (int64, error) {
 	n, err := io.WriteString(w, t.b.String())
 	return int64(n), err

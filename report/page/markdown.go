@@ -136,7 +136,6 @@ func class(text string) string {
 	return ""
 }
 
-// pairs are names with texts.
 func pairs(list [][2]string) template.HTML {
 	var b strings.Builder
 	b.WriteString("<dl>\n")

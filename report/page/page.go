@@ -84,7 +84,6 @@ type part struct {
 
 type text struct{ Name, YAML string }
 
-// Write writes the page.
 func (p *Page) Write(w io.Writer) error {
 	style, code := assets.Styles()+styles, assets.Scripts()+script
 	v := view{
@@ -132,7 +131,6 @@ func hashed(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// text is the scenario as YAML.
 func (s *Scenario) text() (text, error) {
 	data, err := json.Marshal(s.Value)
 	if err != nil {

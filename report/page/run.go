@@ -53,7 +53,6 @@ func Run(s *report.Summary, bands report.Profile, m Machine) (*Page, error) {
 	return p, nil
 }
 
-// seeds says which random numbers a summary is of.
 func seeds(s *report.Summary) string {
 	if r := s.Replications; r != nil && len(r.Seeds) > 1 {
 		return fmt.Sprintf("seeds %d to %d, %d runs; pictures of a single run are of the first", r.Seeds[0],

@@ -127,7 +127,6 @@ func (v *Verification) unit() string {
 	return "parts of " + layout.Seconds(v.HorizonS)
 }
 
-// short is the count for a table.
 func (v *Verification) short() string {
 	if v == nil {
 		return "–"
@@ -337,7 +336,6 @@ func (p *Result) refusedLines(t *layout.Text) {
 	t.Paragraph("--format json lists all of them.")
 }
 
-// bullet writes an item of a list.
 func bullet(t *layout.Text, text string) {
 	if t.Markdown {
 		t.Printf("* %s\n", t.Shown(text))

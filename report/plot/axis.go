@@ -26,7 +26,6 @@ type axis struct {
 	from, to vg.Length // set when drawn
 }
 
-// at is the place of a value.
 func (a *axis) at(v float64) vg.Length {
 	lo, hi := a.min, a.max
 	if a.log {
@@ -35,7 +34,6 @@ func (a *axis) at(v float64) vg.Length {
 	return a.from + vg.Length((v-lo)/(hi-lo))*(a.to-a.from)
 }
 
-// shows says whether the axis has a place for a value.
 func (a *axis) shows(v float64) bool {
 	const slack = 1e-9
 	span := math.Max(math.Abs(a.min), math.Abs(a.max)) * slack

@@ -69,7 +69,6 @@ func scaleAxis(s chart.Scale) axis {
 	return axis{title: s.Title, log: s.Log, min: s.Min, max: s.Max, air: 0.1, unit: s.Unit}
 }
 
-// written is a value in a unit, as axes write it.
 func written(u chart.Unit, v float64) string {
 	switch u {
 	case chart.Milliseconds:
@@ -193,7 +192,6 @@ func printPanel(b *strings.Builder, p *chart.Panel, width int) {
 	writeLegend(b, legend, width)
 }
 
-// held are the values that the axes of a panel have to hold.
 func held(p *chart.Panel) (xs, ys []float64) {
 	for _, l := range p.Lines {
 		if l.Guide {

@@ -106,7 +106,6 @@ type DiagramKind struct {
 // Number is written with six digits, which is more than a picture shows; what is not finite is null.
 type Number float64
 
-// MarshalJSON writes the number.
 func (n Number) MarshalJSON() ([]byte, error) {
 	if !finite(float64(n)) {
 		return []byte("null"), nil

@@ -59,7 +59,6 @@ func duration(ms float64, n int) string {
 	return scaled(ms/3.6e6, n) + " h"
 }
 
-// percent writes a fraction.
 func percent(v float64) string {
 	switch p := v * 100; {
 	case p > 0 && p < 1, p > 99 && p < 100:

@@ -44,7 +44,6 @@ type rule struct {
 	marked   bool
 }
 
-// mark is a named point.
 type mark struct {
 	x, y  float64
 	shape shape
@@ -143,7 +142,6 @@ func (p *panel) fit(size vg.Point) margins {
 // stripHeight is the room above the data for the marks of vertical rules.
 const stripHeight vg.Length = 12
 
-// marked says whether there are such marks.
 func (p *panel) marked() bool {
 	return p.empty == "" && slices.ContainsFunc(p.rules, func(l rule) bool { return l.marked })
 }

@@ -54,7 +54,6 @@ func twoColumns(title string, families []string, panels []*panel, notes []string
 // familyColours are by Okabe and Ito, and two greys.
 var familyColours = []colour{blue, vermilion, green, purple, rgb(0xB07D00), rgb(0x3A94CF), black, pale}
 
-// familiesOf lists the families by name.
 func familiesOf(panels []ParityPanel) []string {
 	var names []string
 	for _, p := range panels {

@@ -97,7 +97,6 @@ func (k variable) load(x float64) string {
 // key returns the last part of the swept key.
 func (k variable) key() string { return report.LastKey(string(k)) }
 
-// loadTitle is the title of the axis of loads.
 func (k variable) loadTitle() string {
 	switch {
 	case k.open():
@@ -126,7 +125,6 @@ func (l loadPoints) clumped() bool {
 	return l[n/2].load < 0.12*l[n-1].load
 }
 
-// series reads a statistic at all loads.
 func (v *sweep) series(y statistic) []xy {
 	return v.against(nil, y)
 }

@@ -67,7 +67,6 @@ func (v *sweep) legend(width int) string {
 	return b.String()
 }
 
-// letter stands for a landmark.
 func letter(m landmark) rune {
 	return map[shape]rune{diamond: 'K', triangle: 'P', inverted: 'C'}[m.shape]
 }

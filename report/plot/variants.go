@@ -71,7 +71,6 @@ func Variants(v *verdict.Result) *Figure {
 	return f
 }
 
-// variantsTitle says which variants fail.
 func variantsTitle(v *verdict.Result, names []string) string {
 	var failed []string
 	for i, x := range v.Variants {

@@ -52,7 +52,6 @@ type ratioInterval struct {
 	color        colour
 }
 
-// newRatios takes the numbers that differ and have a ratio.
 func newRatios(v *verdict.Result, x *verdict.Variant) *ratios {
 	r := &ratios{
 		better: series{name: "better", color: green}, worse: series{name: "worse", color: vermilion},
@@ -69,7 +68,6 @@ func newRatios(v *verdict.Result, x *verdict.Variant) *ratios {
 	return r
 }
 
-// add takes a number and its title.
 func (r *ratios) add(m *verdict.Difference, title string, base, value float64) {
 	s := &r.open
 	switch m.Verdict {

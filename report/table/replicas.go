@@ -117,7 +117,6 @@ func average(all []*report.Replica) *report.Replica {
 	return m
 }
 
-// Text is the counts in words.
 func replicaCountsText(r *report.ReplicaCounts) string {
 	text := fmt.Sprintf("%s on average, %d at most: ready %s", layout.Cell(r.Mean), r.Max, layout.Cell(r.Ready))
 	for _, x := range []struct {

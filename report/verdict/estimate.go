@@ -24,7 +24,6 @@ type estimate struct {
 // leastForMedian is the smallest number of runs whose range covers the median with 95 % probability.
 const leastForMedian = 6
 
-// paired is the estimate from the differences of replications.
 func paired(differences []float64) estimate {
 	n := float64(len(differences))
 	se := stats.SD(differences) / math.Sqrt(n)
@@ -107,7 +106,6 @@ func (e *evidence) values(m metric, variant int) []float64 {
 	return xs
 }
 
-// byMedian reports whether variants are compared by the median of a metric.
 func (e *evidence) byMedian(m metric, variants ...int) bool {
 	return m.endless && slices.ContainsFunc(variants, func(i int) bool { return e.states[i].ByMedian })
 }

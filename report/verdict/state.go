@@ -65,7 +65,6 @@ func ttft(s *report.Summary) float64 {
 	return 0
 }
 
-// text is the state in words.
 func (s *State) text() string {
 	switch s.State {
 	case report.Settled:
@@ -80,7 +79,6 @@ func (s *State) text() string {
 	return "–"
 }
 
-// overload says why what is named is overloaded.
 func (s *State) overload(name string) string {
 	text := name + " is overloaded"
 	if r := s.Saturation; r != nil {

@@ -77,7 +77,6 @@ func (p *HPA) Validate(least int) error {
 	return errors.Join(faults...)
 }
 
-// faults are the errors of the parameters.
 func (p *HPA) faults(name string) (faults []error) {
 	want := func(ok bool, format string, args ...any) {
 		if !ok {

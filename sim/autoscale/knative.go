@@ -100,7 +100,6 @@ func (p *Knative) Turn(s *State) (int, clock.Time) {
 	return p.sleep(s, p.wants(s, p.replicas(stable), p.replicas(short))), next
 }
 
-// replicas is the number of replicas for a concurrency.
 func (p *Knative) replicas(concurrency float64) int {
 	return up(concurrency / (p.Concurrency * p.Utilisation))
 }

@@ -51,7 +51,6 @@ func Join(observers ...Observer) *Fanout {
 	return f
 }
 
-// add adds an observer that is no Fanout.
 func (f *Fanout) add(o Observer) {
 	f.all = append(f.all, o)
 	f.levels = implementing(f.levels, o)

@@ -15,7 +15,6 @@ type Change struct {
 // keys are those of the blocks of a request with the text of the path as content and without adapter.
 func (t *radix) Tell(events func(Change)) { t.tell = events }
 
-// tellNode reports the pages of node i.
 func (t *radix) tellNode(i int32, stored bool) {
 	m := &t.memory
 	m.spans = m.spans[:0]

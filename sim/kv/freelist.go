@@ -44,7 +44,6 @@ func (l *freeList) pushFront(name int32) (place int32) {
 	return int32(at)
 }
 
-// take removes the name at a place.
 func (l *freeList) take(place int32) { l.ring[place] = 0 }
 
 // room reports whether n names can be added before the list is compacted.

@@ -49,13 +49,11 @@ type groupTables struct {
 	held    int // blocks in all groups
 }
 
-// sizedKeys are the keys of blocks of one size.
 type sizedKeys struct {
 	walk workload.BlockKeys
 	keys Keys
 }
 
-// at returns the key of block i.
 func (k *sizedKeys) at(i int32) uint64 {
 	for k.keys.Len() <= i {
 		key, blocks, _ := k.walk.NextRun(i + 1 - k.keys.Len())
@@ -86,7 +84,6 @@ func newGrouped(pool *blockPool, c GroupedConfig) *grouped {
 	return g
 }
 
-// Start makes t the empty tables of a request.
 func (g *grouped) Start(t *groupTables, q *workload.Request) {
 	n := len(g.Groups)
 	if t.tables == nil {
@@ -104,7 +101,6 @@ func (g *grouped) Start(t *groupTables, q *workload.Request) {
 	}
 }
 
-// clear makes the tables empty.
 func (g *grouped) clear(t *groupTables) {
 	t.held, t.Junction = 0, 0
 	for i := range t.tables {
@@ -112,7 +108,6 @@ func (g *grouped) clear(t *groupTables) {
 	}
 }
 
-// Begin begins an iteration.
 func (g *grouped) Begin() { g.fresh = g.fresh[:0] }
 
 // Shared returns the references beyond the first to blocks of the first group of full attention, in tokens.

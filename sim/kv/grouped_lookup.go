@@ -149,7 +149,6 @@ func (g *grouped) findKind(t *groupTables, kind []int, most int32, drop bool) (t
 	return length * size
 }
 
-// has reports whether all groups of a kind have block i of t.
 func (g *grouped) has(t *groupTables, kind []int, i int32) bool {
 	for _, group := range kind {
 		if g.pool.Find(g.key(t, group, i)) == 0 {

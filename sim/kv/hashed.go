@@ -289,7 +289,6 @@ func (k *blockKeys) begin(c HashedConfig, req *workload.Request) {
 	k.walk = workload.NewBlockKeys(req, c.BlockSize)
 }
 
-// key returns the key of block i.
 func (k *blockKeys) key(i int32) uint64 {
 	k.make(i + 1)
 	return k.keys.At(i)

@@ -82,14 +82,12 @@ func (x *index) find(key uint64) int32 {
 	return g.values[key%groupSize]
 }
 
-// put sets the number of a key.
 func (x *index) put(key uint64, value int32) {
 	g := &x.groups[x.obtain(key>>groupBits)]
 	g.values[key%groupSize] = value
 	g.held |= 1 << (key % groupSize)
 }
 
-// remove removes a key that has a number.
 func (x *index) remove(key uint64) {
 	n := x.group(key >> groupBits)
 	x.groups[n].held &^= 1 << (key % groupSize)

@@ -15,7 +15,6 @@ type keyRun struct {
 	from  int32 // block
 }
 
-// Len is the number of blocks.
 func (k *Keys) Len() int32 { return k.blocks }
 
 // Reset removes all keys, and keeps the memory.
@@ -29,13 +28,11 @@ func (k *Keys) Add(first uint64, blocks int32) {
 	k.blocks += blocks
 }
 
-// At is the key of block i.
 func (k *Keys) At(i int32) uint64 {
 	r := k.runs[k.run(i)]
 	return r.first + uint64(i-r.from)
 }
 
-// run is the number of the run of block i.
 func (k *Keys) run(i int32) int {
 	if n := len(k.runs); n > 0 && k.runs[n-1].from <= i {
 		return n - 1
@@ -51,7 +48,6 @@ func (k *Keys) walk(from, to int32) keyWalk {
 	return keyWalk{k.runs[k.run(from):], from, to}
 }
 
-// keyWalk is a walk over keys.
 type keyWalk struct {
 	runs   []keyRun // the current run and those after it
 	at, to int32    // blocks

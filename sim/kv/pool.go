@@ -111,7 +111,6 @@ func (p *blockPool) evict(names []int32) (n int) {
 	return n
 }
 
-// evictOne evicts the content of a block with a name.
 func (p *blockPool) evictOne(name int32) {
 	place := name
 	if name < 0 {
@@ -199,7 +198,6 @@ func (p *blockPool) Lost(keys *Keys, from, to int32) int32 {
 	return max(0, to-from)
 }
 
-// Referenced is the number of the blocks, which have names, that sequences reference.
 func (p *blockPool) Referenced(names []int32) int {
 	n := 0
 	for _, name := range names {

@@ -29,7 +29,6 @@ func (t *radix) cut(text []workload.Segment, from, to int32) tokenReader {
 	return tokenReader{runs: t.text}
 }
 
-// tokens is the number of tokens left.
 func (r tokenReader) tokens() int32 {
 	n := -r.read
 	for _, s := range r.runs {

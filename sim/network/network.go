@@ -70,7 +70,6 @@ type route struct {
 	stamp   int64
 }
 
-// transfer is a transfer in flight.
 type transfer struct {
 	route   int32
 	latency clock.Duration
@@ -204,7 +203,6 @@ func (n *Network) Advance() (i int32, done bool) {
 	return i, true
 }
 
-// free makes the number of a transfer free.
 func (n *Network) free(i int32) {
 	n.transfers[i].serial = 0
 	n.vacant = append(n.vacant, i)
@@ -408,7 +406,6 @@ func (n *Network) rate(r *route, share int64) int64 {
 	return max(share, 1)
 }
 
-// Links is the number of links.
 func (n *Network) Links() int { return len(n.links) }
 
 // Bandwidth is the highest bandwidth that link l has had, in bytes per second.

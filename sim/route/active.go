@@ -42,7 +42,6 @@ func (a *activeBlocks) with(replica int, blocks int32) int64 {
 	return n
 }
 
-// add counts the blocks of a request.
 func (a *activeBlocks) add(replica int, request int64, path []uint64, unique int32) {
 	for replica >= len(a.of) {
 		a.of = append(a.of, workerBlocks{})
@@ -66,7 +65,6 @@ func (a *activeBlocks) add(replica int, request int64, path []uint64, unique int
 	*a.held.Add(request) = h
 }
 
-// remove removes the blocks of a request.
 func (a *activeBlocks) remove(replica int, request int64) {
 	h := a.held.Find(request)
 	if h == nil {

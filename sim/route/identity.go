@@ -14,7 +14,6 @@ type Identity struct {
 	Number, Of int
 }
 
-// routers is the number of routers.
 func (id *Identity) routers() int { return max(id.Of, 1) }
 
 // draws are random numbers that depend only on a router's identity.

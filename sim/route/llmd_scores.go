@@ -31,7 +31,6 @@ var scoreNames = [numberOfScores]string{
 	"queue", "running", "kv-usage", "load-aware", "active-requests", "token-load", "prefix", "no-hit-lru", "session",
 }
 
-// String is the name of the scorer.
 func (s Score) String() string {
 	if s < numberOfScores {
 		return scoreNames[s]
@@ -54,7 +53,6 @@ func (Weights) Names() []string { return scoreNames[:] }
 // Example describes the map that scenarios have.
 func (Weights) Example() string { return "scorers to weights such as {queue: 2, prefix: 3}" }
 
-// Clear removes all weights.
 func (w *Weights) Clear() { *w = nil }
 
 // Put gives a scorer a weight. The weights are in llm-d's order.
@@ -218,7 +216,6 @@ type coldOrder struct {
 	ranks []int32 // by replica, among the remaining ones; scratch
 }
 
-// admit adds the replicas up to a number.
 func (c *coldOrder) admit(replica int) {
 	for i := len(c.order); i <= replica; i++ {
 		c.order = slices.Insert(c.order, c.never, int32(i))
@@ -227,7 +224,6 @@ func (c *coldOrder) admit(replica int) {
 	}
 }
 
-// use notes that a replica gets a cold prompt.
 func (c *coldOrder) use(replica int) {
 	c.admit(replica)
 	i := slices.Index(c.order, int32(replica))

@@ -9,7 +9,6 @@ type prefillLoad struct {
 	charged map[int64]int32 // by request
 }
 
-// of is the prefill load of a replica.
 func (b *prefillLoad) of(replica int) int64 {
 	if replica >= len(b.tokens) {
 		return 0
@@ -17,7 +16,6 @@ func (b *prefillLoad) of(replica int) int64 {
 	return b.tokens[replica]
 }
 
-// add counts tokens of r.
 func (b *prefillLoad) add(replica int, r *workload.Request, tokens int32) {
 	for replica >= len(b.tokens) {
 		b.tokens = append(b.tokens, 0)

@@ -130,7 +130,6 @@ func (x *prefixes) size(replica int) int64 {
 	return x.caches[replica].Blocks
 }
 
-// removeReplica forgets a replica.
 func (x *prefixes) removeReplica(replica int) {
 	if replica < len(x.caches) {
 		x.caches[replica] = kv.Recency{}

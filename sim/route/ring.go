@@ -31,7 +31,6 @@ func (y Key) of(r *workload.Request, prefix int32) (key uint64, ok bool) {
 	}
 }
 
-// needs are the requirements of the key.
 func (y Key) needs() Requirements { return Requirements{Sessions: y == BySession, Users: y == ByUser} }
 
 // pointsOnRing is the number of points of a replica on the ring, as in libketama.
@@ -51,7 +50,6 @@ type point struct {
 	replica int32
 }
 
-// learn adds the endpoints of v to the ring.
 func (g *ring) learn(v View) {
 	last := v.Replica(v.Len() - 1)
 	if last < g.known {

@@ -31,7 +31,6 @@ func obstacle(v View, tokens int32, blocks int) Cause {
 // output, except the last token, which is never computed.
 func fullLength(p Progress) int32 { return p.Prompt + p.MaxTokens - 1 }
 
-// fullBlocks returns the number of free blocks that w takes at its full length.
 func fullBlocks(v View, w Waiting) int { return v.BlocksFor(fullLength(w.Progress)) - w.Held }
 
 // admitFull admits w, the head of the queue, with tokens, and takes the blocks of its full length, so that it never

@@ -175,7 +175,6 @@ func (p *MLFQ) relevel(v View, j *job) {
 // left returns the rest of the quantum of a job, in tokens.
 func (p *MLFQ) left(j *job) int64 { return p.quantum(j.level) - int64(j.done-j.begun) }
 
-// quantum returns the quantum of a level, in tokens.
 func (p *MLFQ) quantum(level int) int64 {
 	const most = 1 << 31 // is more than any sequence has
 	q := int64(p.Quantum)

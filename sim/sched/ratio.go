@@ -34,7 +34,6 @@ func (r *newTokenRatio) reset(steps int64) { r.value, r.since = r.initial, steps
 // skip excludes the decode step that is composed from the decay.
 func (r *newTokenRatio) skip() { r.since++ }
 
-// at returns the ratio at a number of decode steps.
 func (r *newTokenRatio) at(steps int64) float64 {
 	if steps <= r.since {
 		return r.value

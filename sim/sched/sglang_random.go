@@ -36,7 +36,6 @@ func (d *deck) draw() int {
 	return place
 }
 
-// at returns what is at a place.
 func (d *deck) at(i int) int {
 	if p, ok := d.moved[i]; ok {
 		return p

@@ -41,7 +41,6 @@ func (p *SGLang) Ended(r Progress) {
 	b.sessions = append(b.sessions, r.Session)
 }
 
-// begin begins a composition.
 func (b *sglangBatch) begin(v View) {
 	b.filtered, b.inFlight = false, 0
 	if b.async {

@@ -57,7 +57,6 @@ func (p *TRTLLM) unit(missing, budget int32) int32 {
 	return 0
 }
 
-// deal shares the budget.
 func (p *TRTLLM) deal(budget int32) {
 	for dealt := true; dealt; {
 		dealt = false

@@ -14,12 +14,10 @@ const (
 	Longest                     // the one with the most known tokens, which frees the most blocks
 )
 
-// Victims lists the rules.
 func Victims() []Victim {
 	return []Victim{LastAdmitted, LeastUrgent, MostRemaining, LeastProgress, Longest}
 }
 
-// String returns the rule as scenarios name it.
 func (rule Victim) String() string {
 	return [...]string{"last-admitted", "least-urgent", "most-remaining", "least-progress", "longest"}[rule]
 }

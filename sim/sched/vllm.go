@@ -132,7 +132,6 @@ func (p *VLLM) extendRunning(v View) bool {
 	return calm
 }
 
-// preempt preempts s.
 func (p *VLLM) preempt(v View, s Seq) {
 	if !p.Swap || !v.SwapOut(s) {
 		v.Preempt(s)

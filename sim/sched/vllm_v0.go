@@ -110,7 +110,6 @@ func (p *VLLMV0) swapIn(v View, place int) {
 	v.Blocked(HeldByPolicy)
 }
 
-// evict preempts s.
 func (p *VLLMV0) evict(v View, s Seq) {
 	if !p.Swap || !v.SwapOut(s) {
 		v.Preempt(s)

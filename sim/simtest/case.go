@@ -112,7 +112,6 @@ func (p Policy) Draw(t *rapid.T) Case {
 	return c
 }
 
-// step is the length of a step.
 func (c *Case) step() clock.Duration {
 	femtos, _, _ := c.config.Timer.Span(&model.Batch{Decodes: 1, Context: 1, Emit: 1})
 	return max(1, clock.Duration(femtos/clock.FemtosPerPico))

@@ -51,7 +51,6 @@ func passages(s *event.Span) (text string, femtos int64) {
 // passageForm is the format of an instant, a remainder and a length.
 const passageForm = "(%d %d %d)"
 
-// parsePassages reads what passages has written.
 func parsePassages(text string) (list [][3]int64) {
 	for text != "" {
 		var p [3]int64

@@ -70,7 +70,6 @@ type (
 	}
 )
 
-// flat takes the client out of a request.
 func flat(r *workload.Request) (c workload.Client) {
 	if r.Client != nil {
 		c, r.Client = *r.Client, nil

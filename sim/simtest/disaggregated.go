@@ -88,7 +88,6 @@ func VerifyDisaggregated(t testing.TB, p Policy) {
 	t.Log(seen)
 }
 
-// describe is a disaggregated fleet with its case, as text.
 func describe(f *sim.Fleet, c *Case) string {
 	connector := f.Replicas[0].Connector
 	return fmt.Sprintf("%+v\n%+v\ntiers %+v, pull %d, fails %v, block of %d bytes\n%v", *f.Disaggregation, f.Lifecycle,

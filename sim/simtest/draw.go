@@ -30,7 +30,6 @@ func (d drawer) of(name string, n int) (k int) {
 	return k * n / 128
 }
 
-// one is one of the values.
 func (d drawer) one(name string, values ...int) int { return values[d.of(name, len(values))] }
 
 // once is true once in n times.

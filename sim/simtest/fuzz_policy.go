@@ -254,7 +254,6 @@ func (c *fuzzPolicy) forceProgress(v sched.View) {
 	}
 }
 
-// hasher folds numbers.
 type hasher struct{ sum uint64 }
 
 func (d *hasher) add(list ...int64) {

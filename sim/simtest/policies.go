@@ -201,7 +201,6 @@ func (k *Knobs) Durations(name string, others ...clock.Duration) []clock.Duratio
 	})
 }
 
-// policy finds a policy by its name.
 func policy(list []Policy, name string) (Policy, error) {
 	for _, p := range list {
 		if p.Name == name {

@@ -195,7 +195,6 @@ func (t *Recorder) Gap(at clock.Time, gap clock.Duration, n int) {
 	}
 }
 
-// chunkGap counts n gaps between chunks.
 func (t *Recorder) chunkGap(gap clock.Duration, n int) {
 	if t.Chunks == nil {
 		t.Chunks = make(map[clock.Duration]int)

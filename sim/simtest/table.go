@@ -158,7 +158,6 @@ func (k *tableBuilder) row(i int) (r row) {
 	return r
 }
 
-// padding formats the padding of an iteration.
 func padding(it *Iteration) string {
 	var list []string
 	if it.PaddedRows > 0 {
@@ -238,7 +237,6 @@ func (e *Env) ends(args *arguments) string {
 	return out.String()
 }
 
-// stepEnding is the number of the step that ends at an instant.
 func (e *Env) stepEnding(at clock.Time) int {
 	return 1 + slices.IndexFunc(e.recording.Iterations, func(it Iteration) bool { return it.End == at })
 }

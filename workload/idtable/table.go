@@ -25,7 +25,6 @@ type page[V any] struct {
 	live   uint32 // a bit for each value
 }
 
-// Len returns the number of values.
 func (t *Table[V]) Len() int { return t.n }
 
 // Find returns the value of an ID, or nil.

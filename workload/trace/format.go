@@ -118,7 +118,6 @@ func (h *header) split(line []byte) (f *fault) {
 	return nil
 }
 
-// lengths reads input and output tokens.
 func (h *header) lengths(r *Row, input, output int) (f *fault) {
 	if r.InputTokens, f = count(h.fields[input], h.limit); f != nil {
 		return f

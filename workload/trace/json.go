@@ -67,7 +67,6 @@ func walkObjectWithIDs(b []byte, list string, ids *[]uint64, member func(key, va
 	}
 }
 
-// blanks are the blanks of JSON.
 const blanks = " \t\r\n"
 
 func skipBlanks(b []byte) []byte {
@@ -222,7 +221,6 @@ func numberList(v []byte, ids []uint64) ([]uint64, int) {
 	}
 }
 
-// blankLen returns the number of blanks at the start of b.
 func blankLen(b []byte) int {
 	n := 0
 	for n < len(b) && b[n] <= ' ' && (b[n] == ' ' || b[n] == '\t' || b[n] == '\r' || b[n] == '\n') {

@@ -40,7 +40,6 @@ func (q *requestReader) take(key, value []byte) bool {
 	return true
 }
 
-// read reads the values into r and t.
 func (q *requestReader) read(line []byte, r *Row, t *instant) (f *fault) {
 	if f = required(line, q.arrival, q.input, q.output); f != nil {
 		return f

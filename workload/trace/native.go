@@ -43,7 +43,6 @@ var (
 	nativeExtras  = []string{"session", "content", "class", "priority"}
 )
 
-// loraColumn is the column of adapters.
 const loraColumn = "lora"
 
 // replicaColumn and cancelColumn are the columns of replicas that clients address, and of cancellations.
@@ -174,7 +173,6 @@ func (o *native) transfer(r *Row) *fault {
 	return nil
 }
 
-// maxReplica is the highest number of a replica.
 const maxReplica = 1 << 20
 
 func (o *native) accept(r *Row) { o.sessions.accept(o.name, r) }

@@ -43,7 +43,6 @@ type lengthLaw struct {
 	sum    []float64
 }
 
-// expected returns the expected number of requests.
 func (b *clientLaws) expected() float64 {
 	n := 0.0
 	for _, w := range b.windows {
@@ -101,7 +100,6 @@ func chunkOf(file, suffix string) (string, bool) {
 	return strings.CutSuffix(n, suffix)
 }
 
-// byNumber compares numbers in text by value.
 func byNumber(a, b string) int {
 	if d := len(a) - len(b); d != 0 {
 		return d

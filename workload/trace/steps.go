@@ -25,7 +25,6 @@ const (
 // step embeds the reader before a step.
 type step struct{ Reader }
 
-// Close closes the trace.
 func (s step) Close() error {
 	closeReader(s.Reader)
 	return nil
@@ -188,7 +187,6 @@ type superposed struct {
 	seed     uint64
 }
 
-// traceCopy is one of the superposed copies.
 type traceCopy struct {
 	shift clock.Duration
 	next  int        // index into the rows

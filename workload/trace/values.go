@@ -18,7 +18,6 @@ type instant struct {
 
 const second = int64(clock.Second)
 
-// instantOf converts a duration to an instant.
 func instantOf(d clock.Duration) instant { return instant{int64(d) / second, int64(d) % second} }
 
 // minus returns the time from o to t, of any length, as an instant.

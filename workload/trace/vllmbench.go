@@ -56,7 +56,6 @@ type benchLists struct {
 	listed                  bool // the document has lists of lengths
 }
 
-// at returns request number i.
 func (b *benchLists) at(i int) (*record, error) {
 	if i == maxRecords {
 		return nil, tooMany()
@@ -67,7 +66,6 @@ func (b *benchLists) at(i int) (*record, error) {
 	return &b.list[i], nil
 }
 
-// tokens reads a list of lengths and counts them.
 func (b *benchLists) tokens(n *int, set func(r *record, tokens int32)) error {
 	b.listed = true
 	return b.each(n, func(r *record, value []byte) {

@@ -37,7 +37,6 @@ func (f *choice) Set(text string) error {
 	return nil
 }
 
-// String returns the current value.
 func (f *choice) String() string {
 	if f.value == nil {
 		return ""

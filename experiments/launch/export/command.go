@@ -107,7 +107,6 @@ func (r *rack) place(g *launch.Group) (machine, device int) {
 	return machine, device
 }
 
-// machines is the number of machines that a system needs.
 func (r rack) machines(s *launch.System) int {
 	for i := range s.Groups {
 		for range max(s.Groups[i].Replicas, 1) {

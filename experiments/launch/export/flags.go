@@ -328,7 +328,6 @@ func (w *lineWriter) trtllmOptions() {
 	}
 }
 
-// scalar is a value as a flag has it.
 func scalar(n *yamldoc.Node) string {
 	if n.Kind == yamldoc.Bool {
 		return strconv.FormatBool(n.Truth)

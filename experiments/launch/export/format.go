@@ -69,7 +69,6 @@ func Write(format string, u *scenario.Setup, target *Target) ([]File, error) {
 	return nil, fmt.Errorf("there is no format %q", format)
 }
 
-// label makes a DNS label of a name.
 func label(name string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(name) {
@@ -108,7 +107,6 @@ func (j *job) comments() string {
 	return b.String()
 }
 
-// plain is a text on one line.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {

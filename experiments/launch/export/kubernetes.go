@@ -36,7 +36,6 @@ func selector(gpu string) *yamldoc.Node {
 	return object("nvidia.com/gpu.product", product)
 }
 
-// resource is the name of the GPU as a resource of a node.
 func resource(gpu string) string {
 	switch {
 	case strings.HasPrefix(gpu, "mi"):

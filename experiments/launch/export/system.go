@@ -143,7 +143,6 @@ func (w *lineWriter) release(engine string) string {
 	return strings.TrimPrefix(*v, engine+"-")
 }
 
-// image is the container image of an engine's release.
 func image(engine, release, gpu string) string {
 	if release != "" && strings.Count(release, ".") == 1 && engine != "trtllm" {
 		release += ".0"

@@ -146,7 +146,6 @@ func assignments(r *reader, in instruction, env []shell.Variable) (list []shell.
 	return list
 }
 
-// substitute puts in the values of variables.
 func (r *reader) substitute(s string, env []shell.Variable) string {
 	inner := *r
 	inner.o.Env = map[string]string{}

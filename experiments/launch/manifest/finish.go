@@ -200,7 +200,6 @@ func (r *reader) oneModel() error {
 		Problem: fmt.Sprintf("%d models are served here (want one; --line N chooses an engine)", len(models))}}
 }
 
-// modelOf is the model of a line as written.
 func modelOf(l *launch.Line) string {
 	model := l.Model
 	for _, f := range l.Flags {
@@ -212,7 +211,6 @@ func modelOf(l *launch.Line) string {
 	return model
 }
 
-// unique makes the names of groups differ.
 func unique(groups []launch.Group) {
 	seen := map[string]int{}
 	for i := range groups {

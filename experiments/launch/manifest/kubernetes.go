@@ -51,7 +51,6 @@ func readKubernetes(name string, data []byte, o Options) (*launch.System, error)
 	return r.finish()
 }
 
-// kubernetes reads all objects of a text.
 func (r *reader) kubernetes(data []byte) error {
 	docs, err := r.documents(data)
 	if err != nil {

@@ -202,7 +202,6 @@ func (r *reader) mountConfig(c *container, ref *yamldoc.Node, at, sub string) {
 	}
 }
 
-// word makes words of texts, all with the line of a place.
 func wordsAt(at yamldoc.Place, texts ...string) []shell.Word {
 	var list []shell.Word
 	for _, t := range texts {

@@ -217,7 +217,6 @@ func text(n *yamldoc.Node, path ...string) string {
 	return v.Text
 }
 
-// items are the values of a list at the end of a path.
 func items(n *yamldoc.Node, path ...string) []*yamldoc.Node {
 	if v := n.Lookup(path...); v != nil && v.Kind == yamldoc.List {
 		return v.Items
@@ -233,7 +232,6 @@ func fields(n *yamldoc.Node, path ...string) []yamldoc.Field {
 	return nil
 }
 
-// truth reports whether the value at the end of a path is true.
 func truth(n *yamldoc.Node, path ...string) bool {
 	v := n.Lookup(path...)
 	return v != nil && (v.Kind == yamldoc.Bool && v.Truth || v.Kind == yamldoc.Text && v.Text == "true")
@@ -262,7 +260,6 @@ func (r *reader) whole(n *yamldoc.Node, fallback int, path ...string) (int, erro
 	return x, nil
 }
 
-// templated is the fault of a value with a template.
 func templated(at yamldoc.Place, text string) error {
 	text = yamldoc.Short(strings.TrimSpace(text))
 	return fault(at, "", "helm template RELEASE CHART -f values.yaml > rendered.yaml, then import rendered.yaml",

@@ -199,7 +199,6 @@ type feed struct {
 	many chan news // of several
 }
 
-// listen returns the feed of a call. ctx ends it.
 func (c *call) listen(ctx context.Context) *feed {
 	if len(c.choices) == 1 {
 		return &feed{one: &c.choices[0]}
@@ -271,7 +270,6 @@ func (c *call) whole(ctx context.Context, w http.ResponseWriter) error {
 	return nil
 }
 
-// close notes the end of a choice.
 func (x *choice) close() {
 	x.ended = true
 	rec := x.stream.Record()
@@ -303,7 +301,6 @@ func (c *call) broken(n news) error {
 	return f
 }
 
-// label sets the header that names the request of the simulation.
 func (c *call) label(h http.Header) { h.Set(RequestHeader, strconv.FormatInt(c.choices[0].number, 10)) }
 
 func (c *call) usage(b []byte) []byte {
@@ -320,7 +317,6 @@ func (c *call) usage(b []byte) []byte {
 	return append(strconv.AppendInt(b, int64(cached), 10), "}}"...)
 }
 
-// appendUsage appends the counts of tokens.
 func appendUsage(b []byte, prompt int, done int32) []byte {
 	b = append(b, `{"prompt_tokens":`...)
 	b = strconv.AppendInt(b, int64(prompt), 10)

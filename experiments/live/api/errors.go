@@ -18,7 +18,6 @@ type failure struct {
 	message string
 }
 
-// Error implements error.
 func (f *failure) Error() string { return f.message }
 
 // bad is a failure because of a field of the request.
@@ -77,7 +76,6 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body) // a client that has gone gets none
 }
 
-// asFailure returns the failure that is or explains an error.
 func asFailure(err error) *failure {
 	if f := (*failure)(nil); errors.As(err, &f) {
 		return f

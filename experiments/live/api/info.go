@@ -40,7 +40,6 @@ func reply(w http.ResponseWriter, x any) error {
 	return err
 }
 
-// modelCard is an entry of the list of models.
 type modelCard struct {
 	ID          string   `json:"id"`
 	Object      string   `json:"object"`
@@ -101,7 +100,6 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request, replica int32) e
 	return nil
 }
 
-// version answers GET /version.
 func (s *Server) version(w http.ResponseWriter, _ *http.Request, _ int32) error {
 	return reply(w, map[string]string{"version": s.info.version, "engine": s.info.release})
 }

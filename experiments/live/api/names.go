@@ -75,7 +75,6 @@ func (x *names) answer(p *params) string {
 	return x.models[0]
 }
 
-// adapter returns the name of an adapter.
 func (x *names) adapter(number int32) string {
 	if i := int(number) - workload.MaxAdapters - 1; i >= 0 && i < len(x.adapters) {
 		return x.adapters[i]

@@ -16,7 +16,6 @@ type Replicas struct {
 
 var _ event.LifecycleObserver = (*Replicas)(nil)
 
-// NewReplicas returns the observer of the replicas of a scenario.
 func NewReplicas(u *scenario.Setup) *Replicas {
 	n := 0
 	for i := range u.Pools {

@@ -60,7 +60,6 @@ type hooks struct {
 	mount func(replica int32) map[string]http.Handler
 }
 
-// New returns the server of a scenario.
 func New(o Options) (*Server, error) {
 	u := o.Live.Setup()
 	tokens := o.Tokenizer
@@ -199,7 +198,6 @@ func (s *Server) answer(f endpoint, replica int32) http.Handler {
 	})
 }
 
-// body reads the body of a request in JSON.
 func (s *Server) body(w http.ResponseWriter, r *http.Request, to any) error {
 	// Web pages of other origins may send other types without being asked, so vLLM allows only this one, too.
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {

@@ -180,7 +180,6 @@ func appendQuoted(b []byte, text string) []byte {
 	return append(appendEscaped(append(b, '"'), text), '"')
 }
 
-// appendIDs appends token IDs as a list.
 func appendIDs(b []byte, ids []uint32) []byte {
 	b = append(b, '[')
 	for i, id := range ids {

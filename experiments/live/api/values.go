@@ -215,7 +215,6 @@ func (l *idList) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// stops is a stop string or a list of them.
 type stops []string
 
 // maxStops limits the number and the length of stop strings.

@@ -17,7 +17,6 @@ import (
 // The library trusts its peers: it allocates a frame of any length that a peer announces, accepts one connection at a
 // time, and lets a subscriber that does not read block all others. A transport of its own limits what peers can do.
 
-// guarded is the name of the transport.
 const guarded = "guarded"
 
 // registerTransport makes the transport known to zmq4.
@@ -203,7 +202,6 @@ func (x *peer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// send writes what waits.
 func (x *peer) send() {
 	for {
 		b, ok := x.waiting.pop(func(b []byte) int { return len(b) })
@@ -282,7 +280,6 @@ func (f *frames) header(b []byte) (n int) {
 	return n
 }
 
-// end notes the end of a frame.
 func (f *frames) end() {
 	if !f.more {
 		f.ended++

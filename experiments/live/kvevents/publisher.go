@@ -236,7 +236,6 @@ func (p *Publisher) changes(x *state, c *event.CacheChange) (list []change) {
 	return list
 }
 
-// follows reports whether a block of a text follows those of the event.
 func (c *change) follows(b *event.CacheBlock, t *text) bool {
 	return c.kind == storedKind && c.text == t && b.Place == c.place+int32(len(c.keys)) &&
 		c.keys[len(c.keys)-1] == b.Parent

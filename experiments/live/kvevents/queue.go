@@ -75,7 +75,6 @@ func (q *queue[T]) signal() {
 	}
 }
 
-// len is the number of elements.
 func (q *queue[T]) len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -169,7 +169,6 @@ func (r *replica) since(number uint64) (list []message) {
 	return list
 }
 
-// close closes the sockets.
 func (r *replica) close() {
 	r.cancel()
 	if r.pub != nil {

@@ -67,7 +67,6 @@ func (v *viewers) drop(w *viewer) {
 	}
 }
 
-// watched lists the replicas that viewers watch.
 func (v *viewers) watched() []int {
 	v.mu.Lock()
 	defer v.mu.Unlock()

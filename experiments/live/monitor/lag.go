@@ -49,7 +49,6 @@ func (l *lagWatch) check(lag time.Duration, now time.Time) string {
 	return text
 }
 
-// state returns the lag, with the one of now.
 func (l *lagWatch) state(now time.Duration) lagState {
 	l.mu.Lock()
 	defer l.mu.Unlock()

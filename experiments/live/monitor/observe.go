@@ -62,7 +62,6 @@ func (q *request) move(to *sequences, before bool) {
 	to.n++
 }
 
-// runs reports whether the request is in the batch of a replica.
 func (q *request) runs(replica int) bool {
 	return q.in != nil && q.in.running && q.in.replica == replica
 }
@@ -84,7 +83,6 @@ type replicaWatch interface {
 	event.TokenObserver
 }
 
-// Observer returns the observer of the simulation.
 func (m *Monitor) Observer() event.Observer { return observer{m} }
 
 // observer observes the simulation on the driver's goroutine.
@@ -298,7 +296,6 @@ var (
 	_ event.TokenObserver = replicaObserver{}
 )
 
-// Arrived notes the replica of a request that waits.
 func (o replicaObserver) Arrived(_ clock.Time, r *workload.Request) {
 	o.m.mu.Lock()
 	defer o.m.mu.Unlock()

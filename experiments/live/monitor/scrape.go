@@ -57,7 +57,6 @@ type collector struct {
 	totals []export.Totals
 }
 
-// samples returns all series.
 func (c *collector) samples() []*export.Sample {
 	c.mu.Lock()
 	defer c.mu.Unlock()

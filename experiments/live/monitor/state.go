@@ -27,7 +27,6 @@ type aboutReplica struct {
 	Seats  int    `json:"seats"`
 }
 
-// describe says what is served.
 func describe(u *scenario.Setup, info export.MetricsInfo, speed float64) about {
 	a := about{Title: cmp.Or(u.Scenario.Name, u.Pools[0].Deployment.String()), Version: experiments.Version,
 		Policy: u.Scenario.Engine.Policy, Speed: speed}

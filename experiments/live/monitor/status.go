@@ -45,7 +45,6 @@ const (
 	commonWidth = 80
 )
 
-// NewStatus returns a status that is written to w.
 func (m *Monitor) NewStatus(w io.Writer, mode StatusMode) *Status {
 	every := map[StatusMode]time.Duration{StatusLine: lineTime, StatusPlain: plainTime}[mode]
 	return &Status{m: m, w: w, mode: mode, every: every, width: func() int {
@@ -120,7 +119,6 @@ func (s *Status) Write(text []byte) (int, error) {
 	return s.w.Write(text)
 }
 
-// ready is the number of replicas that are ready.
 func (s *state) ready() (n int) {
 	for i := range s.Replicas {
 		if s.Replicas[i].State == event.Ready.String() {

@@ -69,7 +69,6 @@ func pieceID(s string) uint32 {
 	return uint32(h >> 32)
 }
 
-// class is a kind of characters.
 type class uint8
 
 const (
@@ -84,7 +83,6 @@ const (
 
 func (c class) letter() bool { return c == small || c == capital || c == wide }
 
-// asciiClass is classOf for a character of ASCII.
 func asciiClass(c byte) class {
 	switch {
 	case 'a' <= c && c <= 'z':
@@ -140,7 +138,6 @@ func (p *pieces) at(i int) (class, int) {
 	return classOf(r), n
 }
 
-// next advances to the next piece.
 func (p *pieces) next() bool {
 	p.start = p.end
 	c, n := p.at(p.start)

@@ -58,7 +58,6 @@ type place struct {
 	count int32
 }
 
-// session is a conversation.
 type session struct {
 	number, next int32 // next is the next turn
 	nodes        int   // requests in the index
@@ -207,7 +206,6 @@ func extend(h uint64, token uint32) uint64 {
 	return hi ^ lo ^ h<<32
 }
 
-// hash sets x.hashes to those of all prefixes.
 func (x *Index) hash(tokens []uint32) {
 	if cap(x.hashes) > 1<<20 && len(tokens) < 1<<18 {
 		x.hashes = nil // an outsize prompt must not hold memory

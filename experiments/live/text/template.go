@@ -173,7 +173,6 @@ func (t *Template) Text(prompt string) Prompt {
 	return Prompt{Tokens: slices.Concat(t.tokens.Begin(), t.tokens.Encode(prompt))}
 }
 
-// Chat returns the prompt of a conversation.
 func (t *Template) Chat(c Chat) (Prompt, error) {
 	if len(c.Messages) == 0 {
 		return Prompt{}, fmt.Errorf("messages is empty (want one or more)")
@@ -260,7 +259,6 @@ func (t *Template) tools(p *Prompt, tools []json.RawMessage) {
 	}
 }
 
-// quote writes s as JSON.
 func quote(s string) string {
 	b, _ := json.Marshal(s) // a string has no error
 	return string(b)

@@ -78,7 +78,6 @@ func (d *Decoder) Value(n *Node, key string, pointer any, tag reflect.StructTag)
 	d.into(n, key, reflect.ValueOf(pointer).Elem(), tag)
 }
 
-// into decodes n into v.
 func (d *Decoder) into(n *Node, key string, v reflect.Value, tag reflect.StructTag) {
 	d.Places[key] = n.At
 	if n.Kind == Null {
@@ -312,7 +311,6 @@ func setName(v reflect.Value, names []string, name string) {
 	}
 }
 
-// table decodes a map of names to numbers.
 func (d *Decoder) table(n *Node, key string, t table, tag reflect.StructTag) {
 	if n.Kind != Map || len(n.Fields) == 0 {
 		d.Wrong(n, key, "a map of "+t.Example())

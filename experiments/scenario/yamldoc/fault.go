@@ -36,7 +36,6 @@ type Fault struct {
 	Cause error
 }
 
-// Unwrap is the cause.
 func (f *Fault) Unwrap() error { return f.Cause }
 
 // Error is one line: where, key and problem.
@@ -65,7 +64,6 @@ func (fs Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap are the faults.
 func (fs Faults) Unwrap() []error {
 	errs := make([]error, len(fs))
 	for i, f := range fs {

@@ -88,7 +88,6 @@ func (n *Node) Put(name string, at Place, v *Node) {
 	n.Fields = kept
 }
 
-// Describe says what a value is, for messages.
 func (n *Node) Describe() string {
 	switch n.Kind {
 	case Null:
@@ -148,7 +147,6 @@ func Parse(origin string, data []byte, flag bool) (n *Node, err error) {
 	return r.read(data)
 }
 
-// read reads one document.
 func (r *reader) read(data []byte) (n *Node, err error) {
 	origin := r.origin
 	// The parser is a library for arbitrary YAML; a slip in it must not end the program.

@@ -13,7 +13,6 @@ type Renaming struct {
 	Old, New string
 }
 
-// String says what to write instead.
 func (r Renaming) String() string {
 	at := ""
 	if r.At.Line > 0 { // of a file, not of a flag

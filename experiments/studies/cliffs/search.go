@@ -22,7 +22,6 @@ type axis struct {
 	values []float64
 }
 
-// size returns the number of traffics.
 func (s search) size() int {
 	n := 1
 	for _, a := range s.axes {

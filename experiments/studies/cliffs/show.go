@@ -81,7 +81,6 @@ func computed(s *report.Summary) float64 {
 	return float64(t.Input - t.CachedInput + t.Output + t.Recomputed)
 }
 
-// perResult returns the number of computed tokens per token of completed output.
 func perResult(s *report.Summary) float64 { return computed(s) / float64(s.Tokens.OutputSuccessful) }
 
 // fewest is the number of requests that a 99th percentile needs, over all seeds.
@@ -153,7 +152,6 @@ func (f *findings) throughputs(b *strings.Builder) {
 	}
 }
 
-// String returns the name of a variant with its settings.
 func (v variant) String() string {
 	text := v.name
 	for i, s := range v.settings {

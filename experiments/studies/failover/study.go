@@ -244,7 +244,6 @@ func all(ctx context.Context, n int, scenario func(i int) (*scenario.Scenario, f
 	return results, err
 }
 
-// run runs systems at loads with seeds. The results are by system, load and seed.
 func (x *study) run(ctx context.Context, list []system, loads []float64, seeds []uint64,
 	more ...scenario.Setting) ([][][]*course, error) {
 	each := len(loads) * len(seeds)

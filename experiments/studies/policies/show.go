@@ -15,7 +15,6 @@ type column struct {
 	of           func(*report.Summary) *float64
 }
 
-// columns returns the numbers of the tables.
 func columns() []column {
 	return []column{
 		{"Output tokens/s", false, func(s *report.Summary) *float64 { return s.Throughput.OutputTokensPerS }},

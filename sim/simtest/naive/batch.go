@@ -6,7 +6,6 @@ import (
 	"clifftop/sim/sched"
 )
 
-// batch is the running batch.
 type batch struct {
 	running     []*sequence // in order of admission
 	serials     int64       // admissions so far
@@ -14,7 +13,6 @@ type batch struct {
 	decodeSteps int64       // iterations so far in which a sequence decoded
 }
 
-// RunningLen is the number of sequences.
 func (b *batch) RunningLen() int { return len(b.running) }
 
 // DecodeSteps is the number of iterations so far in which a sequence decoded.
@@ -23,7 +21,6 @@ func (b *batch) DecodeSteps() int64 { return b.decodeSteps }
 // Departures is the number of sequences that have left the batch so far.
 func (b *batch) Departures() int64 { return b.departures }
 
-// Decoding is the number of sequences that decode.
 func (b *batch) Decoding() int {
 	sum := 0
 	for _, s := range b.running {

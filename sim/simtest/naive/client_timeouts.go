@@ -97,7 +97,6 @@ func (n *Engine) receiveAbort(s *sequence, at clock.Time) {
 	n.left = append(n.left, s)
 }
 
-// refuse rejects s.
 func (n *Engine) refuse(s *sequence, why event.Refusal, how workload.Ending, at clock.Time) {
 	if s.rec.Refusal = why; !s.clientLeft() {
 		n.notifyClient(s, workload.End{How: how, At: at.Add(n.cfg.NetworkOut), First: clock.Never})

@@ -60,10 +60,8 @@ func (d *Disaggregated) AddInstance(replica int, begins, drains, ends clock.Time
 	return p
 }
 
-// Begun reports whether the instance has an engine.
 func (p *Instance) Begun() bool { return p.Engine != nil }
 
-// Prefills reports whether it is a prefill replica.
 func (p *Instance) Prefills() bool { return p.Replica < p.of.Prefills }
 
 // Start makes the engine of an instance, with the tiers that the one before has left. The source sends the requests. A
@@ -83,7 +81,6 @@ func (p *Instance) Start(cfg engine.Config, requests []workload.Request, src wor
 	p.Engine.instance = p
 }
 
-// leg returns what the replica does for a request.
 func (p *Instance) leg(r *workload.Request) (leg engine.Handoff) {
 	switch c := p.of.computed[r.ID]; {
 	case p.Prefills():

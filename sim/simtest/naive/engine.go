@@ -236,7 +236,6 @@ func (n *Engine) queueFull() bool {
 // mostIterations is the length at which a run fails: sequences that preempt each other endlessly would fill the memory.
 const mostIterations = 500_000
 
-// boundary handles one boundary.
 func (n *Engine) boundary(at clock.Time) error {
 	for _, s := range n.left {
 		n.abort(s, at)

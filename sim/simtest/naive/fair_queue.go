@@ -31,7 +31,6 @@ func (a *accounts) admit(s *sequence) {
 	}
 }
 
-// token charges for a token of s.
 func (a *accounts) token(s *sequence) {
 	if a.order != nil {
 		a.charged[a.client(s)] += a.order.Token()

@@ -198,7 +198,6 @@ func (h *hybrid) grow(s *sequence, tokens, processed int32) bool {
 	return true
 }
 
-// lacks is the number of blocks that s lacks for tokens in all.
 func (h *hybrid) lacks(s *sequence, tokens int32) int {
 	sum := 0
 	for i := range h.Groups {

@@ -11,7 +11,6 @@ type memory struct {
 	cached   map[uint64]bool // keys in the prefix cache when it was last reported
 }
 
-// blocksFor is the number of blocks that hold this many tokens.
 func (m *memory) blocksFor(tokens int32) int {
 	return (int(tokens) + int(m.cfg.BlockSize) - 1) / int(m.cfg.BlockSize)
 }
@@ -28,7 +27,6 @@ func (m *memory) BlocksFor(tokens int32) int {
 // FreeBlocks is the number of blocks without references, less the charge for windowed layers.
 func (m *memory) FreeBlocks() int { return m.kv.free() - m.windowed }
 
-// Blocks is the number of blocks of the pool.
 func (m *memory) Blocks() int { return m.cfg.NumGPUBlocks }
 
 // LargestFree is the number of blocks that one sequence can take at once.
@@ -81,7 +79,6 @@ func (m *memory) hold(s *sequence, blocks int) bool {
 	return true
 }
 
-// releaseBlocks frees the blocks of s.
 func (m *memory) releaseBlocks(s *sequence, ended bool) {
 	m.kv.release(s, ended)
 	m.windowed -= s.windowed

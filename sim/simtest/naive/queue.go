@@ -18,7 +18,6 @@ type queue struct {
 	joined   int64 // requests that have joined the queue, each time counted
 }
 
-// WaitingLen is the number of requests in the queue.
 func (q *queue) WaitingLen() int { return len(q.loaded) + len(q.waiting) }
 
 // enqueue puts s into the queue: to its place in the order or, without one, to the head or the tail.
@@ -75,7 +74,6 @@ func (q *queue) restore() {
 	}
 }
 
-// join notes that a request joins the queue.
 func (q *queue) join(s *sequence) {
 	a := q.accounts
 	if a.order == nil {

@@ -61,7 +61,6 @@ type batchNeed struct {
 	decodes, decodeBlocks         int
 }
 
-// needOf is what the running sequences are given.
 func (r *radix) needOf(running []*sequence) (n batchNeed) {
 	page := int32(r.tree.Page)
 	for _, s := range running {

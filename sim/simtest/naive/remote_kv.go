@@ -25,7 +25,6 @@ type remoteKV struct {
 	stopped bool                     // the engine has crashed, and stores nothing
 }
 
-// tier is a tier and its link.
 type tier struct {
 	engine.Tier
 	chunks *Tier
@@ -279,7 +278,6 @@ func (e *remoteKV) due(at clock.Time) bool {
 		slices.ContainsFunc(e.leases, func(l *lease) bool { return l.until <= at }))
 }
 
-// noteArrivals handles transfers that have arrived.
 func (e *remoteKV) noteArrivals(arrived []*Transfer, at clock.Time) {
 	for _, t := range e.tiers {
 		if slices.Contains(arrived, t.copies) {

@@ -76,7 +76,6 @@ type transferState struct {
 	leased     bool // it has ended, and its blocks are kept until another replica has read them
 }
 
-// clientLeft reports whether its client has left.
 func (s *sequence) clientLeft() bool { return s.rec.Left != clock.Never }
 
 // fullyScheduled reports whether the whole output is scheduled, and the engine knows it: an iteration in flight
