@@ -114,9 +114,7 @@ func (v *queueView) unsupported(verb string) {
 // describe sets the fields of d, which is empty, that do not depend on the prefix cache.
 func (k *Space) describe(w *queue.Waiting, d *sched.Waiting) {
 	q := &w.Request
-	d.Request, d.User, d.Session, d.Class, d.Priority, d.Prompt = q.ID, q.User, q.Session, q.Class, q.Priority,
-		q.InputTokens
-	d.Adapter, d.Urgency = q.Adapter, w.Urgency()
+	d.Progress, d.Urgency = sched.NewProgress(q), w.Urgency()
 	d.TrueOutput, d.MaxTokens = k.cfg.OutputOf(q), k.cfg.declaredOf(q)
 	d.Known = d.Prompt
 	if w.Seq == none {

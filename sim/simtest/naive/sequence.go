@@ -116,11 +116,9 @@ func (s *sequence) urgency() sched.Urgency {
 }
 
 func (s *sequence) progress() sched.Progress {
-	r := &s.rec.Request
-	return sched.Progress{
-		Request: r.ID, User: r.User, Session: r.Session, Class: r.Class, Priority: r.Priority,
-		Prompt: s.prompt, Generated: s.scheduled + s.unseen, MaxTokens: s.declared, Adapter: r.Adapter,
-	}
+	p := sched.NewProgress(&s.rec.Request)
+	p.Prompt, p.Generated, p.MaxTokens = s.prompt, s.scheduled+s.unseen, s.declared
+	return p
 }
 
 // compareUrgency is negative if p is before q in an ordered queue.
