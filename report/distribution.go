@@ -14,15 +14,10 @@ func DistributionOfValues(values []float64, scale float64, failures int64) Distr
 	if len(values) == 0 {
 		return d
 	}
+	mean, sd, q := stats.Describe(values, int(d.N), .5, .9, .95, .99, .999, 1)
 	if failures == 0 {
-		squares, center := 0.0, stats.Mean(values)
-		for _, v := range values {
-			squares += (v - center) * (v - center)
-		}
-		d.Mean = stats.Finite(center * scale)
-		d.SD = stats.Finite(math.Sqrt(squares/float64(len(values))) * scale)
+		d.Mean, d.SD = stats.Finite(mean*scale), stats.Finite(sd*scale)
 	}
-	q := stats.Percentiles(values, int(d.N), .5, .9, .95, .99, .999, 1)
 	for i, to := range []**float64{&d.P50, &d.P90, &d.P95, &d.P99, &d.P999, &d.Max} {
 		if v := q[i]; !math.IsInf(v, 0) {
 			*to = stats.Finite(v * scale)

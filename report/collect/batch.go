@@ -112,20 +112,29 @@ func (c summariser) latencyFractions(w *window) []fraction {
 		}
 		return list
 	}
-	count, gaps := list[ttft].den, list[tpot].den
-	first, gap, whole, wait := list[ttft].num, list[tpot].num, list[e2e].num, list[queue].num
+	type sums struct{ n, gaps, first, gap, whole, wait float64 }
+	all := make([]sums, w.to-w.from)
+	var k cursor
 	c.kept.in(w.start, w.until, func(x *sample) {
-		k := min(c.line.index(x.arrival), w.to-1) - w.from
-		count[k]++
-		first[k] += float64(x.ttft) * 1e-9
-		whole[k] += float64(x.e2e) * 1e-9
-		wait[k] += float64(x.queue) * 1e-9
-		if v := x.gap(); !math.IsNaN(v) {
-			gaps[k]++
-			gap[k] += v * 1e-9
+		if x.arrival < k.start || x.arrival >= k.end { // most end in the order in which they arrived
+			i := min(c.line.index(x.arrival), w.to-1)
+			k = cursor{i: i - w.from, start: c.line.start(i), end: c.line.end(i)}
+		}
+		b := &all[k.i]
+		b.n++
+		b.first += float64(x.ttft) * 1e-9
+		b.whole += float64(x.e2e) * 1e-9
+		b.wait += float64(x.queue) * 1e-9
+		if x.tokens > 1 {
+			b.gaps++
+			b.gap += x.gap() * 1e-9
 		}
 	})
-	list[e2e].den, list[queue].den = count, count
+	for i := range all {
+		b := &all[i]
+		list[ttft].num[i], list[tpot].num[i], list[e2e].num[i], list[queue].num[i] = b.first, b.gap, b.whole, b.wait
+		list[ttft].den[i], list[tpot].den[i], list[e2e].den[i], list[queue].den[i] = b.n, b.gaps, b.n, b.n
+	}
 	return list
 }
 

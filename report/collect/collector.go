@@ -143,7 +143,7 @@ func New(opts Options) *Collector {
 	}
 	c := &Collector{
 		opts: opts, limits: newLimits(opts.SLO), line: newTimeline(width, mostBuckets(len(opts.Fleet)), true),
-		reservoir:   reservoir{exact: ExactSamples},
+		reservoir: reservoir{exact: ExactSamples}, occupancy: newOccupancy(),
 		tierTraffic: tierTraffic{tiers: len(opts.Tiers)},
 		stages:      newStages(opts.Stages), classes: newClasses(opts), parts: newParts(opts, width),
 		sloHours: newSLOHours(opts.SLO),
@@ -199,17 +199,17 @@ func (c *Collector) Arrived(at clock.Time, r *workload.Request) {
 
 // Levels implements [event.LevelObserver].
 func (c *Collector) Levels(at clock.Time, l *event.Levels) {
-	c.now = max(c.now, at)
 	o := &c.occupancy
-	if at > o.open.end || o.open.width != c.line.width {
+	if at > c.line.open.end {
 		o.enter(&c.line, at)
 	}
+	c.now = max(c.now, at)
 	o.levels[inSystem].set(at, l.System)
 	o.levels[waiting].set(at, l.Waiting)
 	o.levels[running].set(at, l.Running)
 	o.levels[decoding].set(at, l.Decoding)
 	if g := gapClass(l, c.opts.MaxNumSeqs); g != o.gap {
-		o.holdGap(&c.line, at)
+		o.holdGap(at)
 		o.gap = g
 	}
 	if l.Held != c.held {

@@ -7,12 +7,19 @@ import (
 )
 
 // occupancy measures how many requests are in each state over time, and what holds waiting requests back. It counts in
-// an open bucket. A timeline gets the sums when time leaves the bucket, and when they are asked for.
+// the open bucket of a timeline, which gets the sums when time leaves the bucket, and when they are asked for.
 type occupancy struct {
-	open     cursor
 	levels   [levels]level
 	gap      int // the gap class now, see gapClass
 	gapSince clock.Time
+	gaps     [2 * gapClasses]int64 // picoseconds in the open bucket, by gapClass
+}
+
+func newOccupancy() (o occupancy) {
+	for i := range o.levels {
+		o.levels[i].picos = make([]uint64, 1)
+	}
+	return o
 }
 
 // level is a number of requests that changes over time.
@@ -20,28 +27,29 @@ type level struct {
 	value     int
 	since     clock.Time
 	low, high int      // of the open bucket
-	picos     []uint64 // for how long it had each value in the open bucket
+	picos     []uint64 // for how long it had each value in the open bucket, at least up to high
 }
 
 // set gives it a value that holds from the instant at on.
 func (l *level) set(at clock.Time, value int) {
-	if value != l.value {
-		l.hold(at)
-		if l.value = value; value < l.low {
-			l.low = value
-		} else if value > l.high {
-			l.high = value
-		}
+	if value == l.value {
+		return
+	}
+	l.picos[l.value] += uint64(at - l.since)
+	l.since, l.value = at, value
+	if value < l.low {
+		l.low = value
+	} else if value > l.high {
+		l.rise()
 	}
 }
 
-// hold accounts for the value until the instant to.
-func (l *level) hold(to clock.Time) {
-	if l.value >= len(l.picos) {
-		l.picos = append(l.picos, make([]uint64, l.value+1-len(l.picos))...)
+// rise makes the value the highest of the open bucket.
+func (l *level) rise() {
+	l.high = l.value
+	for len(l.picos) <= l.high {
+		l.picos = append(l.picos, 0)
 	}
-	l.picos[l.value] += uint64(to - l.since)
-	l.since = to
 }
 
 // gapOf is the class of waiting while others run, by what blocks the first waiting request.
@@ -71,10 +79,10 @@ func (o *occupancy) inSystem() int64 { return int64(o.levels[inSystem].value) }
 // enter opens the bucket that ends at an instant or after it, and closes those before.
 func (o *occupancy) enter(t *timeline, at clock.Time) {
 	t.find(max(at, 1) - 1)         // makes room once, so that the width stays
-	o.open = t.enter(o.open.start) // two buckets may have become one
-	for at > o.open.end {
-		o.close(t, o.open.end)
-		o.open = t.enter(o.open.end)
+	t.open = t.enter(t.open.start) // two buckets may have become one
+	for at > t.open.end {
+		o.close(t, t.open.end)
+		t.open = t.enter(t.open.end)
 	}
 }
 
@@ -88,16 +96,27 @@ func (o *occupancy) settle(t *timeline, to clock.Time) {
 func (o *occupancy) close(t *timeline, to clock.Time) {
 	for i := range o.levels {
 		l := &o.levels[i]
-		l.hold(max(to, l.since))
+		if to > l.since {
+			l.picos[l.value] += uint64(to - l.since)
+			l.since = to
+		}
 		for value := l.low; value <= l.high; value++ {
 			if picos := l.picos[value]; picos > 0 {
-				t.holds(o.open.i, i, int64(value), picos)
+				t.holds(t.open.i, i, int64(value), picos)
 				l.picos[value] = 0
 			}
 		}
 		l.low, l.high = l.value, l.value
 	}
-	o.holdGap(t, to)
+	if to > o.gapSince {
+		o.holdGap(to)
+	}
+	b := &t.buckets[t.open.i]
+	for class := gapNone + 1; class < gapClasses; class++ {
+		b.gaps[2*class] += o.gaps[2*class]
+		b.gaps[2*class+1] += o.gaps[2*class+1]
+	}
+	clear(o.gaps[:])
 }
 
 // holds counts a level that had a value for a time, in one bucket.
@@ -110,12 +129,7 @@ func (t *timeline) holds(i, level int, value int64, picos uint64) {
 }
 
 // holdGap accounts for the class of waiting until the instant to.
-func (o *occupancy) holdGap(t *timeline, to clock.Time) {
-	if to <= o.gapSince {
-		return
-	}
-	if o.gap != gapNone {
-		t.buckets[o.open.i].gaps[o.gap] += int64(to - o.gapSince)
-	}
+func (o *occupancy) holdGap(to clock.Time) {
+	o.gaps[o.gap] += int64(to - o.gapSince)
 	o.gapSince = to
 }

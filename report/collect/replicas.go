@@ -44,7 +44,7 @@ func newParts(o Options, width clock.Duration) []*part {
 			MaxNumSeqs: r.MaxNumSeqs, UsableBlocks: limitedBlocks(r.UsableBlocks), Work: r.Work, Power: r.Power,
 			Facility: o.Facility, End: o.End,
 			Lifecycle: o.Lifecycle}
-		p.line = newTimeline(width, mostBuckets(len(o.Fleet)), false)
+		p.occupancy, p.line = newOccupancy(), newTimeline(width, mostBuckets(len(o.Fleet)), false)
 		parts = append(parts, p)
 	}
 	return parts

@@ -15,6 +15,7 @@ type timeline struct {
 	perTick float64 // 1/width
 	most    int     // number of buckets
 	last    cursor  // the bucket that was entered last
+	open    cursor  // the bucket in which levels are counted; its end is 0 after a change of the width
 	buckets []bucket
 	detail  []detail // of the same buckets; apart, because it is large and seldom touched. nil if none is kept
 }
@@ -73,7 +74,7 @@ type cursor struct {
 }
 
 func (t *timeline) setWidth(width int64) {
-	t.width, t.perTick, t.last = width, 1/float64(width), cursor{start: clock.Never}
+	t.width, t.perTick, t.last, t.open.end = width, 1/float64(width), cursor{start: clock.Never}, 0
 }
 
 // index is the bucket of an instant, which may lie beyond the last.

@@ -131,13 +131,24 @@ func (h *Histogram) Merge(g *Histogram) {
 	h.extend(g.min, g.max)
 	h.n += g.n
 	h.sum = h.sum.Add(g.sum)
-	for p, from := range g.pages {
+	first, low := place(g.min)
+	last, high := place(g.max)
+	for p := first; p <= last; p++ {
+		from := g.pages[p]
 		if from == nil {
 			continue
 		}
-		to := h.page(p)
-		for i, n := range from {
-			to[i] += n
+		to, start, end := h.page(p), 0, subs
+		if p == first {
+			start = low
+		}
+		if p == last {
+			end = high + 1
+		}
+		more := from[start:end]
+		sums := to[start:][:len(more)]
+		for i, n := range more {
+			sums[i] += n
 		}
 	}
 }

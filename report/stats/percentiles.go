@@ -10,6 +10,13 @@ import (
 // Percentiles are quantiles of values and of n-len(values) infinite ones, interpolated linearly between
 // ranks. The quantiles asked for are in ascending order. It overwrites values.
 func Percentiles(values []float64, n int, quantiles ...float64) []float64 {
+	_, _, at := Describe(values, n, quantiles...)
+	return at
+}
+
+// Describe returns the mean of values, their standard deviation as a population, and their [Percentiles]. It overwrites
+// values.
+func Describe(values []float64, n int, quantiles ...float64) (mean, sd float64, at []float64) {
 	ranks := make([]int, 0, 2*len(quantiles))
 	for _, q := range quantiles {
 		rank := int(float64(n-1) * q)
@@ -24,8 +31,8 @@ func Percentiles(values []float64, n int, quantiles ...float64) []float64 {
 		found[known+i] = math.Inf(1)
 	}
 	slices.Sort(ranks[:known])
-	ordered(values, ranks[:known], found)
-	at := make([]float64, len(quantiles))
+	mean, squares := ordered(values, ranks[:known], found)
+	at = make([]float64, len(quantiles))
 	for i, q := range quantiles {
 		where := float64(n-1) * q
 		rank := int(where)
@@ -35,28 +42,32 @@ func Percentiles(values []float64, n int, quantiles ...float64) []float64 {
 			at[i] += frac * (found[sort.SearchInts(ranks, rank+1)] - lo)
 		}
 	}
-	return at
+	return mean, math.Sqrt(squares / float64(len(values))), at
 }
 
 // ordered finds the values of the given ranks, which ascend and count from 0. It sorts few values. Of many it
-// looks, in two passes, only for those that lie near the wanted ones. It overwrites values.
-func ordered(values []float64, ranks []int, found []float64) {
+// looks, in two passes, only for those that lie near the wanted ones. The same passes give the mean of all values and
+// the sum of their squared deviations from it. It overwrites values.
+func ordered(values []float64, ranks []int, found []float64) (mean, squares float64) {
 	const few = 1 << 11
-	if len(ranks) == 0 {
-		return
-	}
 	if len(values) <= few {
+		mean = Mean(values)
+		for _, v := range values {
+			squares += (v - mean) * (v - mean)
+		}
 		slices.Sort(values)
 		for i, rank := range ranks {
 			found[i] = values[rank]
 		}
-		return
+		return mean, squares
 	}
 	of := partsOf(values)
 	var counts [parts]int
 	for _, v := range values {
+		mean += v
 		counts[of.part(v)]++
 	}
+	mean /= float64(len(values))
 	var wanted [parts]bool
 	inner := make([]int, len(ranks)) // ranks among the values of wanted parts
 	next, below, skipped := 0, 0, 0
@@ -71,18 +82,20 @@ func ordered(values []float64, ranks []int, found []float64) {
 	}
 	near := values[:0]
 	for _, v := range values {
+		squares += (v - mean) * (v - mean)
 		if wanted[of.part(v)] {
 			near = append(near, v)
 		}
 	}
 	if len(near) <= len(values)/2 {
 		ordered(near, inner, found)
-		return
+		return mean, squares
 	}
 	slices.Sort(near)
 	for i, rank := range inner {
 		found[i] = near[rank]
 	}
+	return mean, squares
 }
 
 const parts = 1 << 12
