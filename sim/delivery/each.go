@@ -87,7 +87,8 @@ func (l *Line) resume(o *Output, end clock.Time, idle bool) {
 		l.level = true
 		for k := range o.Firsts {
 			if f := &o.Firsts[k]; f.Ends {
-				l.goes(l.streams[f.Seq].slot, l.streams[f.Seq].placed)
+				s := &l.streams[f.Seq]
+				l.goes(l.ahead(s.slot), s.slot, s.placed)
 			}
 		}
 		return

@@ -98,6 +98,7 @@ type Output struct {
 	// Senders are the sequences with a token, in batch order, if they are Listed.
 	Senders []Sender
 	Listed  bool
+	Sent    bool // [Line.SendLevel] has sent all iterations
 	// Settles means that after this iteration the decoding sequences, as many as Members, go on in step.
 	Settles bool
 	Members int
@@ -145,7 +146,7 @@ func (l *Line) End(i int32) {
 	if l.Check {
 		l.ended += l.elapsed(i)
 	}
-	l.streams[i] = stream{}
+	l.streams[i].live = false
 }
 
 // First returns when the first chunk of sequence i leaves the front end.
@@ -159,6 +160,9 @@ func (l *Line) Last(i int32) clock.Time { return l.streams[i].last }
 
 // SetLast sets when the last chunk of sequence i leaves the front end. 0 takes it back.
 func (l *Line) SetLast(i int32, at clock.Time) { l.streams[i].last = at }
+
+// Finishes notes that the chunk of sequence i that was sent last is its last one.
+func (l *Line) Finishes(i int32) { l.streams[i].last = l.streams[i].sent }
 
 // Latest returns when the latest chunk of sequence i leaves.
 func (l *Line) Latest(i int32) clock.Time {
@@ -201,24 +205,11 @@ func (l *Line) elapsed(i int32) clock.Duration {
 	}
 }
 
-// sendsLevel reports whether an iteration can be sent in batch order.
-func (l *Line) sendsLevel(o *Output, end clock.Time, opening bool) bool {
-	return l.level && l.until <= end && (!opening || o.InOrder)
-}
-
 // turns reports whether an iteration gives a token to each sequence of the turning queue, to no other sequence, and to
 // none whose output has ended.
-func (l *Line) turns(o *Output, end clock.Time, opening bool) bool {
-	return l.steady && l.number(o, opening) == l.last+1 && l.until > end && (!opening ||
+func (l *Line) turns(o *Output, number int64, end clock.Time, opening bool) bool {
+	return l.steady && number == l.last+1 && l.until > end && (!opening ||
 		o.InOrder && o.Decodes == l.members && len(o.Firsts) == 0 && len(o.Vain) == 0)
-}
-
-// number returns the number of the iteration that is being sent.
-func (l *Line) number(o *Output, opening bool) int64 {
-	if opening {
-		return o.Number
-	}
-	return l.last + 1
 }
 
 // Send queues the output of up to n equal iterations, the first ones of p, and returns of how many. It says in d when
@@ -229,7 +220,10 @@ func (l *Line) Send(o *Output, p *clock.Progression, n int, d *event.Delivery, o
 	if o.Decodes+len(o.Firsts) == 0 {
 		return n
 	}
-	number, end := l.number(o, opening), p.End(1)
+	number, end := l.last+1, p.End(1)
+	if opening {
+		number = o.Number
+	}
 	switch {
 	case l.Free():
 		if d.First, d.Later = o.Decodes, o.Decodes; opening {
@@ -239,9 +233,9 @@ func (l *Line) Send(o *Output, p *clock.Progression, n int, d *event.Delivery, o
 		l.base, l.last = p.End(n), number+int64(n-1)
 		return n
 	case l.Interval > 1 || l.Singly:
-	case l.sendsLevel(o, end, opening):
+	case l.level && l.until <= end && (!opening || o.InOrder):
 		return l.sendLevel(o, p, n, d, number, end, opening)
-	case l.turns(o, end, opening):
+	case l.turns(o, number, end, opening):
 		return l.turn(p, n, d, number)
 	}
 	if !o.Listed {
@@ -290,66 +284,104 @@ func (l *Line) leave(end clock.Time, place int32) clock.Time {
 	return end.Add(clock.Duration(place) * l.Each)
 }
 
-// sendLevel sends n iterations, at most, in batch order. The first one has a number and ends at the instant end.
-func (l *Line) sendLevel(o *Output, p *clock.Progression, n int, d *event.Delivery, number int64, end clock.Time,
-	opening bool) int {
-	all := o.Decodes + len(o.Firsts)
-	d.First, d.Later = o.Decodes, o.Decodes
-	if opening && (len(l.gone)+len(o.Vain) > 0 || number != l.last+1) {
-		l.countShifts(o, end, d)
+// SendLevel sends all iterations of p in batch order, if the line is level and each of them ends when the one before
+// has been sent. It reports whether it has sent them, and says in d when clients get iteration 0; in the others a gap
+// is as long as the iteration. p begins with the iteration of a number. In each of them all decoding sequences have a
+// token, and in iteration 0 firsts have one, which have completed a prefill.
+func (l *Line) SendLevel(number int64, decodes int, firsts []int32, p *clock.Progression, d *event.Delivery) bool {
+	d.First, d.Later, d.Cycle = decodes, decodes, 0
+	d.Others = d.Others[:0]
+	if decodes+len(firsts) == 0 {
+		return true
+	}
+	end := p.End(1)
+	if !l.level || l.until > end {
+		return false
+	}
+	base, cycle := end, clock.Duration(decodes+len(firsts))*l.Each
+	if p.N > 1 {
+		if p.First+p.Slope < int64(cycle)*clock.FemtosPerPico {
+			return false // the next iteration may end before this one is sent
+		}
+		base = p.End(p.N)
+	}
+	if len(l.gone) > 0 || number != l.last+1 {
+		l.countShifts(number, decodes, nil, end, d)
 	}
 	if l.Check {
-		l.gaps += end.Sub(l.base) * clock.Duration(d.First)
+		l.gaps += end.Sub(l.base)*clock.Duration(d.First) + base.Sub(end)*clock.Duration(decodes)
 	}
-	cycle := clock.Duration(all) * l.Each
+	l.last, l.base, l.until = number+int64(p.N-1), base, base+clock.Time(cycle)
+	l.gone = l.gone[:0]
+	for k, i := range firsts {
+		l.streams[i].first = l.sentLevel(i, int32(decodes+k+1), end, number)
+	}
+	return true
+}
+
+// sendLevel is SendLevel for n iterations, at most, of any kind. It returns how many it has sent, at least one.
+func (l *Line) sendLevel(o *Output, p *clock.Progression, n int, d *event.Delivery, number int64, end clock.Time,
+	opening bool) int {
+	d.First, d.Later = o.Decodes, o.Decodes
+	if opening && (len(l.gone)+len(o.Vain) > 0 || number != l.last+1) {
+		l.countShifts(number, o.Decodes, o.Vain, end, d)
+	}
+	cycle := clock.Duration(o.Decodes+len(o.Firsts)) * l.Each
 	if n > 1 && p.First+p.Slope < int64(cycle)*clock.FemtosPerPico {
-		n = 1 // the next iteration may end before this one is sent
+		n = 1
 	}
-	l.base, l.last, l.gone = end, number+int64(n-1), l.gone[:0]
-	if n > 1 {
-		l.base = p.End(n)
-		l.gaps += l.base.Sub(end) * clock.Duration(o.Decodes)
-	}
-	l.until = l.base.Add(cycle)
+	base := p.End(n)
+	l.gaps += end.Sub(l.base)*clock.Duration(d.First) + base.Sub(end)*clock.Duration(o.Decodes)
+	l.last, l.base, l.until = number+int64(n-1), base, base.Add(cycle)
+	l.gone = l.gone[:0]
 	for k := range o.Firsts {
-		f, place := &o.Firsts[k], int32(o.Decodes+k+1)
-		s, at := &l.streams[f.Seq], l.leave(end, place)
-		if f.Issued > 1 && f.Issued <= f.Output {
-			l.chunkGap(d, at.Sub(s.sent), 1)
-		}
-		l.sent(f, at)
-		s.placed, s.sentIn = place, number
-		if f.Ends {
-			l.goes(s.slot, place)
+		f, s := &o.Firsts[k], &l.streams[o.Firsts[k].Seq]
+		before := s.sent
+		at := l.sentLevel(f.Seq, int32(o.Decodes+k+1), end, number)
+		if f.Issued == 1 {
+			s.first = at
+		} else if f.Issued <= f.Output {
+			l.chunkGap(d, at.Sub(before), 1)
 		}
 	}
 	return n
 }
 
-// countShifts counts the gaps of the decoding sequences. Those behind a sequence that has left get their chunks earlier
-// than the iteration is long.
-func (l *Line) countShifts(o *Output, end clock.Time, d *event.Delivery) {
-	members, consecutive := int32(o.Decodes), o.Number == l.last+1
-	counted := int32(0)
+// sentLevel notes that sequence i, which has completed a prefill, has a place in the iteration of a number that is sent
+// in batch order from its end. It returns when its chunk leaves.
+func (l *Line) sentLevel(i, place int32, end clock.Time, number int64) clock.Time {
+	s := &l.streams[i]
+	s.sent, s.placed, s.sentIn = l.leave(end, place), place, number
+	if !s.decodes {
+		l.goes(l.ahead(s.slot), s.slot, place)
+	}
+	return s.sent
+}
+
+// countShifts counts the gaps of the decoding sequences in the iteration of a number, which ends at an instant. Those
+// behind a sequence that has left get their chunks earlier than the iteration is long.
+func (l *Line) countShifts(number int64, decodes int, vain []int32, end clock.Time, d *event.Delivery) {
+	members, counted := int32(decodes), int32(0)
+	gap := end.Sub(l.base)
 	for k := 0; k <= len(l.gone); k++ {
 		n := members - counted
 		if k < len(l.gone) {
 			n = min(l.gone[k].place-1-int32(k), members) - counted
 		}
 		counted += n
-		for _, i := range o.Vain {
+		for _, i := range vain {
 			slot := l.streams[i].slot
 			if (k == 0 || slot > l.gone[k-1].slot) && (k == len(l.gone) || slot <= l.gone[k].slot) {
 				n--
 			}
 		}
-		if k == 0 && consecutive {
+		if k == 0 && number == l.last+1 {
 			d.First = int(n)
 			continue
 		}
-		l.chunkGap(d, end.Sub(l.base)-clock.Duration(k)*l.Each, int(n))
+		l.chunkGap(d, gap-clock.Duration(k)*l.Each, int(n))
 	}
-	if !consecutive {
+	if number != l.last+1 {
 		d.First = 0
 	}
 }

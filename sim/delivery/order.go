@@ -1,35 +1,44 @@
 package delivery
 
+import (
+	"math/bits"
+	"slices"
+)
+
 // order is the stream order: the running sequences in order of admission, and a count of those that decode up to each.
-// It has a slot for each sequence, and a Fenwick tree over the slots. Slots are given out in order of admission, so
-// that a sequence never changes its order; when they are used up, all running sequences get new ones.
+// It has a slot for each sequence, a bit for each slot, and a Fenwick tree over the words of 64 bits. Slots are given
+// out in order of admission, so that a sequence never changes its order; when they are used up, all running sequences
+// get new ones.
 type order struct {
-	tree   []int32 // of decoding sequences
-	bySlot []int32 // the running sequence with a slot, or none
-	size   int     // running sequences
+	decode []uint64 // bits of the slots of decoding sequences
+	tree   []int32  // their number in a word and those before; the word k has the node k+1
+	bySlot []int32  // the running sequence with a slot, or none
+	size   int      // running sequences
 }
 
 const none = int32(-1)
 
-// add adds n to the decoding sequences of a slot.
-func (r *order) add(slot, n int32) {
-	for i := int(slot) + 1; i < len(r.tree); i += i & -i {
+// flip changes whether the sequence in a slot decodes, which adds n to their number.
+func (r *order) flip(slot, n int32) {
+	r.decode[slot>>6] ^= 1 << (slot & 63)
+	for i := int(slot>>6) + 1; i < len(r.tree); i += i & -i {
 		r.tree[i] += n
 	}
 }
 
 // upTo returns the number of decoding sequences in slots 0…slot.
 func (r *order) upTo(slot int32) int32 {
-	var n int32
-	for i := int(slot) + 1; i > 0; i -= i & -i {
-		n += r.tree[i]
+	word := int(slot >> 6)
+	n := int32(bits.OnesCount64(r.decode[word] << (63 - slot&63)))
+	for ; word > 0; word -= word & -word {
+		n += r.tree[word]
 	}
 	return n
 }
 
 // Enter puts sequence i, which begins to run, behind the others.
 func (l *Line) Enter(i int32) {
-	if len(l.bySlot)+1 >= len(l.tree) {
+	if len(l.bySlot) >= 64*len(l.decode) {
 		l.renumber()
 	}
 	l.streams[i].slot = int32(len(l.bySlot))
@@ -45,13 +54,10 @@ func (l *Line) Exit(i int32) {
 
 // renumber gives the running sequences new slots from 0, keeping their order.
 func (l *Line) renumber() {
-	slots := max(64, 4*l.size)
-	if cap(l.tree) < slots+1 {
-		l.tree = make([]int32, slots+1)
-	} else {
-		l.tree = l.tree[:slots+1]
-		clear(l.tree)
-	}
+	words := l.size/16 + 1
+	l.decode, l.tree = slices.Grow(l.decode[:0], words)[:words], slices.Grow(l.tree[:0], words+1)[:words+1]
+	clear(l.decode)
+	clear(l.tree)
 	running, left := l.bySlot, l.gone
 	l.bySlot = l.bySlot[:0]
 	for old, i := range running {
@@ -65,7 +71,7 @@ func (l *Line) renumber() {
 		s.slot = n
 		l.bySlot = append(l.bySlot, i)
 		if s.decodes {
-			l.add(n, 1)
+			l.flip(n, 1)
 		}
 	}
 	for k := range left {
@@ -77,7 +83,7 @@ func (l *Line) renumber() {
 func (l *Line) Joins(i int32, number int64) {
 	s := &l.streams[i]
 	s.decodes, s.joined = true, number
-	l.add(s.slot, 1)
+	l.flip(s.slot, 1)
 }
 
 // Leaves notes that sequence i stops decoding, and when its last chunk is sent.
@@ -87,14 +93,16 @@ func (l *Line) Leaves(i int32) {
 	case l.Free():
 		s.sent = l.base
 	case l.level:
-		l.settle(s)
-		l.goes(s.slot, s.placed)
+		k := l.ahead(s.slot)
+		s.placed, s.sentIn = l.upTo(s.slot)+int32(k), l.last
+		s.sent = l.leave(l.base, s.placed)
+		l.goes(k, s.slot, s.placed)
 	case l.members > 0:
 		l.settle(s)
 		l.steady = false
 	}
 	s.decodes = false
-	l.add(s.slot, -1)
+	l.flip(s.slot, -1)
 }
 
 // place returns the place of s, which decodes, in the iteration that was sent last, if that was level.
@@ -109,9 +117,8 @@ func (l *Line) ahead(slot int32) int {
 	return n
 }
 
-// goes adds the slot and the place of a sequence that is not in the iteration after the last one.
-func (l *Line) goes(slot, place int32) {
-	k := l.ahead(slot)
+// goes adds the slot and the place of a sequence that is not in the iteration after the last one, behind k others.
+func (l *Line) goes(k int, slot, place int32) {
 	if l.gone = append(l.gone, gone{slot, place}); k < len(l.gone)-1 {
 		copy(l.gone[k+1:], l.gone[k:])
 		l.gone[k] = gone{slot, place}

@@ -184,11 +184,13 @@ func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.D
 			o.edge = r.obs.Edge(p.Start)
 			n = withinEdge(&p, o.edge)
 		}
-		sent := r.line.Send(&r.out, &p, n, &s.Delivery, opening)
-		if sent == 0 || r.observed {
-			sent = r.deliverListed(&p, n, sent, s, opening)
+		if !r.out.Sent {
+			sent := r.line.Send(&r.out, &p, n, &s.Delivery, opening)
+			if sent == 0 || r.observed {
+				sent = r.deliverListed(&p, n, sent, s, opening)
+			}
+			n, opening, r.out.Listed = sent, false, false
 		}
-		n, opening, r.out.Listed = sent, false, false
 		if s.N = n; n == 1 {
 			s.BlockFemtos = clock.Mul64(uint64(used), uint64(p.First))
 		} else {
@@ -219,5 +221,6 @@ func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.D
 		s.Progression = p
 		s.HostFemtos += int64(n) * s.HostSlope
 		s.Wait, s.Gaps = 0, it.decodes
+		s.Delivery.First, s.Delivery.Others = it.decodes, s.Delivery.Others[:0]
 	}
 }

@@ -33,12 +33,16 @@ type iteration struct {
 func (f *iteration) eventful() bool { return len(f.firsts)+len(f.finishes)+len(f.lasts) > 0 }
 
 func (f *iteration) clear() {
-	f.firsts, f.finishes, f.emitters = f.firsts[:0], f.finishes[:0], f.emitters[:0]
+	f.firsts = f.firsts[:0] // each alone, so that only the length is written
+	f.finishes = f.finishes[:0]
+	f.emitters = f.emitters[:0]
+	f.lasts = f.lasts[:0]
+	f.returns = f.returns[:0]
+	f.verified = f.verified[:0]
+	f.partial, f.stepped = false, false
 	if f.chunks.N > 0 {
 		f.chunks.Clear()
 	}
-	f.lasts, f.returns, f.verified = f.lasts[:0], f.returns[:0], f.verified[:0]
-	f.partial, f.stepped = false, false
 }
 
 // iterationRing is the queue of iterations in flight, oldest first.

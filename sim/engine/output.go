@@ -28,6 +28,9 @@ func (e *Engine) deliverListed(p *clock.Progression, n, sent int, s *event.Span,
 // setPlainOutput describes what a plain composition gives to clients.
 func (e *Engine) setPlainOutput() {
 	it, o := &e.it, &e.out
+	if o.Sent = e.line.SendLevel(it.current.number, it.decodes, it.current.firsts, &e.ahead, &e.span.Delivery); o.Sent {
+		return
+	}
 	o.Number, o.Decodes, o.Gaps, o.Members = it.current.number, it.decodes, it.gaps, e.cohort.size
 	o.InOrder, o.Settles, o.Listed = true, true, false
 	o.Firsts, o.Late, o.Vain = o.Firsts[:0], o.Late[:0], o.Vain[:0]
@@ -41,7 +44,7 @@ func (e *Engine) setPlainOutput() {
 func (e *Engine) setOutput() {
 	it, o := &e.it, &e.out
 	o.Number, o.Decodes, o.Gaps, o.Members = it.current.number, it.decodes, it.gaps, e.cohort.size
-	o.Firsts, o.Late, o.Listed = o.Firsts[:0], o.Late[:0], it.walked
+	o.Firsts, o.Late, o.Listed, o.Sent = o.Firsts[:0], o.Late[:0], it.walked, false
 	for _, i := range it.current.firsts {
 		s := e.seqs.at(i)
 		o.Firsts = append(o.Firsts, delivery.First{Seq: i, Issued: s.issued, Output: s.output,

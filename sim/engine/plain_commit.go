@@ -102,6 +102,6 @@ func (e *Engine) retirePlain(f *iteration) {
 	for _, i := range f.finishes {
 		s := e.seqs.at(i)
 		s.lastBatch, s.lastEnd = f.number, f.end
-		e.setLast(i, f.end)
+		e.line.Finishes(i)
 	}
 }
