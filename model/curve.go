@@ -120,7 +120,7 @@ func (c *curve) merge() {
 
 // bucket numbers ranges of x in increasing order: one for each of the first 32 values, then 16 per power of two.
 func bucket(x int64) int {
-	shift := max(0, bits.Len64(uint64(x))-5)
+	shift := bits.Len64(uint64(x)|16) - 5
 	return shift<<4 + int(x>>shift)
 }
 
@@ -155,7 +155,8 @@ func (c *curve) at(x int64) int64 {
 // table.
 type table struct {
 	f      func(x float64) float64
-	values []atomic.Int64 // femtoseconds; 0 until it is used
+	n      int64   // numbers in the table
+	values []int64 // femtoseconds, read and written atomically; 0 until it is used. The one past the end stays 0.
 	beyond []continuation
 }
 
@@ -167,7 +168,7 @@ type continuation struct {
 
 // newTable returns the table of f for 0…n-1. Jumps are the numbers at which f may jump, in any order.
 func newTable(f func(x float64) float64, n int, jumps ...int64) table {
-	t := table{f: f, values: make([]atomic.Int64, n)}
+	t := table{f: f, n: int64(n), values: make([]int64, n+1)}
 	jumps = slices.Clone(jumps)
 	slices.Sort(jumps)
 	from := int64(n)
@@ -187,20 +188,18 @@ func newTable(f func(x float64) float64, n int, jumps ...int64) table {
 }
 
 // at returns the value at x in femtoseconds.
-func (t *table) at(x int64) int64 {
-	if x < int64(len(t.values)) {
-		if v := t.values[x].Load(); v != 0 {
-			return v
-		}
+func (t *table) at(x int64) (v int64) {
+	if v = atomic.LoadInt64(&t.values[min(x, t.n)]); v == 0 {
+		v = t.compute(x)
 	}
-	return t.compute(x)
+	return v
 }
 
 // compute returns a value that is not in the table, and enters it if there is room.
 func (t *table) compute(x int64) int64 {
-	if x < int64(len(t.values)) {
+	if x < t.n {
 		v := roundSum(t.f(float64(x)))
-		t.values[x].Store(v)
+		atomic.StoreInt64(&t.values[x], v)
 		return v
 	}
 	i := 0

@@ -129,7 +129,8 @@ func (k *Kernels) explainWait(b *Batch, seconds float64) float64 {
 	tokens, before := stepTokens(b), seconds
 	floor := k.floor(tokens)
 	if len(b.Chunks)+b.Drafts > 0 {
-		seconds += float64(k.launchWait(k.parts(b, tokens), tokens, len(b.Chunks) > 0)) / femtosPerSecond
+		p := k.parts(b, tokens)
+		seconds += float64(k.launchWait(p.recurrent, p.sum(), tokens, len(b.Chunks) > 0)) / femtosPerSecond
 		floor = k.eagerFloor
 	}
 	return max(seconds, float64(floor)/femtosPerSecond) - before

@@ -216,7 +216,7 @@ func (k *Kernels) GraphTokens(tokens int) int {
 	if !k.ops.o.PadGraphs || tokens < 1 || tokens > k.padLimit() {
 		return 0
 	}
-	return min(graphSize(tokens, k.ops.o.Drafts+1), len(k.tokens.values)-1)
+	return min(graphSize(tokens, k.ops.o.Drafts+1), int(k.tokens.n)-1)
 }
 
 // RankTokens implements [Padder].
@@ -240,7 +240,7 @@ func (k *Kernels) padLimit() int {
 	if limit == 0 {
 		limit = min(512, 2*k.ops.o.MaxNumSeqs*(k.ops.o.Drafts+1))
 	}
-	return min(limit, len(k.tokens.values)-1)
+	return min(limit, int(k.tokens.n)-1)
 }
 
 // graphSize returns the smallest captured batch size that holds m tokens. Sizes are rounded up to a multiple of the
@@ -285,18 +285,9 @@ func (k *Kernels) Span(b *Batch) (first, slope int64, n int) {
 	if context == mean*decodes { // the mean of the last iteration is at most the joint
 		run++
 	}
-	if b.SharedTokens > 0 {
-		t := linear{value, slope, run}.max(k.arithmetic.linear(b.Context, decodes))
+	if k.unequal != nil || k.decodeLatency != nil || b.SharedTokens > 0 {
+		t := k.boundDecodes(linear{value, slope, run}, b, context)
 		value, slope, run = t.value, t.slope, t.run
-	}
-	if k.unequal != nil && b.ContextDeviation > 0 {
-		t := k.unequal.extend(linear{value, slope, run}, b, k.unequal.graph, context)
-		value, slope, run = t.value, t.slope, t.run
-	}
-	if k.decodeLatency != nil {
-		mean := int64(uint64(b.Context) / uint64(decodes))
-		p := k.decodeLatency.find(mean)
-		value, slope, run = value+p.value+(mean-p.start)*p.slope, slope+p.slope, min(run, p.end-mean)
 	}
 	first = k.fixed + k.decodeLaunch + decodes*k.sequence + k.tokens.at(decodes) + k.emit.at(int64(b.Emit)) + value
 	if k.group.ranks > 1 {
@@ -314,12 +305,27 @@ func (k *Kernels) Span(b *Batch) (first, slope int64, n int) {
 	return first, slope, int(run)
 }
 
+// boundDecodes bounds t, the decode attention of all layers, which reads the KV of a number of tokens: by arithmetic if
+// sequences share KV, and by the longest sequence. It adds what takes as long for any batch.
+func (k *Kernels) boundDecodes(t linear, b *Batch, context int64) linear {
+	decodes := int64(b.Decodes)
+	if b.SharedTokens > 0 {
+		t = t.max(k.arithmetic.linear(b.Context, decodes))
+	}
+	if k.unequal != nil && b.ContextDeviation > 0 {
+		t = k.unequal.extend(t, b, k.unequal.graph, context)
+	}
+	if k.decodeLatency != nil {
+		mean := int64(uint64(b.Context) / uint64(decodes))
+		p := k.decodeLatency.find(mean)
+		t = linear{t.value + p.value + (mean-p.start)*p.slope, t.slope + p.slope, min(t.run, p.end-mean)}
+	}
+	return t
+}
+
 // verifyAttention adds the rows of drafts to the decode attention t of all layers: draftShare per draft, and at
 // least the arithmetic of all rows.
 func (k *Kernels) verifyAttention(b *Batch, t int64) int64 {
-	if b.Drafts == 0 {
-		return t
-	}
 	decodes := int64(b.Decodes)
 	arithmetic := saturate(0, b.decodeTokens(), k.draftRow)
 	for _, r := range k.arithmetic {
@@ -342,7 +348,10 @@ func (k *Kernels) decodeAttention(b *Batch) int64 {
 		}
 		t = k.unequal.extend(linear{value: t, run: 1}, b, rows, read).value
 	}
-	t = k.decodeLaunch + k.verifyAttention(b, t)
+	if b.Drafts > 0 {
+		t = k.verifyAttention(b, t)
+	}
+	t += k.decodeLaunch
 	if k.decodeLatency != nil {
 		t += k.decodeLatency.at(b.Context / decodes)
 	}
@@ -360,6 +369,9 @@ func launchBound(first, slope, run, floor int64) (int64, int64, int) {
 // readContext returns the number of tokens whose KV decode attention reads: shared blocks once, but at least a
 // tenth of the total. exact means that the number grows like the context.
 func readContext(b *Batch) (context int64, exact bool) {
+	if b.SharedTokens == 0 {
+		return b.Context, true
+	}
 	context = b.Context - b.SharedTokens
 	if least := b.Context / 10; context < least {
 		return least, false
@@ -376,15 +388,15 @@ func (k *Kernels) chunked(b *Batch) int64 {
 	p := k.parts(b, tokens)
 	t := p.sum()
 	if k.launches.known {
-		t += k.launchWait(p, tokens, len(b.Chunks) > 0)
+		t += k.launchWait(p.recurrent, t, tokens, len(b.Chunks) > 0)
 	}
 	return max(t, k.eagerFloor)
 }
 
 func stepTokens(b *Batch) int64 {
 	tokens := b.decodeTokens()
-	for _, c := range b.Chunks {
-		tokens += int64(c.New)
+	for i := range b.Chunks {
+		tokens += int64(b.Chunks[i].New)
 	}
 	return tokens
 }
@@ -399,27 +411,18 @@ func (k *Kernels) parts(b *Batch, tokens int64) (p stepParts) {
 	if k.images.perToken > 0 {
 		p.rest += k.images.femtos(b)
 	}
-	if len(b.Chunks) == 0 {
-		p.attention = k.decodeAttention(b)
-		return p
-	}
-	for i := range k.recurrent {
-		p.recurrent += k.recurrent[i].femtos(b)
-	}
-	if k.mixed != nil {
-		for i := range k.mixed {
-			p.attention += k.mixed[i].femtos(b)
+	if len(b.Chunks) > 0 {
+		if len(k.recurrent)+len(k.mixed)+len(k.compressed) > 0 {
+			p.attention, p.recurrent = k.mixers(b)
 		}
-		p.attention += int64(b.Drafts) * k.draft
-		return p
-	}
-	for i := range k.compressed {
-		p.attention += k.compressed[i].femtos(b)
-	}
-	pairs, reads, context := k.prefill(b)
-	p.attention += max(k.prefillLaunch+pairs, reads)
-	if k.up != nil && context > 0 {
-		p.attention += k.up.at(context)
+		if k.mixed != nil {
+			return p
+		}
+		pairs, reads, context := k.prefill(b)
+		p.attention += max(k.prefillLaunch+pairs, reads)
+		if k.up != nil && context > 0 {
+			p.attention += k.up.at(context)
+		}
 	}
 	if decodes > 0 {
 		p.attention += k.decodeAttention(b)
@@ -427,11 +430,29 @@ func (k *Kernels) parts(b *Batch, tokens int64) (p stepParts) {
 	return p
 }
 
+// mixers returns the times of layers that are not plain attention in a step with prefill chunks.
+func (k *Kernels) mixers(b *Batch) (attention, recurrent int64) {
+	for i := range k.recurrent {
+		recurrent += k.recurrent[i].femtos(b)
+	}
+	for i := range k.mixed {
+		attention += k.mixed[i].femtos(b)
+	}
+	if k.mixed != nil {
+		return attention + int64(b.Drafts)*k.draft, recurrent
+	}
+	for i := range k.compressed {
+		attention += k.compressed[i].femtos(b)
+	}
+	return attention, recurrent
+}
+
 // prefill returns the arithmetic of the chunks' attention, the time to read their KV, which is its lower bound, and
 // the number of tokens in contexts whose latent vectors are expanded.
 func (k *Kernels) prefill(b *Batch) (pairs, reads, context int64) {
 	var read uint128
-	for _, c := range b.Chunks {
+	for i := range b.Chunks {
+		c := &b.Chunks[i]
 		n, cached := int64(c.New), int64(c.Cached)
 		span := 2*cached + n // twice the mean context
 		var chunk uint128    // rounded separately

@@ -6,10 +6,13 @@ package model
 type launches struct {
 	known     bool      // the host's launches are modelled
 	captured  int64     // largest step in tokens that runs in CUDA graphs
-	piecewise stepParts // minimum times of a step with prefill in piecewise graphs, which leave out token mixers
-	eager     stepParts // minimum times of a larger step
+	piecewise hostParts // a step with prefill in piecewise graphs, which leave out token mixers
+	eager     hostParts // a larger step
 	floor     int64     // minimum time of a larger step
 }
+
+// hostParts are minimum times of a step: of its recurrent layers, and in all.
+type hostParts struct{ recurrent, all int64 }
 
 type stepParts struct {
 	attention, recurrent int64 // of the token mixers
@@ -57,13 +60,16 @@ func (k *Kernels) prepareLaunches() {
 	}
 	eager.rest = float64((c.MLP+reduce)*float64(dense)) + float64((c.Experts+reduce+exchange)*float64(moe))
 	fs := func(seconds float64) int64 { return roundFemtos(seconds * femtosPerSecond) }
-	k.launches.piecewise = stepParts{fs(piecewise.attention), fs(piecewise.recurrent), 0}
-	k.launches.eager = stepParts{fs(eager.attention * c.Eager), fs(eager.recurrent * c.Eager), fs(eager.rest * c.Eager)}
-	k.launches.floor = max(k.eagerFloor, k.fixed+k.launches.eager.sum())
+	least := func(p stepParts) hostParts { return hostParts{p.recurrent, k.fixed + p.sum()} }
+	k.launches.piecewise = least(stepParts{fs(piecewise.attention), fs(piecewise.recurrent), 0})
+	k.launches.eager = least(stepParts{fs(eager.attention * c.Eager), fs(eager.recurrent * c.Eager),
+		fs(eager.rest * c.Eager)})
+	k.launches.floor = max(k.eagerFloor, k.launches.eager.all)
 }
 
-// launchWait returns the time in which the GPU waits for launches in a step with the given parts and tokens.
-func (k *Kernels) launchWait(p stepParts, tokens int64, prefill bool) int64 {
+// launchWait returns the time in which the GPU waits for launches in a step of a number of tokens. Its parts take a
+// time in all, that of recurrent layers among it.
+func (k *Kernels) launchWait(recurrent, all, tokens int64, prefill bool) int64 {
 	host := &k.launches.piecewise
 	switch {
 	case tokens > k.launches.captured:
@@ -71,7 +77,7 @@ func (k *Kernels) launchWait(p stepParts, tokens int64, prefill bool) int64 {
 	case !prefill:
 		return 0
 	}
-	return max(0, host.recurrent-p.recurrent, k.fixed+host.sum()-p.sum())
+	return max(0, host.recurrent-recurrent, host.all-all)
 }
 
 // floor returns the minimum time of a step of decodes.
