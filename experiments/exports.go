@@ -33,6 +33,7 @@ func NewTrace(u *scenario.Setup, w io.Writer) *export.Trace {
 // NewMetrics makes the metrics of a run for [RunOptions.Observers], to be written after it.
 func NewMetrics(u *scenario.Setup) *export.Metrics { return export.NewMetrics(MetricsInfo(u)) }
 
+// MetricsInfo says what the metrics of a scenario are of.
 func MetricsInfo(u *scenario.Setup) export.MetricsInfo {
 	info := export.MetricsInfo{MaxModelLen: int(u.LongestSequence()), NetworkIn: u.Pools[0].Config.NetworkIn,
 		NetworkOut: u.Pools[0].Config.NetworkOut,
@@ -56,6 +57,7 @@ func MetricsInfo(u *scenario.Setup) export.MetricsInfo {
 	return info
 }
 
+// DashboardTitle names the dashboard of a run.
 func DashboardTitle(u *scenario.Setup) string {
 	if name := u.Scenario.Name; name != "" {
 		return "Clifftop: " + name

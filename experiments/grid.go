@@ -271,6 +271,7 @@ func whole(m *grid.Manifest, store *grid.Store) bool {
 	return !slices.ContainsFunc(m.Runs, func(r grid.Run) bool { return !store.Has(r.Key) })
 }
 
+// Count returns the number of runs.
 func (g *Grid) Count() int { return len(g.labels) }
 
 // What returns the word for the elements of the grid, in the plural.

@@ -39,6 +39,7 @@ type Replication struct {
 	Precision float64 // 0 for a number of runs
 }
 
+// replication is what the options and the scenario ask for.
 func (o ReplicateOptions) Plan(s *scenario.Scenario) (Replication, error) {
 	r := Replication{Runs: o.Replications, Precision: o.Precision}
 	if r.Precision == 0 && s.Run.Precision != nil {

@@ -96,6 +96,7 @@ type CacheGroups struct {
 	PageBytes int64
 }
 
+// Has reports whether one of the groups is of a kind.
 func (g *CacheGroups) Has(kind KVKind) bool {
 	return slices.ContainsFunc(g.Groups, func(c CacheGroup) bool { return c.Kind == kind })
 }
@@ -183,6 +184,7 @@ func (gs *CacheGroups) SetRecurrentMode(m RecurrentMode, longest int) {
 	}
 }
 
+// LargestGroup returns the number of layers of the largest group.
 func (gs *CacheGroups) LargestGroup() int {
 	most := 0
 	for i := range gs.Groups {

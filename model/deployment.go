@@ -262,6 +262,7 @@ func list(ns []int) string {
 // moeRanks returns the number of GPUs over which the experts of a layer are distributed.
 func (d *Deployment) moeRanks() int { return d.TensorParallel * d.DataParallel }
 
+// GPUs returns the number of GPUs of the deployment.
 func (d *Deployment) GPUs() int {
 	return d.TensorParallel * d.PipelineParallel * d.DataParallel
 }

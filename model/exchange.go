@@ -29,6 +29,7 @@ const (
 var exchangeNames = [exchanges]string{"allgather_reducescatter", "deepep_low_latency", "deepep_high_throughput",
 	"deepep", "flashinfer_all2allv"}
 
+// ParseExchange returns the way with a name.
 func ParseExchange(name string) (Exchange, error) {
 	for i, n := range exchangeNames {
 		if n == name {

@@ -34,6 +34,7 @@ const (
 	MixedIteration   IterationKind = "mixed"   // both
 )
 
+// Kind returns the kind of the iteration.
 func (it *Iteration) Kind() IterationKind {
 	switch {
 	case len(it.Batch.Chunks) == 0:

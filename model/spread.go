@@ -29,6 +29,7 @@ func (t *Spread) Span(b *Batch) (first, slope int64, n int) {
 	return t.rank.Span(&busiest)
 }
 
+// Busiest returns the batch of the busiest rank.
 func (t *Spread) Busiest(b *Batch) Batch {
 	r := *b
 	if b.Decodes > 0 {

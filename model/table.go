@@ -113,6 +113,7 @@ func (c *tableCurve) setSlopes() {
 	}
 }
 
+// Rows returns the number of rows.
 func (t *Table) Rows() int { return t.rows }
 
 // Limits returns the largest numbers of decodes and of prefill tokens in the table, beyond which it extrapolates.

@@ -20,6 +20,7 @@ func (k *Class) Summary() *Summary {
 		System: System{PrefixHitRate: k.PrefixHitRate}}
 }
 
+// CSVRow has the columns to keep.
 func (k *Class) CSVRow(keep []int) []string {
 	all := k.Summary().CSVRow()
 	var row []string

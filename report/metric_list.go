@@ -147,6 +147,7 @@ type LatencyMetric struct {
 	Of           func(*Latency) *Distribution
 }
 
+// Path is the path of the distribution.
 func (l *LatencyMetric) Path() string { return "latency_ms." + l.Name }
 
 // LatencyMetrics returns the latencies in the order of tables.

@@ -76,8 +76,10 @@ func (e Ending) GaveUp() bool { return e >= TimedOutFirst && e <= Cancelled }
 // Causes is a set of endings that led to further attempts.
 type Causes uint8
 
+// With returns the set with e added.
 func (s Causes) With(e Ending) Causes { return s | 1<<e }
 
+// Has reports whether e is in the set.
 func (s Causes) Has(e Ending) bool { return s>>e&1 == 1 }
 
 // End is how and when an attempt ended for its client.

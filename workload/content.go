@@ -11,6 +11,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
+// SegmentID returns the identity of a segment with the given name.
 func SegmentID(name string) uint64 {
 	h := uint64(0xcbf29ce484222325) // FNV-1a, then mixed
 	for i := 0; i < len(name); i++ {

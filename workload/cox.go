@@ -27,6 +27,7 @@ type Cox struct {
 	Each       bool
 }
 
+// Rate returns PerSecond.
 func (c Cox) Rate() float64 { return c.PerSecond }
 
 // Start draws the rate of the first step.

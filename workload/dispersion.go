@@ -60,6 +60,7 @@ func (c Cox) dispersionOver(seconds float64) float64 {
 // Dispersion returns the dispersion of a deterministic process.
 func (c constantGaps) Dispersion() Dispersion { return Dispersion{} }
 
+// Dispersion is that of a Poisson process.
 func (p Poisson) Dispersion() Dispersion { return Dispersion{Asymptotic: 1} }
 
 // Dispersion is the squared coefficient of variation of the gaps, as for every renewal process (Cox and Lewis 1966).

@@ -42,6 +42,7 @@ func (s Phase) onOff() OnOff {
 	return o
 }
 
+// Rate returns PerSecond.
 func (o OnOff) Rate() float64 { return o.PerSecond }
 
 // BurstRate returns the rate inside the bursts in requests per second.

@@ -73,6 +73,7 @@ func week(day []float64, weekend float64) []float64 {
 	return hours
 }
 
+// HourlyProfiles returns the named profiles.
 func HourlyProfiles() []HourlyProfile {
 	const azure = "Azure LLM inference trace 2024, read off the publisher's figures (CC-BY-4.0)"
 	office := []float64{.051, .041, .031, .031, .041, .082, .256, .716, 1.534, 2.25, 2.454, 2.147, 1.636, 1.943,

@@ -29,6 +29,7 @@ func (c *constant) Next() clock.Time {
 // Poisson sends requests with independent exponential gaps.
 type Poisson struct{ PerSecond float64 }
 
+// Rate returns PerSecond.
 func (p Poisson) Rate() float64 { return p.PerSecond }
 
 // Start starts at 0 with a gap. The same seed at another rate gives the same gaps, scaled.

@@ -28,6 +28,7 @@ var sourceQuantiles = [...]float64{0.05, 0.25, 0.5, 0.75, 0.95}
 // GammaSources is the fraction of the requests whose source has gamma gaps; ServeGen found 0.60 to 0.76.
 const GammaSources = 0.7
 
+// Rate returns PerSecond.
 func (p Superposed) Rate() float64 { return p.PerSecond }
 
 // shares returns the shares of the sources by rank.

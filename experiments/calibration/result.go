@@ -188,6 +188,7 @@ func (r *Result) WriteRecord(w io.Writer, name string) error {
 	return rec.Write(w)
 }
 
+// WriteTable writes the constants and the errors as tables.
 func (r *Result) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, fitted to %s\n\n", r.GPU, r.Source)

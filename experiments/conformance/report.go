@@ -113,6 +113,7 @@ func (r *Report) Err() error {
 	return errors.New(text)
 }
 
+// WriteTable writes the report for people.
 func (r *Report) WriteTable(w io.Writer) error { return r.write(w, new(layout.Text)) }
 
 // WriteMarkdown writes the same as Markdown.

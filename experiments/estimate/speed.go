@@ -25,6 +25,7 @@ func ParseSpeed(text string) (Speed, error) {
 	return 0, fmt.Errorf("%q is neither a time per token nor a rate (want, for example, 200ms or 5tok/s)", text)
 }
 
+// TokensPerSecond returns the speed as a rate.
 func (s Speed) TokensPerSecond() float64 { return 1 / float64(s) }
 
 // Milliseconds returns the time per token.

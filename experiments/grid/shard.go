@@ -7,6 +7,7 @@ import (
 	"strings"
 )
 
+// MaxShards is the largest number of shards.
 const MaxShards = 1_000_000
 
 // A Shard is one task's part of a list: every Count-th run, starting with Index. Neighbours take a similar time and so
@@ -16,6 +17,7 @@ type Shard struct{ Index, Count int }
 // Has reports whether run i of the list belongs to the shard.
 func (s Shard) Has(i int) bool { return s.Count == 0 || i%s.Count == s.Index }
 
+// Whole reports whether the shard has the whole list.
 func (s Shard) Whole() bool { return s.Count <= 1 }
 
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, max(s.Count, 1)) }

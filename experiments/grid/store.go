@@ -44,6 +44,7 @@ func Open(dir string) (*Store, error) {
 // Read returns the store of an existing directory, for reading.
 func Read(dir string) *Store { return &Store{dir: dir} }
 
+// Dir returns the directory.
 func (s *Store) Dir() string { return s.dir }
 
 // Key returns the key of a run's result: a hash of all its inputs, in order.
@@ -58,6 +59,7 @@ func Key(parts ...[]byte) string {
 
 func (s *Store) path(key string) string { return filepath.Join(s.dir, key+suffix) }
 
+// Has reports whether there is a result with a key.
 func (s *Store) Has(key string) bool {
 	_, ok, err := s.Get(key)
 	return ok && err == nil

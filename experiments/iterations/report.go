@@ -69,6 +69,7 @@ func (r *Report) Scored() (n int) {
 	return n
 }
 
+// WriteTable writes the report as text.
 func (r *Report) WriteTable(w io.Writer) error { return r.write(w, &layout.Text{Columns: 120}) }
 
 // WriteMarkdown writes the same tables as Markdown.

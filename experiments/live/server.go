@@ -82,6 +82,7 @@ func New(u *scenario.Setup, o Options) (*Server, error) {
 	return s, nil
 }
 
+// Setup returns the scenario.
 func (s *Server) Setup() *scenario.Setup { return s.setup }
 
 // Speed returns the number of simulated seconds per second of the wall clock.

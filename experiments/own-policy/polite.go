@@ -20,8 +20,10 @@ type Polite struct {
 	Share int32 `json:"share" range:"[1,1e6]" doc:"most prompt tokens of an iteration beside decodes"`
 }
 
+// Make returns the scheduler of a replica.
 func (p *Polite) Make(*sched.Keys) sched.Scheduler { made := *p; return &made }
 
+// Defaults are vLLM's.
 func (*Polite) Defaults() sched.Defaults { return sched.Defaults{} }
 
 // Schedule composes one iteration.

@@ -143,6 +143,7 @@ func Merge(ctx context.Context, runs *grid.Joined, o Options) (*plan.Result, err
 	return g.Plan(ctx, runs)
 }
 
+// Count returns the number of candidates.
 func (g *Grid) Count() int { return len(g.Manifest.Runs) }
 
 // What returns the word for the elements of the grid, in the plural.

@@ -39,6 +39,7 @@ type TourStep struct {
 	Vary string `json:"vary"`
 }
 
+// Describe returns the description.
 func (p *Player) Describe() (*Description, error) {
 	d := &Description{Clifftop: experiments.Version, Choices: map[string][]string{},
 		Tiles: report.Tiles()}

@@ -28,6 +28,7 @@ func (s *Scenario) at(key string) (p yamldoc.Place, called string, ok bool) {
 	return yamldoc.Place{Origin: s.origin.file}, called, s.origin.file != ""
 }
 
+// Fault says what is wrong with the value of a key.
 func (s *Scenario) Fault(key, format string, args ...any) *yamldoc.Fault {
 	f := &yamldoc.Fault{Key: key, Problem: fmt.Sprintf(format, args...)}
 	if p, called, ok := s.at(key); ok {

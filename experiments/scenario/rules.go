@@ -16,6 +16,7 @@ type Rules struct {
 	Autoscalers rule.List[autoscale.Options]
 }
 
+// BuiltIn returns the rules of Clifftop.
 func BuiltIn() *Rules {
 	return &Rules{
 		Policies: sched.Policies(), Orders: sched.Orders(), Routers: route.Rules(), Autoscalers: autoscale.Rules(),

@@ -47,6 +47,7 @@ func (o *PolicyOptions) Part(key string) any {
 	return o.sections[key]
 }
 
+// Of returns the options of a policy.
 func (o *PolicyOptions) Of(r *sched.Rule) sched.Options {
 	options := r.New()
 	if given := o.sections[r.Section]; given != nil {

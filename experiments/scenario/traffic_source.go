@@ -75,6 +75,7 @@ type Recording struct {
 	first    atomic.Pointer[trace.Source] // made when the scenario was resolved, for the first run
 }
 
+// Open makes the source of a run.
 func (r *Recording) Open() (workload.Source, error) {
 	if src := r.first.Swap(nil); src != nil {
 		return src, nil

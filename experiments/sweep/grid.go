@@ -36,6 +36,7 @@ func (q *CapacityRequest) Find(ctx context.Context, over string, l *experiments.
 	return Options{Over: over, Values: q.Values, Jobs: jobs, Check: check, cache: l}.Capacity(ctx, s, nil)
 }
 
+// GridCommand is the command of a sweep's list of runs.
 const GridCommand = "sweep"
 
 // Grid is the list of a sweep's runs. Loads that a sweep chooses by what it sees cannot be divided: they must be

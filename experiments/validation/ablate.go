@@ -258,6 +258,7 @@ func Ablate(ctx context.Context, ref *Reference, cases []*Case, keep func(*Row) 
 	return a, nil
 }
 
+// WriteTable writes the ablation for people.
 func (a *Ablation) WriteTable(w io.Writer) error { return a.write(w, newLayout(false)) }
 
 // WriteMarkdown writes the same table as Markdown.

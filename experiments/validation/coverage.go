@@ -348,6 +348,7 @@ func bars(cells []*errorCell) (half, p90 [2]float64) {
 	return bar(0.5), bar(0.9)
 }
 
+// WriteTable writes the coverage for people.
 func (c *Coverage) WriteTable(w io.Writer) error { return c.write(w, false) }
 
 // WriteMarkdown writes the same table as Markdown.

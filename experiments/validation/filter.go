@@ -53,6 +53,7 @@ func filterFault(problem, hint string) error {
 	return yamldoc.Faults{{Where: "--only", Problem: problem, Hint: hint}}
 }
 
+// Keeps reports whether a row is chosen.
 func (f *Filter) Keeps(r *Row) bool {
 	for _, key := range f.columns {
 		if !slices.ContainsFunc(f.wanted[key], func(value string) bool { return r.matches(key, value) }) {

@@ -139,6 +139,7 @@ func (r *Run) causeRows() [][]string {
 	return rows
 }
 
+// WriteTable writes the result as text.
 func (r *Result) WriteTable(w io.Writer) error { return r.write(&layout.Text{}, w) }
 
 // WriteMarkdown writes the result as Markdown.

@@ -27,6 +27,7 @@ func Open(path string) (*File, error) {
 	return &File{f}, nil
 }
 
+// ReadFile reads a file to its end.
 func ReadFile(path string) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {

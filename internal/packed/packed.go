@@ -33,6 +33,7 @@ func NewTable(records map[string]any) Table {
 	return Table(append(index, bodies...))
 }
 
+// Has reports whether the table has a record.
 func (t Table) Has(name string) bool { return t.body(name) != "" }
 
 // Read decodes a record into the struct that into points to. It reports whether the table has it. Fields that are

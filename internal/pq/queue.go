@@ -25,6 +25,7 @@ func (q *Queue[V]) Len() int { return len(q.items) }
 // Top returns the first item, valid until the next call of Push, Pop or Retain. The queue must not be empty.
 func (q *Queue[V]) Top() *Item[V] { return &q.items[0] }
 
+// Push adds an item.
 func (q *Queue[V]) Push(item Item[V]) {
 	q.items = append(q.items, item)
 	s := q.items
@@ -70,6 +71,7 @@ func (q *Queue[V]) Pop() Item[V] {
 	return top
 }
 
+// Retain removes the items for which keep returns false.
 func (q *Queue[V]) Retain(keep func(*Item[V]) bool) {
 	all := q.items
 	q.items = all[:0]
@@ -81,6 +83,7 @@ func (q *Queue[V]) Retain(keep func(*Item[V]) bool) {
 	clear(all[len(q.items):])
 }
 
+// Contains reports whether matches returns true for an item.
 func (q *Queue[V]) Contains(matches func(*Item[V]) bool) bool {
 	for i := range q.items {
 		if matches(&q.items[i]) {

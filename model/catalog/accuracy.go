@@ -37,6 +37,7 @@ var loadAccuracy = sync.OnceValue(func() []Accuracy {
 	return f.Records
 })
 
+// Accuracies returns all records.
 func Accuracies() []Accuracy { return slices.Clone(loadAccuracy()) }
 
 // AccuracyOf returns the record of a GPU, or else that of its architecture, whose GPU is empty. ok is false if

@@ -72,6 +72,7 @@ const (
 	Seconds                  // 1.2345
 )
 
+// MarshalText writes the unit's name.
 func (u Unit) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
 func (u Unit) String() string {

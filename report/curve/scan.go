@@ -146,6 +146,7 @@ func (c *Curve) isLoad() bool {
 	return report.LastKey(c.Over) == "rate" || report.LastKey(c.Over) == "users"
 }
 
+// HasClasses reports whether any point has classes.
 func (c *Curve) HasClasses() bool { return c.scan.classes }
 
 // CommonWarnings are those that all points share: they are of the scenario rather than of a load.

@@ -75,6 +75,7 @@ func (l *stateTimes) merge(later *stateTimes) {
 	}
 }
 
+// ReplicaState notes that a replica is in another state.
 func (m *Metrics) ReplicaState(at clock.Time, replica int, s event.State) {
 	if !m.info.Lifecycle {
 		return

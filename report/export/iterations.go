@@ -32,6 +32,7 @@ func NewIterations(w io.Writer) *Iterations {
 	return &Iterations{w: w, buf: append(make([]byte, 0, eventBuffer+1024), IterationColumns+"\n"...)}
 }
 
+// Step writes a row.
 func (t *Iterations) Step(step *event.Step) {
 	s := step.Span
 	b := strconv.AppendInt(t.buf, int64(s.Replica), 10)

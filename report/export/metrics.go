@@ -77,6 +77,7 @@ const (
 	leastSlots   = 32
 )
 
+// NewMetrics makes metrics for one run.
 func NewMetrics(info MetricsInfo) *Metrics {
 	m := &Metrics{
 		info: info, families: histogramFamilies(info.MaxModelLen), step: shortestStep,
@@ -272,6 +273,7 @@ func (o engineMetrics) Dropped(at clock.Time, tokens int) {
 	o.at(at).counters[generationTokens] -= int64(tokens)
 }
 
+// Finished counts a request.
 func (m *Metrics) Finished(rec *event.Record) {
 	if rec.Replica < 0 || rec.Refusal != event.NotRefused {
 		return

@@ -34,8 +34,10 @@ func CSVField(text string) string {
 // CSVWriter writes rows of CSV whose cells are made safe by csvText.
 type CSVWriter struct{ *csv.Writer }
 
+// NewCSVWriter returns a writer of rows.
 func NewCSVWriter(w io.Writer) CSVWriter { return CSVWriter{csv.NewWriter(w)} }
 
+// Write writes a row.
 func (w CSVWriter) Write(row []string) error {
 	safe := make([]string, len(row))
 	for i, cell := range row {
@@ -44,6 +46,7 @@ func (w CSVWriter) Write(row []string) error {
 	return w.Writer.Write(safe)
 }
 
+// WriteAll writes rows and flushes.
 func (w CSVWriter) WriteAll(rows [][]string) error {
 	for _, row := range rows {
 		if err := w.Write(row); err != nil {

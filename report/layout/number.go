@@ -47,6 +47,7 @@ func Dollars(v float64) string {
 	return "$" + Grouped(strconv.FormatFloat(v, 'f', 0, 64))
 }
 
+// Percent prints a fraction.
 func Percent(fraction float64) string { return Digits(100*fraction) + " %" }
 
 // PercentCell is [Percent] of a fraction that may be unknown: a dash for nil.

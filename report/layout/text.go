@@ -25,6 +25,7 @@ type Text struct {
 
 func (t *Text) String() string { return t.b.String() }
 
+// WriteTo writes the text.
 func (t *Text) WriteTo(w io.Writer) (int64, error) {
 	n, err := io.WriteString(w, t.b.String())
 	return int64(n), err

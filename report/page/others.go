@@ -11,6 +11,7 @@ import (
 	"clifftop/report/verdict"
 )
 
+// Compare is the page of a comparison.
 func Compare(v *verdict.Result) (*Page, error) {
 	p := &Page{Kind: "compare", Title: verdictTitle(v),
 		Origin: Origin{Version: v.Clifftop, Seeds: fmt.Sprintf("seed %d", v.Seeds[0])}}
@@ -120,6 +121,7 @@ func verb(plural string, n int) string {
 	return plural + "s"
 }
 
+// Plan is the page of a plan.
 func Plan(x *plan.Result) (*Page, error) {
 	p := &Page{Kind: "plan", Title: x.Answer(), Facts: planFacts(x),
 		Origin: Origin{Version: x.Clifftop, Seeds: fmt.Sprintf("seed %d", x.Seed)}}

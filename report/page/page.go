@@ -84,6 +84,7 @@ type part struct {
 
 type text struct{ Name, YAML string }
 
+// Write writes the page.
 func (p *Page) Write(w io.Writer) error {
 	style, code := assets.Styles()+styles, assets.Scripts()+script
 	v := view{

@@ -12,6 +12,7 @@ import (
 	"clifftop/report/plot"
 )
 
+// Sweep is the page of a curve.
 func Sweep(c *curve.Curve, m Machine) (*Page, error) {
 	c, err := c.Downsampled()
 	if err != nil {

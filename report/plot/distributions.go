@@ -268,4 +268,5 @@ func AllRuns(c *curve.Curve) []NamedRun {
 	return out
 }
 
+// Load writes a load of a sweep with its unit.
 func Load(c *curve.Curve, value float64) string { return newSweep(c).load(value) }

@@ -43,6 +43,7 @@ type OverlayPoint struct{ Load, Value, Low, High float64 }
 // overlayColours go to names in the order in which they appear.
 var overlayColours = []colour{vermilion, blue, green, purple, rgb(0xB07D00), rgb(0x3A94CF)}
 
+// Figure draws the overlay.
 func (o *Overlay) Figure() *Figure {
 	f := &Figure{Title: o.Title, Caption: o.Caption, notes: o.Notes, width: pageWidth}
 	f.height = vg.Length(110 + 155*len(o.Panels) + 12*len(o.Notes))

@@ -50,6 +50,7 @@ type Counts struct {
 // Name returns the name passed to [Open].
 func (f *File) Name() string { return f.name }
 
+// Format returns the name of the format.
 func (f *File) Format() string { return f.format.Name }
 
 // Classes returns the names that [workload.Request.Class] indexes; they are complete at the end of the trace.

@@ -64,6 +64,7 @@ func (s *Source) Peek() (clock.Time, bool) {
 	return s.next.Arrival, !s.over
 }
 
+// Next returns the next request.
 func (s *Source) Next() workload.Request {
 	var r Row
 	if at, ok := s.ready(); ok && (s.over || at < s.next.Arrival) {

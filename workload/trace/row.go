@@ -13,4 +13,5 @@ type Row struct {
 // Turn is a request that waits for the output of the previous one.
 type Turn = workload.FollowUp
 
+// Requests returns the number of requests of the row.
 func (r *Row) Requests() int64 { return int64(1 + len(r.Then)) }

@@ -99,6 +99,7 @@ type Ticks struct {
 // maxGapCounts is the number of different gaps above which the clock is not coarse.
 const maxGapCounts = 4096
 
+// Add counts a gap.
 func (t *Ticks) Add(gap clock.Duration) {
 	t.n++
 	if gap == 0 {

@@ -48,6 +48,7 @@ func Transform(open Opener, l Load) (*Transformed, error) {
 	return s, nil
 }
 
+// Next returns the next row.
 func (s *Transformed) Next() (Row, error) { return s.reader.Next() }
 
 // Close ends reading before the end.

@@ -44,6 +44,7 @@ func Cause(err error) string {
 	return err.Error()
 }
 
+// ReadFile reads the file that a flag names.
 func ReadFile(flag, name string) ([]byte, error) {
 	data, err := input.ReadFile(name)
 	switch {
@@ -64,6 +65,7 @@ func (d *Directory) Create(name string) (*File, error) {
 	return &File{File: f, name: filepath.Join(d.Path, name)}, nil
 }
 
+// Write creates a file and fills it.
 func (d *Directory) Write(name string, fill func(io.Writer) error) error {
 	f, err := d.Create(name)
 	if err != nil {
@@ -138,6 +140,7 @@ func (f *File) Abandon() {
 	}
 }
 
+// PrintJSON writes a value as indented JSON.
 func PrintJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(layout.PlainWriter(w))
 	e.SetEscapeHTML(false)

@@ -28,10 +28,12 @@ func (f *OutputFlags) RegisterOut(c *cobra.Command, usage string) {
 	c.Flags().StringVarP(&f.Out, "out", "o", f.Out, usage)
 }
 
+// RegisterQuiet adds --quiet.
 func (f *OutputFlags) RegisterQuiet(c *cobra.Command, usage string) {
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, usage)
 }
 
+// Quiet reports whether --quiet is given.
 func (f *OutputFlags) Quiet() bool { return f.quiet }
 
 // Directory opens the directory of --out. It returns nil if there is none.

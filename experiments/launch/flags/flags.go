@@ -56,6 +56,7 @@ type Flag struct {
 	Unmodelled string `yaml:"unmodelled,omitempty"`
 }
 
+// Effect returns the kind of effect.
 func (f *Flag) Effect() Effect {
 	switch {
 	case f.Sets != "":
@@ -157,6 +158,7 @@ func Of(engine string) (*Table, error) {
 	return t, nil
 }
 
+// All returns all tables by name.
 func All() ([]*Table, error) {
 	all, err := tables()
 	if err != nil {

@@ -16,6 +16,7 @@ type Replicas struct {
 
 var _ event.LifecycleObserver = (*Replicas)(nil)
 
+// NewReplicas returns the observer of the replicas of a scenario.
 func NewReplicas(u *scenario.Setup) *Replicas {
 	n := 0
 	for i := range u.Pools {

@@ -60,6 +60,7 @@ type hooks struct {
 	mount func(replica int32) map[string]http.Handler
 }
 
+// New returns the server of a scenario.
 func New(o Options) (*Server, error) {
 	u := o.Live.Setup()
 	tokens := o.Tokenizer

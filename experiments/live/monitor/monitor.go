@@ -67,6 +67,7 @@ const (
 	refusals = int(event.NotReady) + 1
 )
 
+// New returns a monitor of a scenario.
 func New(u *scenario.Setup, o Options) *Monitor {
 	info := experiments.MetricsInfo(u)
 	info.SGLang = u.Scenario.Engine.Policy == "sglang"

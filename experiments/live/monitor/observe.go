@@ -83,6 +83,7 @@ type replicaWatch interface {
 	event.TokenObserver
 }
 
+// Observer returns the observer of the simulation.
 func (m *Monitor) Observer() event.Observer { return observer{m} }
 
 // observer observes the simulation on the driver's goroutine.

@@ -45,6 +45,7 @@ const (
 	commonWidth = 80
 )
 
+// NewStatus returns a status that is written to w.
 func (m *Monitor) NewStatus(w io.Writer, mode StatusMode) *Status {
 	every := map[StatusMode]time.Duration{StatusLine: lineTime, StatusPlain: plainTime}[mode]
 	return &Status{m: m, w: w, mode: mode, every: every, width: func() int {

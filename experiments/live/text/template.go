@@ -173,6 +173,7 @@ func (t *Template) Text(prompt string) Prompt {
 	return Prompt{Tokens: slices.Concat(t.tokens.Begin(), t.tokens.Encode(prompt))}
 }
 
+// Chat returns the prompt of a conversation.
 func (t *Template) Chat(c Chat) (Prompt, error) {
 	if len(c.Messages) == 0 {
 		return Prompt{}, fmt.Errorf("messages is empty (want one or more)")

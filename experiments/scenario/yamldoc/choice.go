@@ -15,6 +15,7 @@ type Choice[Options any] struct {
 	given   []string // keys of the options that have a value
 }
 
+// Rules sets the rules to choose from.
 func (c *Choice[Options]) Rules(l rule.List[Options]) { c.rules = l }
 
 // VariantKeys returns the keys of a map with each rule: the options and the common ones. The rules are the usual ones
@@ -34,8 +35,10 @@ func (c *Choice[Options]) VariantKeys(usual rule.List[Options], common VariantKe
 	return keys
 }
 
+// RuleNames returns the names of the rules.
 func (c *Choice[Options]) RuleNames() []string { return c.rules.Names() }
 
+// Keys returns the keys of the options of all rules.
 func (c *Choice[Options]) Keys() (keys []string) {
 	for _, r := range c.rules {
 		keys = append(keys, KeysOf(r.New())...)
@@ -56,6 +59,7 @@ func (c *Choice[Options]) Extension(name string) any {
 // Given implements [Extended].
 func (c *Choice[Options]) Given(key string) { c.given = append(c.given, key) }
 
+// Named reports whether no option is given.
 func (c *Choice[Options]) Named() bool { return len(c.given) == 0 }
 
 // Options returns the options of a rule by its name: those that are given, or the defaults. ok is false if there is no
@@ -71,6 +75,7 @@ func (c *Choice[Options]) Options(rules rule.List[Options], name string) (option
 	return options, ok
 }
 
+// Resolve gives all options of the rule their values.
 func (c *Choice[Options]) Resolve(options Options) { c.options, c.given = options, KeysOf(options) }
 
 // Marshal writes a JSON object of the keys of a struct and of the options that are given.

@@ -36,6 +36,7 @@ type Duration clock.Duration
 // Seconds is the duration in seconds.
 func (d Duration) Seconds() float64 { return clock.Duration(d).Seconds() }
 
+// Clock is the duration on the simulator's clock.
 func (d Duration) Clock() clock.Duration { return clock.Duration(d) }
 
 var timeUnits = []struct {
@@ -48,6 +49,7 @@ var timeUnits = []struct {
 
 const wantDuration = "a duration with a unit of ns, us, ms, s, m or h, such as 60s"
 
+// DurationPattern is the syntax of a duration.
 const DurationPattern = `^` + numberAndUnit + `(` + numberAndUnit + `)*$`
 
 const numberAndUnit = `([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)`

@@ -166,6 +166,7 @@ func fieldByName(v reflect.Value, name string) (reflect.Value, reflect.StructTag
 	return reflect.Value{}, ""
 }
 
+// NamesOfAll returns the names of values.
 func NamesOfAll[T fmt.Stringer](values []T) (names []string) {
 	for _, v := range values {
 		names = append(names, v.String())

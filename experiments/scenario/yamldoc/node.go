@@ -88,6 +88,7 @@ func (n *Node) Put(name string, at Place, v *Node) {
 	n.Fields = kept
 }
 
+// Describe says what a value is, for messages.
 func (n *Node) Describe() string {
 	switch n.Kind {
 	case Null:

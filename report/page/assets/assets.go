@@ -27,8 +27,10 @@ func scriptNames() []string {
 // styleNames are the style sheets in their order.
 func styleNames() []string { return []string{"uPlot.min.css", "chart.css"} }
 
+// Scripts is all scripts in one text.
 func Scripts() string { return joined(scriptNames()) }
 
+// Styles is all style sheets in one text.
 func Styles() string { return joined(styleNames()) }
 
 // Licence is the licence of uPlot, which goes wherever its code goes.
