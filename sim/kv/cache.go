@@ -210,7 +210,6 @@ type Chunks struct {
 	sorted  bool
 }
 
-// Clear removes all chunks.
 func (c *Chunks) Clear() { c.N, c.list, c.entered, c.sorted = 0, c.list[:0], 0, false }
 
 // noTree is the tree of a cache without one.

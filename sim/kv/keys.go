@@ -28,7 +28,6 @@ func (k *Keys) Add(first uint64, blocks int32) {
 	k.blocks += blocks
 }
 
-// At is the key of block i.
 func (k *Keys) At(i int32) uint64 {
 	r := k.runs[k.run(i)]
 	return r.first + uint64(i-r.from)

@@ -406,7 +406,6 @@ func (n *Network) rate(r *route, share int64) int64 {
 	return max(share, 1)
 }
 
-// Links is the number of links.
 func (n *Network) Links() int { return len(n.links) }
 
 // Bandwidth is the highest bandwidth that link l has had, in bytes per second.

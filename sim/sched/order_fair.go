@@ -32,7 +32,6 @@ const (
 	BySession               // the conversation
 )
 
-// Of returns the number of the client.
 func (c Client) Of(p *Progress) int64 {
 	switch c {
 	case ByClass:

@@ -14,7 +14,6 @@ const (
 	Longest                     // the one with the most known tokens, which frees the most blocks
 )
 
-// Victims lists the rules.
 func Victims() []Victim {
 	return []Victim{LastAdmitted, LeastUrgent, MostRemaining, LeastProgress, Longest}
 }
