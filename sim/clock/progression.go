@@ -62,30 +62,34 @@ func (p *Progression) FirstEndAtOrAfter(t Time) int {
 	if t <= p.Start {
 		return 0
 	}
-	lo, hi := 1, p.N // End(lo-1) < t
-	if hi <= 1 || p.End(1) >= t {
-		return min(1, p.N)
+	k := p.N
+	if k == 0 || p.End(k) < t {
+		return k
 	}
-	// A guess from the mean length is within a few iterations, because Slope is small compared with First.
-	want := int64(t-p.Start) * FemtosPerPico
-	for lo < hi {
-		mid := lo + (hi-lo)/2
-		if first := p.First + int64(lo)*p.Slope; first > 0 && hi-lo > 8 {
-			if guess := lo + int((want-p.Femtos(lo))/first); guess >= lo && guess < hi {
-				mid = guess
-			}
-		}
-		if p.End(mid) >= t {
-			hi = mid
-		} else {
-			lo = mid + 1
-		}
+	// The first k iterations end at or after t, by excess femtoseconds. None of them is longer than the last one, so
+	// that as many can be left out as have the length of the last one in the excess.
+	late := p.Remainder - int64(t-p.Start)*FemtosPerPico
+	if p.First > 0 {
+		k = min(k, int((p.First-1-late)/p.First))
 	}
-	return lo
+	for {
+		excess, last := p.Femtos(k)+late, p.First+int64(k-1)*p.Slope
+		if excess < last {
+			return k
+		}
+		k -= int(excess / last)
+	}
 }
 
 // CapN is the largest number of iterations, at most n, whose sum stays below [MaxFemtos].
 func CapN(first, slope int64, n int) int {
+	if n <= 1<<12 && uint64(first) < 1<<48 && uint64(slope) < 1<<36 {
+		return n // the sum is less than 2⁶⁰ + 2⁵⁹
+	}
+	return capN(first, slope, n)
+}
+
+func capN(first, slope int64, n int) int {
 	fits := func(n int) bool {
 		hi, lo := bits.Mul64(uint64(n), uint64(first))
 		if hi != 0 || lo >= MaxFemtos {

@@ -17,7 +17,11 @@ func (e *Engine) commitGeneral() {
 	if e.gpu.batches > 0 {
 		wait = p.Start.Sub(e.gpu.free)
 	}
-	each := e.gpu.shareOut(&p, it, &e.span)
+	padded := it.padRows + it.padTokens
+	each := e.gpu.shareOut(int64(it.decodes+it.drafts+it.prefill+it.recomputed+padded), &p, &e.span)
+	if e.cfg.Check {
+		e.gpu.given += each * (e.gpu.sharers - int64(padded))
+	}
 	e.setOutput()
 	taken := e.reporter.report(e, p, e.space.Used()+e.released, wait)
 	e.released = 0

@@ -137,7 +137,11 @@ func (e *Engine) Enqueue(at clock.Time, req *workload.Request) {
 	}
 	if e.inbox.delays() {
 		e.inbox.requests = append(e.inbox.requests, *req)
-		e.cutAt(at, e.inbox.from)
+		if e.answered || e.ahead.N <= 1 {
+			e.cutOwn(at)
+		} else {
+			e.cutTo(e.inbox.from(e.composedFrom(at)))
+		}
 	} else if e.queue.Push(req, e.keyOf(req, none)) || e.it.looked {
 		e.cut(at)
 	}
@@ -152,8 +156,7 @@ func (e *Engine) Boundary() error {
 	if e.lock != nil {
 		return e.lock.boundary()
 	}
-	e.now = e.next
-	if e.ahead.N > 1 && e.interrupted() {
+	if e.now = e.next; e.inFlight.early {
 		e.processAhead()
 		return nil
 	}
@@ -185,7 +188,7 @@ func (e *Engine) plan() error {
 	}
 	switch {
 	case e.ahead.N > 0:
-		e.next = e.spanEnd()
+		e.spanEnd()
 	case e.inFlight.n > 0:
 		e.next = e.inFlight.at(0).end
 	default:
@@ -206,9 +209,11 @@ func (e *Engine) results() {
 	if len(e.aborts) > 0 {
 		e.applyAborts()
 	}
-	if e.inFlight.n > 0 && e.inFlight.at(0).end == e.now {
-		e.process(e.inFlight.at(0))
-		e.inFlight.pop()
+	if e.inFlight.n > 0 {
+		if f := e.inFlight.at(0); f.end == e.now {
+			e.process(f)
+			e.inFlight.pop()
+		}
 	}
 	if e.connector != nil {
 		e.connector.receive()

@@ -50,9 +50,12 @@ type iterationRing struct {
 	ring []*iteration // a power of two, more than can be in flight, so that a new one can be built
 	head int
 	n    int
-	cfg  *Config
-	seqs *slab
-	pipe *pipeline // nil without pipeline parallelism
+
+	// early means that the oldest iteration has results, and ends before the planned span is over.
+	early bool
+	cfg   *Config
+	seqs  *slab
+	pipe  *pipeline // nil without pipeline parallelism
 }
 
 // newIterationRing returns an empty queue of up to n iterations.

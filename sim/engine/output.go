@@ -25,12 +25,9 @@ func (e *Engine) deliverListed(p *clock.Progression, n, sent int, s *event.Span,
 	return sent
 }
 
-// setPlainOutput describes what a plain composition gives to clients.
+// setPlainOutput describes what a plain composition gives to clients that is not sent in level form.
 func (e *Engine) setPlainOutput() {
 	it, o := &e.it, &e.out
-	if o.Sent = e.line.SendLevel(it.current.number, it.decodes, it.current.firsts, &e.ahead, &e.span.Delivery); o.Sent {
-		return
-	}
 	o.Number, o.Decodes, o.Gaps, o.Members = it.current.number, it.decodes, it.gaps, e.cohort.size
 	o.InOrder, o.Settles, o.Listed = true, true, false
 	o.Firsts, o.Late, o.Vain = o.Firsts[:0], o.Late[:0], o.Vain[:0]

@@ -23,8 +23,13 @@ func (e *Engine) commitPlain() {
 	if g.batches > 0 {
 		wait = p.Start.Sub(g.free)
 	}
-	each := g.shareOut(p, it, &e.span)
-	e.setPlainOutput()
+	each := g.shareOut(int64(it.decodes+it.prefill), p, &e.span)
+	if e.cfg.Check {
+		g.given += each * g.sharers
+	}
+	if e.out.Sent = e.line.SendLevel(f.number, it.decodes, f.firsts, p, &e.span.Delivery); !e.out.Sent {
+		e.setPlainOutput()
+	}
 	taken := e.reporter.report(e, *p, e.plain.blocks.Used()+e.released, wait)
 	e.released = 0
 	g.lastComposed = g.composing
@@ -40,38 +45,33 @@ func (e *Engine) commitPlain() {
 			g.lastComposed = p.End(n - e.depth)
 		}
 	}
-	e.chargePlain(each, f)
-	g.batches += int64(n)
 	f.end, g.remainder = p.EndAt(n)
-	g.free, f.number = f.end, g.batches
+	g.free = f.end
+	g.batches += int64(n)
+	f.number = g.batches
 	e.running.remaining -= int64(it.decodes)*int64(n) + int64(len(f.firsts))
 	if it.decodes > 0 {
+		c.share += each // which charges the GPU time of a token to each member
 		g.decodeSteps += int64(n)
-	}
-	p.N = 0
-	e.inFlight.n++
-	e.retirePlain(f)
-}
-
-// chargePlain charges the GPU time of the iterations to their sequences. each is the time of one token, in
-// femtoseconds. The members of the cohort are charged together, through its share.
-func (e *Engine) chargePlain(each int64, f *iteration) {
-	it, c := &e.it, &e.cohort
-	if it.stepped {
-		c.share += each
-	}
-	if len(it.chunkSeqs) == 0 {
-		return
 	}
 	for k, i := range it.chunkSeqs {
 		e.seqs.at(i).rec.GPU.Prefill += each * int64(it.chunks[k].New)
 	}
+	p.N = 0
+	e.inFlight.n++
+	if c.ends.Len() > 0 && c.ends.Top().Key <= c.steps {
+		e.retirePlain(f)
+	}
+	c.settled = c.steps
 	for _, i := range f.firsts {
-		e.seqs.at(i).shared = c.share
+		s := e.seqs.at(i)
+		if s.shared = c.share; s.phase == finishing { // its output has one token
+			e.finishPlain(f, i, s)
+		}
 	}
 }
 
-// retirePlain takes the sequences whose last token iteration f issues out of the cohort, and lists them in f.
+// retirePlain takes the sequences whose last token iteration f issues out of the cohort.
 func (e *Engine) retirePlain(f *iteration) {
 	c := &e.cohort
 	for c.ends.Len() > 0 && c.ends.Top().Key <= c.steps {
@@ -91,17 +91,13 @@ func (e *Engine) retirePlain(f *iteration) {
 		c.context -= int64(s.computed)
 		c.squares -= square(s.computed)
 		c.takes.add(s.residue, -1)
-		f.finishes = append(f.finishes, end.Value)
+		e.finishPlain(f, end.Value, s)
 	}
-	c.settled = c.steps
-	for _, i := range f.firsts {
-		if e.seqs.at(i).phase == finishing { // its output has one token
-			f.finishes = append(f.finishes, i)
-		}
-	}
-	for _, i := range f.finishes {
-		s := e.seqs.at(i)
-		s.lastBatch, s.lastEnd = f.number, f.end
-		e.line.Finishes(i)
-	}
+}
+
+// finishPlain lists s, sequence i, among those whose last token iteration f issues.
+func (e *Engine) finishPlain(f *iteration, i int32, s *sequence) {
+	s.lastBatch, s.lastEnd = f.number, f.end
+	e.line.Finishes(i)
+	f.finishes = append(f.finishes, i)
 }

@@ -4,17 +4,12 @@ import "clifftop/sim/clock"
 
 // The results of an iteration whose sequences were not touched by an optional part.
 
-// process delivers the tokens of the oldest iteration in flight and frees what it has finished.
+// process delivers the tokens of f, the oldest iteration in flight, and ends the requests that are complete.
 func (e *Engine) process(f *iteration) {
-	if e.plain.on && e.plain.blocks != nil && !f.partial && len(f.lasts)+len(f.returns) == 0 {
-		e.processPlain(f)
-	} else {
+	if !e.plain.on || e.plain.blocks == nil || f.partial || len(f.lasts)+len(f.returns) > 0 {
 		e.processGeneral(f)
+		return
 	}
-}
-
-// processPlain delivers the tokens of f, the oldest iteration in flight, and ends the requests that are complete.
-func (e *Engine) processPlain(f *iteration) {
 	for _, i := range f.firsts {
 		s := e.seqs.at(i)
 		if s.rec.FirstToken == clock.Never {

@@ -45,21 +45,6 @@ func (t *timeline) cut(at clock.Time) {
 	t.cutOwn(at)
 }
 
-// cutAt makes the first boundary at or after the instant at the next one, of those at which a composition of the planned
-// span comes that from returns: the first one that counts, from a number on.
-func (t *timeline) cutAt(at clock.Time, from func(composition int) int) {
-	switch {
-	case t.answered:
-	case t.inFlight.n == 0 && t.ahead.N == 0:
-		t.next = min(t.next, at)
-	case t.ahead.N > 1:
-		// Iteration k ≥ 1 is composed when iteration k-depth ends.
-		ended := t.ahead.FirstEndAtOrAfter(t.Until(at))
-		t.ahead.N = min(from(max(ended+t.depth-1, 1)), t.ahead.N)
-		t.next = t.spanEnd()
-	}
-}
-
 // Until returns the instant up to which, exclusive, the boundaries of the engine have been processed, as an event at
 // the instant at sees it. At one instant, boundaries follow all other events, in the order of the replicas. This
 // holds for boundaries inside a span too.
@@ -72,26 +57,40 @@ func (t *timeline) Until(at clock.Time) clock.Time {
 
 // cutOwn is cut for this engine alone, without its lock-step group.
 func (t *timeline) cutOwn(at clock.Time) {
-	t.cutAt(at, func(composition int) int { return composition })
+	switch {
+	case t.answered:
+	case t.ahead.N > 1:
+		t.cutTo(t.composedFrom(at))
+	case t.inFlight.n == 0 && t.ahead.N == 0:
+		t.next = min(t.next, at)
+	}
 }
 
-// spanEnd returns the next boundary of the planned span: its end or, before that, the end of the iteration in flight
-// ahead of it, if that has results.
-func (t *timeline) spanEnd() clock.Time {
+// composedFrom returns the number of the first iteration of the planned span, but iteration 0, that is composed at or
+// after an instant. Iteration k ≥ 1 is composed when iteration k-depth ends.
+func (t *timeline) composedFrom(at clock.Time) int {
+	return max(t.ahead.FirstEndAtOrAfter(t.Until(at))+t.depth-1, 1)
+}
+
+// cutTo makes the planned span n iterations long, if it is longer.
+func (t *timeline) cutTo(n int) {
+	if n < t.ahead.N {
+		t.ahead.N = n
+		t.spanEnd()
+	}
+}
+
+// spanEnd sets the next boundary to that of the planned span: its end or, before that, the end of the iteration in
+// flight ahead of it, if that has results and a second iteration of the span is composed then.
+func (t *timeline) spanEnd() {
 	p := &t.ahead
-	if p.N == 1 {
-		return p.End(2 - t.depth)
+	if t.inFlight.early = false; p.N > 1 && t.inFlight.n > 0 {
+		if f := t.inFlight.at(0); f.eventful() {
+			t.inFlight.early, t.next = true, f.end
+			return
+		}
 	}
-	if t.interrupted() {
-		return t.inFlight.at(0).end
-	}
-	return p.End(p.N + 1 - t.depth)
-}
-
-// interrupted reports whether the iteration in flight ahead of the span has results. They are processed at the
-// boundary at which the second iteration of the span is composed.
-func (t *timeline) interrupted() bool {
-	return t.ahead.N > 1 && t.inFlight.n > 0 && t.inFlight.at(0).eventful()
+	t.next = p.End(p.N + 1 - t.depth)
 }
 
 // processAhead processes the iteration in flight ahead of the span. Its results do not change the span.
@@ -100,15 +99,16 @@ func (e *Engine) processAhead() {
 	free := e.space.free()
 	e.process(f)
 	e.released = e.space.free() - free
-	e.answered = false
 	f.clear()
-	e.next = e.spanEnd()
+	e.answered, e.inFlight.early = false, false
+	e.next = e.ahead.End(e.ahead.N + 1 - e.depth)
 }
 
 // Stop commits the iterations of the span that are composed before the instant at.
 func (e *Engine) Stop(at clock.Time) {
 	if e.ahead.N > 0 {
 		e.cut(at)
+		e.inFlight.early = false
 		e.commit()
 	}
 }

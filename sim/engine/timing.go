@@ -141,20 +141,17 @@ func (g *gpu) slowed(first, slope int64, n int) (int64, int64, int, error) {
 	return int64(slow), int64(lo / 1000), n, nil
 }
 
-// shareOut shares out the time of the committed iterations p, and returns the sum over them of the time of one token,
-// in femtoseconds. s is their span, as observers receive it.
-func (g *gpu) shareOut(p *clock.Progression, it *batchBuilder, s *event.Span) (each int64) {
-	tokens := int64(it.decodes + it.drafts + it.prefill + it.recomputed + it.padRows + it.padTokens)
+// shareOut shares out the time of the committed iterations p among a number of tokens, and returns the sum over them of
+// the time of one token, in femtoseconds. s is their span, as observers receive it.
+func (g *gpu) shareOut(tokens int64, p *clock.Progression, s *event.Span) (each int64) {
 	if tokens != g.sharers {
 		g.sharers, g.carry = tokens, 0
 	}
-	s.Progression, s.Carry = *p, g.carry
-	femtos := s.SharedFemtos(p.N)
-	each = femtos / tokens
-	g.carry = femtos - each*tokens
-	if it.r.cfg.Check {
-		g.given += each * (tokens - int64(it.padRows+it.padTokens))
-	}
+	s.Progression = *p
+	s.Carry = g.carry
+	femtos := uint64(s.SharedFemtos(p.N))
+	each = int64(femtos / uint64(tokens))
+	g.carry = int64(femtos) - each*tokens
 	return each
 }
 
