@@ -12,8 +12,13 @@ import (
 
 // The path of a request from its client to a replica's queue, and its end as the client and the source see it.
 
-// arrive handles a request that its client has just sent.
-func (e *Simulation) arrive(r *workload.Request) error {
+// arrive handles the request that the source sends now.
+func (e *Simulation) arrive() error {
+	ref := e.frontEnd.place()
+	held := &e.frontEnd.requests[ref]
+	held.Request, held.to = e.src.Next(), noReplica
+	e.look()
+	r := &held.Request
 	if r.Arrival < e.now || r.InputTokens < 1 || r.OutputTokens < 1 {
 		return fmt.Errorf("sim: request %d: arrival %v at %v with %d input and %d output tokens is not valid",
 			r.ID, r.Arrival, e.now, r.InputTokens, r.OutputTokens)
@@ -25,6 +30,7 @@ func (e *Simulation) arrive(r *workload.Request) error {
 	e.obs.Arrived(e.now, r)
 	fits := e.fits(r)
 	if !fits && e.networkIn == 0 {
+		e.frontEnd.remove(ref)
 		e.refuse(r, noReplica, event.NeverFits)
 		return nil
 	}
@@ -33,20 +39,23 @@ func (e *Simulation) arrive(r *workload.Request) error {
 	if leaves {
 		e.clients.watch(r)
 	}
-	to, at := noReplica, r.Arrival.Add(e.networkIn)
+	at := r.Arrival.Add(e.networkIn)
 	if fits && (e.networkIn == 0 || e.routers == nil && e.lifecycle == nil) {
-		if to = e.route(r); to == noReplica || e.unreachable(to) {
-			e.undeliverable(r, to, notPending)
+		to := e.route(r)
+		if to == noReplica || e.unreachable(to) {
+			e.undeliverable(r, to, ref)
 			return nil
 		}
+		held.to = to
 		at = at.Add(e.replicas[to].Config().Handling(r))
 		e.sent(r, to)
 	}
 	if at > e.now || leaves || e.frontEnd.due.Len() > 0 || e.limited {
-		e.frontEnd.push(at, r.ID, e.frontEnd.add(r, to))
+		e.frontEnd.push(at, r.ID, ref)
 		return nil
 	}
-	e.join(r, to)
+	e.frontEnd.remove(ref)
+	e.join(r, held.to)
 	return nil
 }
 

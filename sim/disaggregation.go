@@ -226,7 +226,9 @@ func (s *disaggregator) handOff(rec *event.Record, at clock.Time) {
 	if p := e.clients.Find(first.Request.ID); p != nil {
 		p.To = noReplica
 	}
-	e.frontEnd.push(by.OverLink(at).Add(s.Hop), first.Request.ID, e.frontEnd.add(&first.Request, noReplica))
+	ref := e.frontEnd.place()
+	e.frontEnd.requests[ref] = pendingRequest{first.Request, noReplica}
+	e.frontEnd.push(by.OverLink(at).Add(s.Hop), first.Request.ID, ref)
 }
 
 // restore gives a request its output length back.

@@ -17,19 +17,17 @@ type frontEnd struct {
 // pendingRequest is a request that has not reached the queue of a replica.
 type pendingRequest struct {
 	workload.Request
-	to int32 // the replica, or -1 before the router has chosen it
+	to int32 // the replica, or noReplica before the router has chosen it
 }
 
-// add keeps a copy of a request and returns its number.
-func (f *frontEnd) add(r *workload.Request, to int32) int32 {
+// place returns a free number.
+func (f *frontEnd) place() int32 {
 	if n := len(f.vacant); n > 0 {
 		i := f.vacant[n-1]
 		f.vacant = f.vacant[:n-1]
-		p := &f.requests[i]
-		p.Request, p.to = *r, to
 		return i
 	}
-	f.requests = append(f.requests, pendingRequest{*r, to})
+	f.requests = append(f.requests, pendingRequest{})
 	return int32(len(f.requests) - 1)
 }
 

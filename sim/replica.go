@@ -8,11 +8,10 @@ import (
 	"clifftop/sim/sched"
 )
 
-// No replica, no sequence, and no place among the pending requests.
+// No replica, and no sequence.
 const (
-	noReplica  = int32(-1)
-	noSeq      = int32(sched.None)
-	notPending = int32(-1)
+	noReplica = int32(-1)
+	noSeq     = int32(sched.None)
 )
 
 // Replica is an engine with its place and lifecycle in the fleet.

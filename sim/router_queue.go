@@ -14,11 +14,11 @@ func (e *Simulation) unreachable(to int32) bool {
 }
 
 // undeliverable handles a request that the router cannot deliver. If a replica was chosen, which cannot be reached, the
-// request fails; if there is none, it waits or is rejected. ref is its number in the front end, or notPending.
+// request fails; if there is none, it waits or is rejected. ref is its number in the front end.
 func (e *Simulation) undeliverable(r *workload.Request, to, ref int32) {
 	most := e.lifecycle.RouterQueue
 	rejects := most < 0 || most > 0 && e.levels.Held >= most
-	if ref != notPending && (to != noReplica || rejects) {
+	if to != noReplica || rejects {
 		e.frontEnd.remove(ref)
 	}
 	switch {
@@ -29,9 +29,6 @@ func (e *Simulation) undeliverable(r *workload.Request, to, ref int32) {
 		e.levels.System--
 		e.refuse(r, noReplica, event.NotReady)
 	default:
-		if ref == notPending {
-			ref = e.frontEnd.add(r, noReplica)
-		}
 		e.lifecycle.held = append(e.lifecycle.held, ref)
 		e.levels.Held++
 		if p := e.clients.Find(r.ID); p != nil {

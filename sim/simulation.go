@@ -14,6 +14,7 @@ import (
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
 	"clifftop/sim/event"
+	"clifftop/sim/sched"
 	"clifftop/workload"
 )
 
@@ -36,8 +37,8 @@ type Simulation struct {
 
 	unplanned clock.Time // the instant of the last event that was not planned
 	reported  event.Levels
+	levelsTo  event.LevelObserver
 
-	arriving  workload.Request
 	nextSent  clock.Time // when the source sends the next request, or Never
 	limited   bool       // some queue may refuse requests
 	linked    bool       // KV may move between engines or to tiers
@@ -67,7 +68,7 @@ func NewFleet(f Fleet, src workload.Source, observers ...event.Observer) (*Simul
 }
 
 func newSimulation(f Fleet, src workload.Source, obs *event.Fanout) *Simulation {
-	e := &Simulation{src: src, fleet: newFleet(&f, obs), Horizon: clock.Never}
+	e := &Simulation{src: src, fleet: newFleet(&f, obs), Horizon: clock.Never, levelsTo: obs.LevelObserver()}
 	e.networkIn, e.networkOut = f.Replicas[0].NetworkIn, f.Replicas[0].NetworkOut
 	e.clients.networkOut = e.networkOut
 	for i, cfg := range f.Replicas {
@@ -134,10 +135,12 @@ func (e *Simulation) RunUntil(ctx context.Context, pause func() bool) (done bool
 			}
 		}
 		if e.alone {
-			n, err := e.boundaries(bound, left)
+			n, paused, err := e.runAlone(bound, left, pause)
 			if err != nil {
 				e.stop(e.now)
 				return true, err
+			} else if paused {
+				return false, nil
 			}
 			left -= n
 		}
@@ -160,36 +163,69 @@ func (e *Simulation) RunUntil(ctx context.Context, pause func() bool) (done bool
 	}
 }
 
-// boundaries handles the boundaries of the only replica that come before every other event and before an instant, at
-// most so many. It returns how many it has handled.
-func (e *Simulation) boundaries(bound clock.Time, most int) (n int, err error) {
+// runAlone handles the events of the only replica that come before an instant and before every departure of a client, at
+// most so many. It is [Simulation.upcoming] and [Simulation.handle] with what a lone replica needs of them. It returns
+// how many events it has handled, and whether pause was true.
+func (e *Simulation) runAlone(bound clock.Time, most int, pause func() bool) (n int, paused bool, err error) {
 	r := e.replicas[0]
-	bound = min(bound, e.frontEnd.next())
-	if c := &e.clients.departures; c.Len() > 0 {
-		bound = min(bound, clock.Time(c.Top().Key))
-	}
-	for ; n < most && err == nil; n++ {
-		at := r.Next()
-		if at >= bound || at >= e.nextSent { // which an answer may have made earlier
+	for n < most {
+		at, kind := r.Next(), eventBoundary
+		if t := e.frontEnd.next(); t <= at {
+			at, kind = t, eventQueueing
+		}
+		if e.nextSent <= at {
+			at, kind = e.nextSent, eventArrival
+		}
+		if d := &e.clients.departures; at >= bound || d.Len() > 0 && clock.Time(d.Top().Key) <= at {
 			break
 		}
 		if at < e.now {
-			return n, r.Broken("time goes back to %v", at)
+			return n, false, r.Broken("time goes back to %v", at)
 		}
 		e.now = at
-		err = r.Boundary()
-		e.sync(r)
-		e.reportLevels(at)
+		n++
+		switch kind {
+		case eventBoundary:
+			err = r.Boundary()
+		case eventArrival:
+			err = e.arrive()
+		default:
+			e.reach(e.frontEnd.due.Pop())
+		}
+		if e.levelsDiffer(r.Levels(), r.Blocked()) {
+			e.reportAlone(r.Levels(), r.Blocked())
+		}
+		if err != nil || kind == eventArrival && pause != nil && pause() {
+			return n, err == nil, err
+		}
 	}
-	e.unplanned, e.changed = e.now, nil
-	return n, err
+	return n, false, nil
+}
+
+// levelsDiffer reports whether the levels of the only replica are not those that were reported last.
+func (e *Simulation) levelsDiffer(now *event.Levels, blocked sched.Cause) bool {
+	was := &e.levels
+	return now.Waiting != was.Waiting || now.Running != was.Running || now.Decoding != was.Decoding ||
+		was.System != e.reported.System || now.Waiting > 0 && blocked != was.Blocked
+}
+
+// reportAlone reports the levels of the only replica to the observers. It does what [fleet.sync] and
+// [Simulation.reportLevels] do.
+func (e *Simulation) reportAlone(now *event.Levels, blocked sched.Cause) {
+	if now.Waiting == 0 {
+		blocked = sched.NotBlocked
+	}
+	l := &e.levels
+	l.Waiting, l.Running, l.Decoding, l.Blocked = now.Waiting, now.Running, now.Decoding, blocked
+	e.reported.System = l.System
+	e.levelsTo.Levels(e.now, l)
 }
 
 // reportLevels reports the levels to the observers if they have changed.
 func (e *Simulation) reportLevels(at clock.Time) {
 	if !e.levels.Equal(&e.reported) {
 		e.reported = e.levels
-		e.obs.Levels(at, &e.reported)
+		e.levelsTo.Levels(at, &e.reported)
 	}
 }
 
@@ -270,9 +306,7 @@ func (e *Simulation) handle(at clock.Time, kind int, r *Replica) (err error) {
 	case eventPlanned:
 		err = e.lifecycle.runPlanned()
 	case eventArrival:
-		e.arriving = e.src.Next()
-		e.look()
-		err = e.arrive(&e.arriving)
+		err = e.arrive()
 	case eventDeparture:
 		e.depart(e.clients.departures.Pop())
 	case eventQueueing:
@@ -288,6 +322,12 @@ func (e *Simulation) handle(at clock.Time, kind int, r *Replica) (err error) {
 		e.noteBoundary(r.Index())
 		err = r.Boundary()
 		e.changed = r
+	}
+	if e.alone {
+		if e.levelsDiffer(r.Levels(), r.Blocked()) {
+			e.reportAlone(r.Levels(), r.Blocked())
+		}
+		return err
 	}
 	if e.changed != nil {
 		e.syncTouched()

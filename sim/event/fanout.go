@@ -101,6 +101,14 @@ func (f *Fanout) Levels(at clock.Time, l *Levels) {
 	}
 }
 
+// LevelObserver returns the only observer of levels, or f.
+func (f *Fanout) LevelObserver() LevelObserver {
+	if len(f.levels) == 1 {
+		return f.levels[0]
+	}
+	return f
+}
+
 // Span implements [SpanObserver].
 func (f *Fanout) Span(s *Span) {
 	for _, o := range f.spans {
