@@ -70,7 +70,7 @@ func (l *lifecycle) failOne(r *Replica) {
 			l.sim.disconnect(u.Request, to, clock.Never)
 		}
 	}
-	r.Abandon(l.now)
+	abandon(l.now, r, &l.sim.fleet)
 	r.CheckEmpty()
 }
 

@@ -101,9 +101,9 @@ type disaggregator struct {
 
 // handover is a request whose prompt was computed.
 type handover struct {
-	event.Record                // of the prefill
-	by           *engine.Engine // the engine that keeps the KV
-	queued       clock.Time     // when it reached the queue of the decode replica, or Never
+	event.Record            // of the prefill
+	by           *Replica   // which keeps the KV
+	queued       clock.Time // when it reached the queue of the decode replica, or Never
 }
 
 func newDisaggregator(d *Disaggregation, e *Simulation) *disaggregator {
@@ -128,9 +128,9 @@ func newDisaggregator(d *Disaggregation, e *Simulation) *disaggregator {
 // assign sets a replica to prefill or decode.
 func (s *disaggregator) assign(r *Replica) {
 	if s.prefills(int32(r.Index())) {
-		r.SetLeg(s.prefill)
+		r.connector.SetHandoff(s.prefill)
 	} else {
-		r.SetLeg(s.decode(r.Index()))
+		r.connector.SetHandoff(s.decode(r.Index()))
 	}
 }
 
@@ -157,10 +157,10 @@ func (s *disaggregator) prefill(r *workload.Request) engine.Handoff {
 	return engine.Handoff{}
 }
 
-// source returns the engine that keeps the KV that the client of r wants to be loaded, or nil.
-func (s *disaggregator) source(r *workload.Request) *engine.Engine {
+// source returns the replica that keeps the KV that the client of r wants to be loaded, or nil.
+func (s *disaggregator) source(r *workload.Request) *Replica {
 	if t := r.Transfer; t != nil && r.Replica > 0 && t.From > 0 && s.prefills(t.From-1) {
-		return s.sim.replicas[t.From-1].Engine
+		return s.sim.replicas[t.From-1]
 	}
 	return nil
 }
@@ -177,26 +177,28 @@ func (s *disaggregator) decode(to int) func(*workload.Request) engine.Handoff {
 			return handoff
 		default:
 			id = r.Transfer.Of
-			if kept, ok := from.Keeps(id); ok {
+			if lease, kept := from.Lease(id); lease > 0 {
 				tokens = min(tokens, int32(kept)*from.Config().BlockSize)
 			}
 		}
 		handoff.Remote = engine.Remote{
-			Tokens: tokens, Layers: s.Layers, Latency: s.Latency, Again: again, From: from.Number(),
+			Tokens: tokens, Layers: s.Layers, Latency: s.Latency, Again: again, From: from.connector.Number(),
 			Via:  []int32{s.links[from.Index()], s.links[to]},
 			Read: func(at clock.Time) { s.release(at, from, id) },
-			Lost: func() bool { _, ok := from.Keeps(id); return !ok },
+			Lost: func() bool { lease, _ := from.Lease(id); return lease == 0 },
 		}
 		return handoff
 	}
 }
 
 // release lets a prefill replica free the KV of a request, unless the replica has stopped.
-func (s *disaggregator) release(at clock.Time, from *engine.Engine, id int64) {
-	if from.Retired() {
+func (s *disaggregator) release(at clock.Time, from *Replica, id int64) {
+	if from.connector.Retired() {
 		return
 	}
-	from.ReleaseHeld(at, id)
+	if lease, _ := from.Lease(id); lease > 0 {
+		from.EndLease(at, lease)
+	}
 	s.sim.sync(s.sim.replicas[from.Index()])
 }
 
@@ -219,7 +221,7 @@ func (s *disaggregator) outputOf(r *workload.Request, to int32) int32 {
 func (s *disaggregator) handOff(rec *event.Record, at clock.Time) {
 	e := s.sim
 	e.over(&rec.Request, int32(rec.Replica))
-	by := e.replicas[rec.Replica].Engine
+	by := e.replicas[rec.Replica]
 	first := &handover{*rec, by, clock.Never}
 	s.restore(&first.Request)
 	s.first[first.Request.ID] = first

@@ -42,6 +42,3 @@ func (h host) ArrivalDue() bool { return h.e.dueNow() }
 
 // Passed implements [engine.Host].
 func (h host) Passed(replica int, at clock.Time) bool { return h.e.passed(replica, at) }
-
-// Changed implements [engine.Host].
-func (h host) Changed(replica int) { h.e.sync(h.e.replicas[replica]) }

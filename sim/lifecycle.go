@@ -276,7 +276,7 @@ func (l *lifecycle) allDrained(i int) bool {
 func (l *lifecycle) drained(i int) {
 	for _, r := range l.group(i) {
 		r.Stop(l.now)
-		r.Abandon(l.now)
+		abandon(l.now, r, &l.sim.fleet)
 	}
 	l.renew(i)
 	status := &l.of[i]

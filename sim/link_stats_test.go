@@ -11,6 +11,7 @@ import (
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
 	"clifftop/sim/event"
+	"clifftop/sim/part/connector"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
 )
@@ -98,7 +99,7 @@ func TestBytesAreConserved(t *testing.T) {
 		}
 		links := e.Links()
 		next := 0
-		take := func() engine.LinkUse { next++; return links[next-1] }
+		take := func() connector.LinkUse { next++; return links[next-1] }
 		for i := range f.Replicas {
 			for k := range f.Replicas[i].Connector.Tiers {
 				u := take()
@@ -109,7 +110,7 @@ func TestBytesAreConserved(t *testing.T) {
 				seen["to tiers"] += int(u.Sent)
 			}
 		}
-		var out, in engine.LinkUse
+		var out, in connector.LinkUse
 		for i := range f.Replicas {
 			sum := &in
 			if i < f.Disaggregation.Prefills {

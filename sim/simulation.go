@@ -14,6 +14,7 @@ import (
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
 	"clifftop/sim/event"
+	"clifftop/sim/part/connector"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -46,7 +47,7 @@ type Simulation struct {
 	alone     bool       // one replica, always ready, without moves of KV and watchers of the cache
 	frontEnd  frontEnd
 	clients   clients
-	transfers engine.Transfers
+	transfers connector.Transfers
 }
 
 // New returns a simulation of one replica. It validates the configuration, whose scheduler must not be in use by
@@ -99,7 +100,7 @@ func (e *Simulation) InSystem() int { return e.levels.System }
 
 // Links returns what the links have carried so far: by replica those of its connector, first Links and then Tiers, and
 // after all of them those of a [Disaggregation], by replica.
-func (e *Simulation) Links() []engine.LinkUse { return e.transfers.Use(e.now) }
+func (e *Simulation) Links() []connector.LinkUse { return e.transfers.Use(e.now) }
 
 // Effort returns the compositions of all engines so far.
 func (e *Simulation) Effort() (all engine.Effort) {
@@ -312,9 +313,7 @@ func (e *Simulation) handle(at clock.Time, kind int, r *Replica) (err error) {
 	case eventQueueing:
 		e.reach(e.frontEnd.due.Pop())
 	case eventTransfer:
-		if changed := e.transfers.Happens(at); changed != nil {
-			e.changed = e.replicas[changed.Index()]
-		}
+		e.changed = pass(at, e.transfers.Happens(at), e.replicas)
 		if e.check {
 			err = e.transfers.Check(at)
 		}

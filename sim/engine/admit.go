@@ -27,7 +27,7 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 		s.reused = 0
 		r.space.swapIn(s)
 	case s.phase == loaded:
-		r.connector.unpark(i)
+		r.remote.unpark(i)
 		s.reserved, r.space.reserves = r.space.held(s), true
 	default:
 		s.loaded, s.reused = 0, r.space.takeCached(s)
@@ -42,7 +42,7 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 		s.rec.Scheduled = r.now
 		s.rec.PassedOver = s.rec.Queued <= r.gpu.lastComposed
 		s.rec.CachedTokens = s.reused
-		if s.load != nil && s.load.remote {
+		if s.pulled {
 			s.rec.PulledTokens = s.loaded
 		} else {
 			s.rec.LoadedTokens = s.loaded
@@ -113,8 +113,8 @@ func (e *Engine) start(s *sequence, req *workload.Request) {
 	s.rec.ClientFirst, s.rec.ClientLast, s.rec.Left = clock.Never, clock.Never, clock.Never
 	s.output, s.declared = e.cfg.OutputOf(req), e.cfg.declaredOf(req)
 	s.slots = s.output
-	if e.connector != nil {
-		s.reached = e.connector.computedFor(req.ID)
+	if c := e.remote.connector; c != nil {
+		s.reached = c.Precomputed(req.ID)
 	}
 	if e.depth > 1 && (s.declared > s.output || e.cfg.UnpredictedEnds) {
 		s.slots++

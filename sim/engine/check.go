@@ -56,7 +56,7 @@ func (k *checker) count() error {
 			return err
 		}
 	}
-	held, windowed := k.e.connector.holds()
+	held, windowed := k.e.remote.blocks(&k.e.space)
 	k.held, k.windowed = k.held+held, k.windowed+windowed
 	if k.e.ahead.N > 0 { // its first step is counted, but not committed
 		k.remaining += int64(k.e.it.decodes)
@@ -249,7 +249,7 @@ func (k *checker) checkLevels() error {
 
 // checkWork asserts that the policy does not leave the engine idle while requests wait.
 func (k *checker) checkWork() error {
-	idle := k.e.inFlight.n == 0 && k.e.ahead.N == 0 && !k.e.connector.awaits()
+	idle := k.e.inFlight.n == 0 && k.e.ahead.N == 0 && !k.e.remote.awaited()
 	if waiting := k.e.queue.Len() + len(k.e.inbox.requests); idle && waiting > 0 {
 		policyCheck{&k.e.it}.wrong("%d requests wait and %d run, but nothing can be scheduled", waiting,
 			k.e.running.size)

@@ -170,7 +170,7 @@ func (e *Engine) leaveDuringLinkLoss(s *sequence) {
 // deliverFirst delivers the first token after an admission.
 func (e *Engine) deliverFirst(i int32, end clock.Time) {
 	s := e.seqs.at(i)
-	if e.connector.handsOff(s) {
+	if e.remote.handsOff(s) {
 		e.obs.Dropped(end, 1)
 		return
 	}

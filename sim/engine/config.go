@@ -138,10 +138,10 @@ type Hybrid struct {
 // DenseRetention is the retention of every block: prefix_cache_retention_interval is null.
 const DenseRetention = -1
 
-// validate returns the faults of the groups.
-func (h *Hybrid) validate(c *Config) error {
+// validateGroups returns the faults of the KV cache groups.
+func (c *Config) validateGroups() error {
 	var found faults.List
-	want := found.Check
+	want, h := found.Check, c.Hybrid
 	found.Add(h.CacheGroups.Validate())
 	g, ok := c.Scheduler.(sched.Grouped)
 	want(ok, "KV cache groups: the policy allocates blocks of one group only (want policy vllm)")
@@ -292,7 +292,7 @@ func (c *Config) Validate() error {
 	want(!c.Contiguous || c.NumGPUBlocks != 0, "contiguous KV: it needs a limited pool")
 	want(!c.Radix || c.PrefixCaching, "radix: prefix caching is off")
 	if c.Hybrid != nil {
-		found.Add(c.Hybrid.validate(c))
+		found.Add(c.validateGroups())
 	}
 	want(!c.UnpredictedEnds || c.Connector == nil && !c.Speculative.On() && c.Stages <= 1,
 		"unpredicted ends: they do not go with KV connectors, drafts and pipeline stages")
@@ -303,10 +303,10 @@ func (c *Config) Validate() error {
 		found.Add(c.validatePipeline()...)
 	}
 	if c.Speculative.Tokens != 0 {
-		found.Add(c.Speculative.validate(c))
+		found.Add(c.validateDrafts())
 	}
 	if c.Connector != nil {
-		found.Add(c.Connector.validate(c))
+		found.Add(c.validateConnector())
 	}
 	if o, ok := c.Order.(interface{ Validate() error }); ok {
 		found.Add(o.Validate())

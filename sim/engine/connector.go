@@ -107,16 +107,89 @@ type Remote struct {
 	Read func(at clock.Time)
 	Lost func() bool
 	From int32   // the number of the engine that has the KV, if it is in the same simulation; else 0
-	Via  []int32 // links on the way, in addition to Path, as numbers of the network of [Transfers]
+	Via  []int32 // links on the way, in addition to Path, as numbers of the network of the simulation
 	// Again means that the tokens were computed for this very request. If they are computed here, they count as
 	// recomputed.
 	Again bool
 }
 
-func (c *Connector) chunkBlocks() int32 { return max(c.ChunkBlocks, 1) }
+// KVConnector is the state of the [Connector] of an engine: what has been stored outside the pool, and what is being
+// loaded. Package connector implements it. The engine calls it with numbers of its sequences and of requests.
+type KVConnector interface {
+	handoffs
+	loads
+	stores
+	// Lease returns how long the blocks of a request are kept after its end. EndLease plans the end of a lease.
+	Lease(request int64) clock.Duration
+	EndLease(at clock.Time, lease int64)
+	// Halt stops the copies, because the engine has crashed.
+	Halt()
+	// Drained reports whether all copies to persistent tiers are complete.
+	Drained() bool
+}
 
-// validate reports errors in the settings of the connector, and features of the engine that it does not support.
-func (c *Connector) validate(cfg *Config) error {
+// handoffs has which part of a request the engine serves.
+type handoffs interface {
+	// Queued finds that out for a request that has reached the queue. Forget is called when the request has ended.
+	Queued(req *workload.Request)
+	Forget(request int64)
+	// Precomputed returns the number of tokens that another engine has computed for this very request.
+	Precomputed(request int64) int32
+	// HandsOff reports whether the record of a request is passed to [Handoff.Ended] and not to the client. HandOff
+	// passes it.
+	HandsOff(request int64) bool
+	HandOff(rec *event.Record, at clock.Time)
+}
+
+// loads is the KV that is loaded into the pool.
+type loads interface {
+	// Loadable returns the number of tokens of a waiting request that can be loaded, after those in the prefix cache,
+	// in which it was looked up. It returns 0 for a request that is not ready: its KV is loaded, or it has tokens in
+	// flight.
+	Loadable(text kv.Text, cached int32, ready bool) int32
+	// Pulls reports whether another engine has what Loadable found last.
+	Pulls() bool
+	// Load begins to load what Loadable found last, and reports whether another engine has it.
+	Load(at clock.Time, x Load) (pulls bool)
+	// ClientLeft tells that the client of the request of a load has left.
+	ClientLeft(load int64)
+	// Received returns the loads that have arrived, each of them once, in the order in which they began.
+	Received() []Received
+}
+
+// stores is the KV that is copied to tiers.
+type stores interface {
+	// Attach gives the connector the prefix cache, or nil, and reports whether a tier takes the blocks that it evicts.
+	Attach(pool *kv.Hashed) (writesBack bool)
+	// Store copies the first blocks of a sequence to the tiers, and Left what a sequence has computed that leaves the
+	// running batch. Warm stores the first blocks of a request from before the run.
+	Store(at clock.Time, seq, blocks int32)
+	Left(at clock.Time, seq, computed int32)
+	Warm(q *workload.Request, blocks int32)
+	// Composed begins the copies of what has been stored or evicted.
+	Composed(at clock.Time)
+}
+
+// Load is a request whose KV is loaded into the pool.
+type Load struct {
+	Number  int64 // of the load
+	Seq     int32
+	Request int64
+	Blocks  int // blocks that another engine sends
+}
+
+// Received is a load that has arrived or failed.
+type Received struct {
+	Number  int64
+	Seq     int32 // -1 if the client has left
+	Started clock.Time
+	Failed  bool
+}
+
+// validateConnector reports errors in the settings of the connector, and features of the engine that it does not
+// support.
+func (cfg *Config) validateConnector() error {
+	c := cfg.Connector
 	found := faults.List{Prefix: "connector: "}
 	want := found.Check
 	want(c.BlockBytes >= 1, "a KV block of %d bytes is not allowed", c.BlockBytes)
@@ -130,227 +203,10 @@ func (c *Connector) validate(cfg *Config) error {
 	for i, t := range c.Tiers {
 		want(t.Chunks >= 1, "tier %s: %d chunks are not allowed (want 1 or more)", t.Name, t.Chunks)
 		want(t.BytesPerSecond >= 1 && t.Latency >= 0, "tier %s: a bandwidth or a latency is not allowed", t.Name)
-		want(i > 0 || !t.WriteBack || c.chunkBlocks() == 1,
+		want(i > 0 || !t.WriteBack || c.ChunkBlocks <= 1,
 			"tier %s: the pool evicts blocks, so that a tier that they are written back to cannot keep chunks of %d",
-			t.Name, c.chunkBlocks())
+			t.Name, c.ChunkBlocks)
 	}
 	want(!slices.ContainsFunc(c.Links, func(b int64) bool { return b < 1 }), "a link has no bandwidth")
 	return found.Err()
-}
-
-// connector is the state of the [Connector] of an engine.
-type connector struct {
-	Connector
-	e     *Engine
-	tiers []tier
-	links []int32 // numbers in the engine's network, by index of Links
-	epoch uint64  // changes with the content of the tiers
-	plan  plan
-
-	handoffs map[int64]Handoff // of requests in the engine, by request ID
-	loads    []*load           // in transfer, or arrived and not yet received; in order of their start
-	serials  int64
-	parked   []int32 // sequences that are loading or loaded, in order of their loads
-	leases   []*lease
-	due      bool // receive has work at the next boundary
-	ended    bool // the engine has crashed: it stores no more KV
-}
-
-// newConnector returns the connector of an engine, or nil without [Config.Connector]. before is the engine whose place
-// it takes, or nil. The methods that the engine calls at admissions, iterations and releases do nothing if the
-// connector is nil.
-func newConnector(e, before *Engine) *connector {
-	if e.cfg.Connector == nil {
-		return nil
-	}
-	c := &connector{Connector: *e.cfg.Connector, e: e, handoffs: make(map[int64]Handoff)}
-	if before != nil {
-		c.inherit(before.connector)
-	} else {
-		c.connect()
-	}
-	if len(c.tiers) > 0 && c.tiers[0].WriteBack {
-		e.space.writesBack = true
-		e.space.hashed.LogEvictions()
-	}
-	return c
-}
-
-// connect adds the links to the network, and makes empty tiers.
-func (c *connector) connect() {
-	for _, b := range c.Links {
-		c.links = append(c.links, c.e.transfers.AddLink(b))
-	}
-	for _, t := range c.Tiers {
-		c.tiers = append(c.tiers, tier{Tier: t, chunks: kv.NewTier(t.Chunks, t.Eviction),
-			link: c.e.transfers.AddLink(t.BytesPerSecond), flow: none})
-	}
-}
-
-// noteHandoff records which part of a request that reaches the queue the engine serves.
-func (c *connector) noteHandoff(req *workload.Request) {
-	if c != nil && c.Handoff != nil {
-		c.recordHandoff(req)
-	}
-}
-
-func (c *connector) recordHandoff(req *workload.Request) {
-	if handoff := c.Handoff(req); handoff.Lease > 0 || handoff.Remote.Tokens > 0 {
-		c.handoffs[req.ID] = handoff
-	}
-}
-
-// forgetHandoff removes the handoff of a request that has ended.
-func (c *connector) forgetHandoff(id int64) {
-	if c != nil {
-		delete(c.handoffs, id)
-	}
-}
-
-// leaseOf returns how long the blocks of a request are kept after its end.
-func (c *connector) leaseOf(id int64) clock.Duration {
-	if c == nil {
-		return 0
-	}
-	return c.handoffs[id].Lease
-}
-
-// computedFor returns the number of tokens that another replica has computed for this very request.
-func (c *connector) computedFor(id int64) int32 {
-	if c == nil {
-		return 0
-	}
-	remote := c.handoffs[id].Remote
-	if !remote.Again {
-		return 0
-	}
-	return remote.Tokens
-}
-
-// halt stops the copies to tiers, because the engine has crashed.
-func (c *connector) halt() {
-	if c != nil {
-		c.ended = true
-	}
-}
-
-// awaits reports whether loads or leases are left.
-func (c *connector) awaits() bool { return c != nil && len(c.loads)+len(c.leases) > 0 }
-
-// Disaggregated prefill/decode. The code here is the prefill side: it produces one token that is not delivered, keeps
-// the blocks under a lease and hands the record on. The decode side is sent the original request, with a Handoff that
-// says where its KV is.
-
-// handsOff reports whether the record of s is passed to Handoff.Ended and not to the client.
-func (c *connector) handsOff(s *sequence) bool {
-	return c != nil && c.handoffs[s.rec.Request.ID].Ended != nil
-}
-
-// handOff passes the record of s, which has ended, to Handoff.Ended.
-func (c *connector) handOff(s *sequence) {
-	s.rec.Tokens, s.rec.FirstToken, s.rec.LastToken = 0, clock.Never, clock.Never
-	if p := c.e.host.Client(s.rec.Request.ID); p != nil {
-		p.Seq, p.AtFrontend = none, true
-	}
-	end := c.handoffs[s.rec.Request.ID].Ended
-	c.forgetHandoff(s.rec.Request.ID)
-	end(&s.rec, c.e.now)
-}
-
-// SetLeg sets [Connector.Handoff]. The engine must have a [Connector].
-func (e *Engine) SetLeg(handoff func(r *workload.Request) Handoff) { e.connector.Handoff = handoff }
-
-// Keeps reports whether the engine keeps blocks of a request under a lease, and how many.
-func (e *Engine) Keeps(id int64) (blocks int, ok bool) {
-	for _, l := range e.connector.leases {
-		if l.request == id && !l.over {
-			return l.Count, true
-		}
-	}
-	return 0, false
-}
-
-// KV cleanup after an engine stops: transfers are cancelled, leases are dropped, and only persistent tiers keep their
-// KV.
-
-// drained reports whether no lease is left, and all copies to persistent tiers are complete.
-func (c *connector) drained() bool {
-	return c == nil || !slices.ContainsFunc(c.leases, func(l *lease) bool { return !l.over }) &&
-		!slices.ContainsFunc(c.tiers, func(t tier) bool { return t.Persistent && t.flow != none })
-}
-
-// Abandon cancels all transfers of the engine at the instant at, and frees the blocks of its loads and leases. No
-// request may be left in the engine.
-func (e *Engine) Abandon(at clock.Time) {
-	c := e.connector
-	if c == nil {
-		return
-	}
-	e.transfers.abandon(at, e)
-	for k := range c.tiers {
-		c.reportBusy(at, k)
-	}
-	for _, l := range c.loads {
-		e.space.release(&l.keptBlocks)
-	}
-	for _, l := range c.leases {
-		l.over = true
-		e.space.release(&l.keptBlocks)
-	}
-	c.loads, c.leases, c.due = nil, nil, false
-}
-
-// inherit takes over the links of the engine that had this place before, and the content of its persistent tiers.
-func (c *connector) inherit(before *connector) {
-	c.links = before.links
-	for _, t := range before.tiers {
-		after := tier{Tier: t.Tier, chunks: t.chunks, link: t.link, flow: none, torn: t.torn}
-		if !t.Persistent {
-			after.chunks = kv.NewTier(t.Chunks, t.Eviction)
-		}
-		c.tiers = append(c.tiers, after)
-	}
-}
-
-// cutOff makes load l fail at the instant at, because the replica that it reads from has stopped.
-func (c *connector) cutOff(at clock.Time, l *load) {
-	l.fails, l.read, l.parts = true, nil, 0
-	c.due = true
-	c.e.cut(at)
-	c.e.host.Changed(c.e.index)
-}
-
-// tear marks the chunks that are in the tier as torn: they were not copied completely.
-func (t *tier) tear(keys []uint64) {
-	for _, key := range keys {
-		if t.chunks.Has(key) {
-			if t.torn == nil {
-				t.torn = make(map[uint64]bool)
-			}
-			t.torn[key] = true
-		}
-	}
-	t.copied = nil
-}
-
-// transferred handles a transfer that has been sent or, if done is true, has arrived.
-func (c *connector) transferred(at clock.Time, p payload, done bool) {
-	if p.tier != none {
-		if p.load == nil {
-			t := &c.tiers[p.tier]
-			t.flow, t.copied = none, t.copied[:0]
-		}
-		c.reportBusy(at, int(p.tier))
-	}
-	if !done || p.load == nil {
-		return
-	}
-	if p.load.parts--; p.load.parts > 0 {
-		return
-	}
-	c.due = true
-	c.e.cut(at)
-	if read := p.load.read; read != nil {
-		read(at)
-	}
 }

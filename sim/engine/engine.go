@@ -10,11 +10,11 @@
 // preempted. It lets a policy of package sched compose through a view (batch_builder.go, batch_view.go, decode.go,
 // admit.go), and has a commit (commit.go) and results (results.go) of its own. Both cycles work on the same state.
 //
-// Optional parts each have a file: KV in other tiers and from other engines (connector.go, load.go, offload.go,
-// transfers.go), pipeline stages (pipeline.go), data-parallel ranks in lock step (lockstep.go), and speculative
-// decoding (speculative.go, verify.go). The KV cache, prefix caching included, is package kv; space.go chooses its
-// kind. The waiting queue is package queue, and the stream to the clients package delivery. The interface [Host] has
-// what an engine needs of the fleet around it.
+// KV in tiers and from other engines is the optional part in package connector: connector.go has its interface, and
+// load.go the sequences that wait for it. Other optional parts each have a file: pipeline stages (pipeline.go),
+// data-parallel ranks in lock step (lockstep.go), and speculative decoding (speculative.go, verify.go). The KV cache,
+// prefix caching included, is package kv; space.go chooses its kind. The waiting queue is package queue, and the stream
+// to the clients package delivery. The interface [Host] has what an engine needs of the fleet around it.
 //
 // The definition of what this package must compute is the naive engine of package simtest, which visits every sequence
 // in every iteration. Random tests demand equal results.
@@ -46,9 +46,9 @@ type Engine struct {
 	seqs    slab
 	running runningBatch
 	decoders
-	space     Space
-	connector *connector // for KV outside the pool, or nil
-	drafter   drafter
+	space   Space
+	remote  remoteKV
+	drafter drafter
 
 	plain  plainCycle
 	effort Effort
@@ -65,12 +65,10 @@ type Engine struct {
 // New returns an engine. Its configuration must be valid.
 func New(cfg Config, in Setup) *Engine {
 	r := &Engine{
-		env:      env{cfg: cfg, host: in.Host, obs: in.Observers, transfers: in.Transfers, index: in.Index},
+		env:      env{cfg: cfg, host: in.Host, obs: in.Observers, index: in.Index},
 		gpu:      gpu{lastComposed: -1, deviates: model.ReadsDeviation(cfg.Timer)},
 		reporter: reporter{detailed: in.Observers.WantsSteps()},
 	}
-	in.Transfers.gone = append(in.Transfers.gone, false)
-	r.number = int32(len(in.Transfers.gone))
 	r.span.Replica = in.Index
 	r.timeline = timeline{env: &r.env, depth: 1, next: clock.Never, maxSpan: cfg.MaxSpan}
 	if cfg.AsyncScheduling && cfg.Stages <= 1 {
@@ -91,8 +89,8 @@ func New(cfg Config, in Setup) *Engine {
 		r.pipe = newPipeline(r)
 		r.inFlight.pipe = r.pipe
 	}
-	if cfg.Connector != nil {
-		r.connector = newConnector(r, in.Before)
+	if r.remote.connector = in.Connector; in.Connector != nil {
+		r.space.writesBack = in.Connector.Attach(r.space.hashed)
 	}
 	r.observed = in.Observers.WantsChunks()
 	r.line.Config = delivery.Config{Each: cfg.StreamPerSequence, Interval: int32(max(1, cfg.StreamInterval)),
@@ -104,7 +102,6 @@ func New(cfg Config, in Setup) *Engine {
 		r.drafter = newDrafter(cfg.Speculative, r.depth > 1)
 	}
 	if old := in.Before; old != nil {
-		in.Transfers.gone[old.number-1] = true
 		r.levels, r.fault, r.effort = old.levels, old.fault, old.effort
 		r.gpu.slowdown, r.link, r.gpu.free, r.gpu.remainder = old.gpu.slowdown, old.link, old.gpu.free,
 			old.gpu.remainder
@@ -129,8 +126,8 @@ func (e *Engine) Group() []*Engine {
 
 // Enqueue adds a request to the waiting queue at the instant at, which is not later than the next boundary.
 func (e *Engine) Enqueue(at clock.Time, req *workload.Request) {
-	if e.connector != nil {
-		e.connector.noteHandoff(req)
+	if c := e.remote.connector; c != nil {
+		c.Queued(req)
 	}
 	if e.space.forgets && e.needsNames(req) {
 		e.keepNames()
@@ -215,8 +212,8 @@ func (e *Engine) results() {
 			e.inFlight.pop()
 		}
 	}
-	if e.connector != nil {
-		e.connector.receive()
+	if e.remote.due {
+		e.receiveKV()
 	}
 }
 
@@ -254,7 +251,9 @@ func (e *Engine) decide() bool {
 	} else {
 		e.cfg.Scheduler.Schedule(it)
 	}
-	e.connector.flush()
+	if c := e.remote.connector; c != nil {
+		c.Composed(e.now)
+	}
 	if e.fault != nil {
 		return false
 	}
@@ -287,12 +286,9 @@ func (e *Engine) launch(first, slope int64, n int) {
 	}
 }
 
-// Retired reports whether another engine has taken the place of this one.
-func (e *Engine) Retired() bool { return e.transfers.gone[e.number-1] }
-
 // Drained reports whether a draining engine has no work left: it has no requests, no other engine will load the KV that
 // it keeps, and all copies to persistent tiers are complete.
-func (e *Engine) Drained() bool { return e.levels.System == 0 && e.connector.drained() }
+func (e *Engine) Drained() bool { return e.levels.System == 0 && e.remote.drained() }
 
 // Halt commits the iterations that have begun by the instant at. After it the engine begins no iteration, and copies
 // no KV to tiers.
@@ -300,7 +296,9 @@ func (e *Engine) Halt(at clock.Time) {
 	e.answered = false
 	e.Stop(at)
 	e.now = at
-	e.connector.halt()
+	if c := e.remote.connector; c != nil {
+		c.Halt()
+	}
 }
 
 // CheckEmpty asserts, if invariants are checked, that an engine that has failed has no requests and no blocks in use.

@@ -26,8 +26,6 @@ type Host interface {
 	// Passed reports whether the turn of a replica at the instant at is over: at one instant, boundaries are handled in
 	// the order of the replicas.
 	Passed(replica int, at clock.Time) bool
-	// Changed is called when an event of another engine changes the engine of a replica.
-	Changed(replica int)
 }
 
 // Setup is the environment of a new engine.
@@ -35,28 +33,22 @@ type Setup struct {
 	Index     int // the number of its replica
 	Host      Host
 	Observers *event.Fanout
-	Transfers *Transfers
-	// Before is the engine that had this place before, or nil. The new engine takes its place, and inherits its links,
-	// the content of persistent tiers, the numbers of requests by state, and the iterations that the GPU has not
-	// finished.
+	Connector KVConnector // with [Config.Connector]; else nil
+	// Before is the engine that had this place before, or nil. The new engine takes its place, and inherits the numbers
+	// of requests by state, and the iterations that the GPU has not finished.
 	Before *Engine
 }
 
 // env is the environment of an engine: its simulation and its place in the fleet.
 type env struct {
-	cfg       Config
-	host      Host
-	obs       *event.Fanout
-	transfers *Transfers
-	index     int   // its number in the fleet
-	number    int32 // its number in transfers, which no other engine has
+	cfg   Config
+	host  Host
+	obs   *event.Fanout
+	index int // its number in the fleet
 }
 
 // Index returns the number of the replica.
 func (v *env) Index() int { return v.index }
-
-// Number returns the number of the engine, from 1 on. An engine that takes its place has another number.
-func (v *env) Number() int32 { return v.number }
 
 // Config returns the configuration, which must not be changed.
 func (v *env) Config() *Config { return &v.cfg }
@@ -69,7 +61,10 @@ func (v *env) Observers() *event.Fanout { return v.obs }
 // Warm adds the KV of an earlier request to the prefix cache and the tiers. See [sim.Simulation.Warm].
 func (e *Engine) Warm(q *workload.Request) {
 	e.keepNames()
-	e.connector.warm(q, e.space.warm(q))
+	blocks := e.space.warm(q)
+	if c := e.remote.connector; c != nil {
+		c.Warm(q, blocks)
+	}
 }
 
 // UsedAt returns the number of blocks referenced just before an instant that is not past the next boundary.

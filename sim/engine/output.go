@@ -118,7 +118,7 @@ func (it *batchBuilder) issued(s *sequence) int32 {
 func (e *Engine) reportChunks(end clock.Time) {
 	for _, x := range e.out.Senders {
 		s := e.seqs.at(x.Seq)
-		if x.Issued > s.output || s.rec.Left != clock.Never || e.connector.handsOff(s) {
+		if x.Issued > s.output || s.rec.Left != clock.Never || e.remote.handsOff(s) {
 			continue
 		}
 		if !e.line.Free() {

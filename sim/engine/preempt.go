@@ -54,7 +54,7 @@ func (it *batchBuilder) takeOut(i int32, s *sequence) {
 	if s.rec.Preemptions++; s.rec.Preemptions == 1 {
 		r.space.again++
 	}
-	r.leaveRunning(i)
+	r.leaveRunning(i, 0)
 	r.levels.Waiting++
 	r.obs.Preempted(r.now)
 	it.preempted++

@@ -33,8 +33,9 @@ func (v *queueView) Waiting(place int) (d sched.Waiting, ok bool) {
 		d.Cached, d.Held, d.Grouped = hit.Tokens, hit.Held, hit.Tables
 		d.Live = hit.More && r.running.answers > 0 && w.Request.SharesPrompt()
 	}
-	if r.connector != nil {
-		d.Loadable = r.connector.loadable(w, &d)
+	if c := r.remote.connector; c != nil {
+		ready := w.Seq == none || r.seqs.at(w.Seq).phase != loaded && r.inFlight.tokensInFlight(w.Seq) == 0
+		d.Loadable = c.Loadable(r.space.text(w), d.Cached, ready)
 	}
 	if r.cfg.Speculative.On() {
 		d.Padding = r.cfg.padding(d.Known, d.Known-max(d.Cached, d.Computed))

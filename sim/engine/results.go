@@ -22,7 +22,9 @@ func (e *Engine) processGeneral(f *iteration) {
 	case kind.Registers:
 		e.registerHeld(f)
 	}
-	e.connector.computed(f)
+	if e.remote.connector != nil {
+		e.remote.storePrefills(f, e.now, &e.space)
+	}
 	e.it.deliverDrafts(f)
 	for _, i := range f.returns {
 		e.deliverAwaited(i)
@@ -68,7 +70,7 @@ func (e *Engine) answer(i int32, s *sequence, end clock.Time) {
 		s.rec.ClientLast = e.seen(e.line.Last(i))
 	}
 	e.answered = true
-	if e.connector != nil && e.connector.handsOff(s) {
+	if e.remote.connector != nil && e.remote.handsOff(s) {
 		return
 	}
 	if e.cfg.Check && s.rec.Left == clock.Never && s.rec.ClientLast < s.rec.ClientFirst {
@@ -99,8 +101,7 @@ func (e *Engine) complete(i int32, f *iteration) {
 	default:
 		e.space.remember(s)
 		e.uncomputed -= s.promptLeft()
-		s.lease = e.connector.leaseOf(s.rec.Request.ID)
-		e.leaveRunning(i)
+		e.leaveRunning(i, e.remote.leaseOf(s))
 		e.observeEnd(s, s.output)
 	}
 	e.end(i)
@@ -145,10 +146,10 @@ func (e *Engine) end(i int32) {
 	if s.rec.Preemptions > 0 {
 		e.space.again--
 	}
-	if s.rec.LastToken != clock.Never && e.connector.handsOff(s) {
-		e.connector.handOff(s)
+	if s.rec.LastToken != clock.Never && e.remote.handsOff(s) {
+		e.remote.handOff(s, e.host.Client(s.rec.Request.ID), e.now)
 	} else {
-		e.connector.forgetHandoff(s.rec.Request.ID)
+		e.remote.forget(s.rec.Request.ID)
 		e.host.Ended(&s.rec)
 	}
 	e.seqs.put(i)
@@ -166,7 +167,7 @@ func (e *Engine) applyAborts() {
 				e.queue.Remove(&p.Request)
 			}
 			e.uncomputed -= int64(p.Request.InputTokens)
-			e.connector.forgetHandoff(p.Request.ID)
+			e.remote.forget(p.Request.ID)
 			e.host.Unserved(p, e.now)
 			e.answered = true
 		default:
@@ -191,11 +192,11 @@ func (e *Engine) cancel(i int32) {
 	case departed:
 		e.levels.Waiting--
 	case loading, loaded:
-		e.connector.leaveParked(i)
+		e.leaveParked(i)
 	default:
 		e.space.Settle()
 		e.uncomputed -= s.promptLeft()
-		e.leaveRunning(i)
+		e.leaveRunning(i, 0)
 		e.observeEnd(s, issued)
 	}
 	s.rec.Tokens = issued

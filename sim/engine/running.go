@@ -2,6 +2,7 @@ package engine
 
 import (
 	"clifftop/internal/pq"
+	"clifftop/sim/clock"
 	"clifftop/sim/delivery"
 	"clifftop/sim/sched"
 )
@@ -55,8 +56,9 @@ func (b *runningBatch) clients(yield func(client int32) bool) {
 	}
 }
 
-// leaveRunning takes sequence i out of the running batch and frees its blocks. The blocks of the cohort are settled.
-func (e *Engine) leaveRunning(i int32) {
+// leaveRunning takes sequence i out of the running batch and frees its blocks, or keeps them for another engine under a
+// lease. The blocks of the cohort are settled.
+func (e *Engine) leaveRunning(i int32, lease clock.Duration) {
 	s := e.seqs.at(i)
 	switch s.phase {
 	case decoding:
@@ -90,9 +92,11 @@ func (e *Engine) leaveRunning(i int32) {
 	if s.rec.Request.SharesOutput() {
 		e.running.answers--
 	}
-	e.connector.leaves(s)
-	if s.lease > 0 {
-		e.connector.keepUnderLease(s)
+	if c := e.remote.connector; c != nil {
+		c.Left(e.now, i, s.computed)
+	}
+	if lease > 0 {
+		e.remote.keep(s, e.now, lease, &e.space)
 	} else {
 		e.space.freeBlocks(s)
 	}

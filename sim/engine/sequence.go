@@ -139,11 +139,11 @@ type draftState struct {
 
 // externalKV is the KV of a sequence outside the pool, or on its way there.
 type externalKV struct {
-	load    *load          // the last one
-	lease   clock.Duration // how long its blocks are kept after its end
-	hosted  int            // blocks in host memory
-	loaded  int32          // tokens brought in from host memory, a tier or another engine for the last admission
-	swapped bool           // it was swapped out while it decoded
+	load    int64 // the number of the last one, or 0
+	hosted  int   // blocks in host memory
+	loaded  int32 // tokens brought in from host memory, a tier or another engine for the last admission
+	pulled  bool  // another engine had what the last load brought
+	swapped bool  // it was swapped out while it decoded
 }
 
 // promptLeft returns the number of prompt tokens of s, which runs, that it was not given since its last admission.

@@ -141,14 +141,6 @@ func (k *Space) find(w *queue.Waiting) (hit kv.Hit) {
 	return k.cache.Find(k.text(w))
 }
 
-// epoch changes whenever the result of a lookup by hashes may change.
-func (k *Space) epoch() uint64 {
-	if k.hashed == nil {
-		return 0
-	}
-	return k.hashed.Epoch()
-}
-
 // takeCached makes s, the request that was looked up last, hold what the cache has of it, and returns the number of
 // tokens.
 func (k *Space) takeCached(s *sequence) int32 {

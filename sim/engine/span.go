@@ -189,7 +189,7 @@ func (e *Engine) resultsChange(f *iteration) bool {
 	waits := e.queue.Len() > 0
 	return f.partial || len(f.lasts)+f.chunks.N > 0 || // chunks enter the KV cache during the span
 		len(f.finishes) > 0 && (waits || e.it.asked || e.space.cache.Shared() > 0) ||
-		len(f.firsts) > 0 && waits && e.connector != nil || // prefills become loadable
+		len(f.firsts) > 0 && waits && e.remote.connector != nil || // prefills become loadable
 		e.lock != nil && f.eventful() // the spans of the other ranks would not be interrupted
 }
 

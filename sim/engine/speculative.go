@@ -68,9 +68,10 @@ func (p *Speculative) Lookahead() int32 {
 // DropsBlock reports whether the last block of a prefix hit is computed again.
 func (p *Speculative) DropsBlock() bool { return p.On() && (p.Method == EAGLE || p.Method == MTP) }
 
-func (p *Speculative) validate(c *Config) error {
+// validateDrafts returns the faults of the settings of speculative decoding.
+func (c *Config) validateDrafts() error {
 	found := faults.List{Prefix: "speculative: "}
-	want := found.Check
+	want, p := found.Check, &c.Speculative
 	want(p.Tokens >= 0, "num_speculative_tokens: %d is negative", p.Tokens)
 	if !p.On() {
 		return found.Err()

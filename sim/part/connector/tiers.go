@@ -1,14 +1,13 @@
-package engine
+package connector
 
 import (
 	"slices"
 
 	"clifftop/model"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/kv"
-	"clifftop/sim/queue"
-	"clifftop/sim/sched"
 	"clifftop/workload"
 )
 
@@ -16,9 +15,9 @@ import (
 //
 // A chunk can be loaded as soon as its copy begins.
 
-// tier is the state of a [Tier] of an engine.
+// tier is the state of a tier of an engine.
 type tier struct {
-	Tier
+	engine.Tier
 	chunks  *kv.Tier
 	link    int32
 	flow    int32 // the transfer that carries the copies; none if there is no such transfer
@@ -54,37 +53,43 @@ type part struct {
 	tier int
 }
 
-// loadable returns the number of tokens of a waiting request that can be loaded, after those in the prefix cache.
-func (c *connector) loadable(w *queue.Waiting, d *sched.Waiting) int32 {
+// Loadable implements [engine.KVConnector].
+func (c *Connector) Loadable(text kv.Text, cached int32, ready bool) int32 {
 	c.evictions()
-	p := &c.plan
-	if w.Seq != none && (c.e.seqs.at(w.Seq).phase == loaded || c.e.inFlight.tokensInFlight(w.Seq) > 0) {
+	p, pool := &c.plan, uint64(0)
+	if !ready {
 		p.valid = false
 		return 0
 	}
-	if p.valid && p.request == w.Request.ID && p.known == d.Known && p.pool == c.e.space.epoch() && p.tiers == c.epoch {
+	if c.pool != nil {
+		pool = c.pool.Epoch()
+	}
+	id := text.Request.ID
+	if p.valid && p.request == id && p.known == text.Known && p.pool == pool && p.tiers == c.epoch {
 		return p.tokens
 	}
-	p.valid, p.request, p.known, p.pool, p.tiers = true, w.Request.ID, d.Known, c.e.space.epoch(), c.epoch
+	p.valid, p.request, p.known, p.pool, p.tiers = true, id, text.Known, pool, c.epoch
 	p.tokens, p.remote = 0, false
-	if there := min(c.handoffs[w.Request.ID].Remote.Tokens, d.Known); there > d.Cached {
-		p.tokens, p.remote = there-d.Cached, true
-	} else if len(c.tiers) > 0 && c.e.space.findable(w) {
-		p.findChunks(c, w, d)
+	if there := min(c.handoffs[id].Remote.Tokens, text.Known); there > cached {
+		p.tokens, p.remote = there-cached, true
+	} else if len(c.tiers) > 0 && c.pool.Findable(text) {
+		c.findChunks(text, cached)
 	}
 	return p.tokens
 }
 
+// Pulls implements [engine.KVConnector].
+func (c *Connector) Pulls() bool { return c.plan.remote }
+
 // findChunks plans the load of the longest run of chunks that the tiers hold and that is worth loading.
-func (p *plan) findChunks(c *connector, w *queue.Waiting, d *sched.Waiting) {
-	text := c.e.space.text(w)
-	size, chunk := c.e.cfg.BlockSize, c.chunkBlocks()
-	local := d.Cached / size
+func (c *Connector) findChunks(text kv.Text, cached int32) {
+	p, size, chunk := &c.plan, c.blockSize, c.chunkBlocks()
+	local := cached / size
 	for tiers := len(c.tiers); tiers > 0; tiers-- {
 		p.chunks, p.blocks = p.chunks[:0], append(p.blocks[:0], make([]int, len(c.tiers))...)
 		end := local / chunk
-		for ; (end+1)*chunk*size <= d.Known; end++ {
-			key := c.e.space.hashed.Key(text, (end+1)*chunk-1)
+		for ; (end+1)*chunk*size <= text.Known; end++ {
+			key := c.pool.Key(text, (end+1)*chunk-1)
 			at := 0
 			for at < tiers && !c.tiers[at].has(key) {
 				at++
@@ -99,7 +104,7 @@ func (p *plan) findChunks(c *connector, w *queue.Waiting, d *sched.Waiting) {
 		if tokens <= 0 || tokens < c.MinTokens {
 			return
 		}
-		if p.worthLoading(c, tokens, d.Cached) {
+		if c.worthLoading(tokens, cached) {
 			p.tokens = tokens
 			return
 		}
@@ -108,22 +113,24 @@ func (p *plan) findChunks(c *connector, w *queue.Waiting, d *sched.Waiting) {
 
 // worthLoading reports whether to load the tokens of the plan rather than compute them. cached is the number of tokens
 // before them.
-func (p *plan) worthLoading(c *connector, tokens, cached int32) bool {
-	if c.Fetch == FetchAlways {
+func (c *Connector) worthLoading(tokens, cached int32) bool {
+	if c.Fetch == engine.FetchAlways {
 		return true
 	}
-	compute, _, _ := c.e.cfg.Timer.Span(&model.Batch{Chunks: []model.Chunk{{New: tokens, Cached: cached}}})
-	for k, n := range p.blocks {
+	compute, _, _ := c.timer.Span(&model.Batch{Chunks: []model.Chunk{{New: tokens, Cached: cached}}})
+	for k, n := range c.plan.blocks {
 		t := &c.tiers[k]
-		if n > 0 && t.Latency.Seconds()+float64(n)*float64(c.BlockBytes)/float64(t.BytesPerSecond) >= float64(compute)*1e-15 {
+		load := t.Latency.Seconds() + float64(n)*float64(c.BlockBytes)/float64(t.BytesPerSecond)
+		if n > 0 && load >= float64(compute)*1e-15 {
 			return false
 		}
 	}
 	return true
 }
 
-// start begins the transfers of the plan for load l.
-func (p *plan) start(c *connector, l *load) {
+// fetchTiers begins the transfers of the plan for load l.
+func (c *Connector) fetchTiers(at clock.Time, l *load) {
+	p := &c.plan
 	for k := len(p.chunks) - 1; k >= 0; k-- { // in reverse, so that the last chunks of a text are evicted first
 		c.tiers[p.chunks[k].tier].chunks.Use(p.chunks[k].key)
 	}
@@ -133,50 +140,33 @@ func (p *plan) start(c *connector, l *load) {
 		}
 		t := &c.tiers[k]
 		l.parts++
-		c.e.transfers.begin(c.e.now, payload{engine: c.e, load: l, tier: int32(k)}, int64(n)*c.BlockBytes, t.Latency, t.link)
-		c.reportMove(event.Move{Tier: k, Blocks: n})
+		c.net.begin(at, payload{engine: c.number, replica: c.replica, load: l, tier: k}, int64(n)*c.BlockBytes,
+			t.Latency, t.link)
+		c.reportMove(at, event.Move{Tier: k, Blocks: n})
 	}
 }
 
-// computed copies the blocks of prefills that iteration f has completed to the write-through tiers.
-func (c *connector) computed(f *iteration) {
-	if c != nil {
-		c.storePrefills(f)
-	}
-}
-
-func (c *connector) storePrefills(f *iteration) {
-	for _, i := range f.firsts {
-		if s := c.e.seqs.at(i); s.running() && s.joinBatch == f.number {
-			c.store(s, s.target/c.e.cfg.BlockSize)
-		}
-	}
-}
-
-// leaves copies the computed blocks of s, which leaves the running batch, to the write-through tiers.
-func (c *connector) leaves(s *sequence) {
-	if c == nil {
-		return
-	}
+// Left implements [engine.KVConnector].
+func (c *Connector) Left(at clock.Time, seq, computed int32) {
 	blocks := int32(0)
-	if h := c.e.space.hashed; h != nil {
-		blocks = min(h.Registered(s.number), s.computed/c.e.cfg.BlockSize)
+	if c.pool != nil {
+		blocks = min(c.pool.Registered(seq), computed/c.blockSize)
 	}
-	c.store(s, blocks)
+	c.Store(at, seq, blocks)
 }
 
-// store copies the first blocks of s to the write-through tiers.
-func (c *connector) store(s *sequence, blocks int32) {
-	if blocks > 0 && c.e.space.hashed != nil && len(c.tiers) > 0 && !c.ended {
-		c.enter(c.e.space.hashed.KeysOf(s.number, blocks), blocks)
+// Store implements [engine.KVConnector].
+func (c *Connector) Store(at clock.Time, seq, blocks int32) {
+	if blocks > 0 && c.pool != nil && len(c.tiers) > 0 && !c.ended {
+		c.enter(c.pool.KeysOf(seq, blocks), blocks)
 	}
-	c.flush()
+	c.Composed(at)
 }
 
 // enter puts the chunks in the first blocks of a text into the write-through tiers. keys are the keys of the blocks.
 // The last chunk is entered first, so that the last chunks of a text are evicted first. The chunks are copied in order,
 // beginning with the first.
-func (c *connector) enter(keys *kv.Keys, blocks int32) {
+func (c *Connector) enter(keys *kv.Keys, blocks int32) {
 	chunk := c.chunkBlocks()
 	for k := range c.tiers {
 		before := len(c.tiers[k].copied)
@@ -187,12 +177,12 @@ func (c *connector) enter(keys *kv.Keys, blocks int32) {
 	}
 }
 
-// warm puts the first blocks of a request from before the run into the tiers.
-func (c *connector) warm(q *workload.Request, blocks int32) {
-	if c == nil || c.e.space.hashed == nil {
+// Warm implements [engine.KVConnector].
+func (c *Connector) Warm(q *workload.Request, blocks int32) {
+	if c.pool == nil {
 		return
 	}
-	c.enter(c.e.space.hashed.KeysOfText(q, blocks), blocks)
+	c.enter(c.pool.KeysOfText(q, blocks), blocks)
 	c.evictions()
 	for k := range c.tiers {
 		c.tiers[k].pending, c.tiers[k].copied = 0, nil
@@ -200,7 +190,7 @@ func (c *connector) warm(q *workload.Request, blocks int32) {
 }
 
 // put adds a chunk to tier k. If the tier has the chunk, put notes a use of it.
-func (c *connector) put(k int, key uint64) {
+func (c *Connector) put(k int, key uint64) {
 	t := &c.tiers[k]
 	if t.has(key) {
 		t.chunks.Use(key)
@@ -225,22 +215,19 @@ func (c *connector) put(k int, key uint64) {
 }
 
 // evictions writes the blocks that the pool has evicted back to the first tier.
-func (c *connector) evictions() {
-	if c.e.space.writesBack {
-		for _, key := range c.e.space.hashed.Evicted() {
+func (c *Connector) evictions() {
+	if c.writesBack() {
+		for _, key := range c.pool.Evicted() {
 			c.put(0, key)
 		}
 	}
 }
 
-// flush begins to copy the chunks that have been put into the tiers.
-func (c *connector) flush() {
-	if c != nil && !c.ended {
-		c.copyPending()
+// Composed implements [engine.KVConnector].
+func (c *Connector) Composed(at clock.Time) {
+	if c.ended {
+		return
 	}
-}
-
-func (c *connector) copyPending() {
 	c.evictions()
 	for k := range c.tiers {
 		t := &c.tiers[k]
@@ -249,29 +236,46 @@ func (c *connector) copyPending() {
 		}
 		bytes := int64(t.pending) * c.BlockBytes
 		if t.flow == none {
-			t.flow = c.e.transfers.begin(c.e.now, payload{engine: c.e, tier: int32(k)}, bytes, 0, t.link)
+			t.flow = c.net.begin(at, payload{engine: c.number, replica: c.replica, tier: k, copies: t,
+				chunk: int64(c.chunkBlocks()) * c.BlockBytes}, bytes, 0, t.link)
 		} else {
-			c.e.transfers.extend(c.e.now, t.flow, bytes)
+			c.net.extend(at, t.flow, bytes)
 		}
-		c.reportMove(event.Move{Tier: k, Stored: true, Blocks: t.pending})
+		c.reportMove(at, event.Move{Tier: k, Stored: true, Blocks: t.pending})
 		t.pending = 0
 	}
 }
 
 // reportMove reports the start of a load or of a copy to the observers, and that its link is busy.
-func (c *connector) reportMove(m event.Move) {
-	m.Replica, m.Bytes = c.e.index, int64(m.Blocks)*c.BlockBytes
-	c.e.obs.Moved(c.e.now, m)
-	c.reportBusy(c.e.now, m.Tier)
+func (c *Connector) reportMove(at clock.Time, m event.Move) {
+	m.Replica, m.Bytes = c.replica, int64(m.Blocks)*c.BlockBytes
+	c.obs.Moved(at, m)
+	c.reportBusy(at, m.Tier)
 }
 
 // reportBusy reports to the observers whether the link of tier k is busy, if that has changed.
-func (c *connector) reportBusy(at clock.Time, k int) {
+func (c *Connector) reportBusy(at clock.Time, k int) {
 	t := &c.tiers[k]
-	busy := c.e.transfers.Carries(t.link)
+	busy := c.net.net.Carries(t.link)
 	if busy == t.busy {
 		return
 	}
 	t.busy = busy
-	c.e.obs.LinkBusy(at, c.e.index, k, busy)
+	c.obs.LinkBusy(at, c.replica, k, busy)
 }
+
+// tear marks the chunks that are in the tier as torn: they were not copied completely.
+func (t *tier) tear(keys []uint64) {
+	for _, key := range keys {
+		if t.chunks.Has(key) {
+			if t.torn == nil {
+				t.torn = make(map[uint64]bool)
+			}
+			t.torn[key] = true
+		}
+	}
+	t.copied = nil
+}
+
+// chunkBlocks returns the number of blocks in a chunk.
+func (c *Connector) chunkBlocks() int32 { return max(c.ChunkBlocks, 1) }

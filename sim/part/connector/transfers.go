@@ -1,4 +1,4 @@
-package engine
+package connector
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"clifftop/sim/network"
 )
 
-// Transfers is the network of a simulation, with the engine and the payload of each transfer.
+// Transfers is the network of a simulation, with the payload of each transfer and the planned ends of leases.
 type Transfers struct {
-	network.Network
+	net       network.Network
 	payloads  []payload       // by transfer
 	leaseEnds pq.Queue[int32] // indices of ending, by instant and order
 	ending    []leaseEnd
@@ -27,21 +27,33 @@ type Transfers struct {
 
 // payload is what a transfer carries to or from an engine: a part of a load or, if load is nil, copies to a tier.
 type payload struct {
-	engine *Engine
-	load   *load
-	tier   int32 // none if it comes from another replica
-	bytes  int64
+	engine  int32 // its number
+	replica int
+	load    *load
+	tier    int   // none if it comes from another engine
+	copies  *tier // the tier that copies go to
+	chunk   int64 // bytes of one of its chunks
+	bytes   int64
 }
 
-// leaseEnd is the planned end of a lease.
+// leaseEnd is the planned end of a lease of an engine.
 type leaseEnd struct {
-	engine *Engine
-	lease  *lease
+	engine  int32
+	replica int
+	lease   int64
+}
+
+// Event is an event of the network.
+type Event struct {
+	Replica int   // the replica that it concerns; -1 for none
+	Lease   int64 // the lease that has ended; 0 if it is an event of a transfer
+	payload payload
+	arrived bool // the transfer has arrived; otherwise it has been sent
 }
 
 // begin starts a transfer at the instant at, and returns its number.
 func (w *Transfers) begin(at clock.Time, c payload, bytes int64, latency clock.Duration, path ...int32) int32 {
-	i := w.Start(at, bytes, latency, path...)
+	i := w.net.Start(at, bytes, latency, path...)
 	for int(i) >= len(w.payloads) {
 		w.payloads = append(w.payloads, payload{})
 	}
@@ -68,9 +80,12 @@ func (w *Transfers) endLease(at clock.Time, x leaseEnd) {
 	w.leaseEnds.Push(pq.Item[int32]{Key: int64(at), Tie: w.serial, Value: i})
 }
 
+// AddLink adds a link with a bandwidth in bytes per second, and returns its number.
+func (w *Transfers) AddLink(bytesPerSecond int64) int32 { return w.net.AddLink(bytesPerSecond) }
+
 // Next returns the instant of the next event, or [clock.Never].
 func (w *Transfers) Next() clock.Time {
-	at := w.Network.Next()
+	at := w.net.Next()
 	if w.leaseEnds.Len() > 0 {
 		at = min(at, clock.Time(w.leaseEnds.Top().Key))
 	}
@@ -90,66 +105,70 @@ func (w *Transfers) BreakLink(l int32, at clock.Time, duration clock.Duration) {
 	w.outages.Push(pq.Item[int32]{Key: int64(at.Add(duration)), Tie: w.serial, Value: -1 - l})
 }
 
-// Happens handles the event at Next. It returns the engine that the event changes, or nil.
-func (w *Transfers) Happens(at clock.Time) *Engine {
+// Happens handles the event at Next, as far as it concerns the network, and returns it.
+func (w *Transfers) Happens(at clock.Time) Event {
 	if w.outages.Len() > 0 && clock.Time(w.outages.Top().Key) == at {
 		if l := w.outages.Pop().Value; l >= 0 {
-			w.SetBandwidth(at, l, 0)
+			w.net.SetBandwidth(at, l, 0)
 		} else {
-			w.Restore(at, -1-l)
+			w.net.Restore(at, -1-l)
 		}
-		return nil
+		return Event{Replica: none}
 	}
 	if w.leaseEnds.Len() > 0 && clock.Time(w.leaseEnds.Top().Key) == at {
 		i := w.leaseEnds.Pop().Value
-		w.awaited--
 		x := w.ending[i]
-		w.ending[i] = leaseEnd{}
-		w.vacancies = append(w.vacancies, i)
-		x.engine.connector.expire(at, x.lease)
-		return x.engine
+		w.forget(i)
+		return Event{Replica: x.replica, Lease: x.lease}
 	}
-	i, done := w.Advance()
+	i, done := w.net.Advance()
 	c := w.payloads[i]
 	if done {
 		if l := c.load; l != nil && l.lost != nil {
-			l.fails = l.fails || l.lost()
+			l.Failed = l.Failed || l.lost()
 		}
 		w.arrived(i, &c)
 	}
 	if done && c.load != nil {
 		w.awaited--
 	}
-	c.engine.connector.transferred(at, c, done)
-	return c.engine
+	return Event{Replica: c.replica, payload: c, arrived: done}
 }
 
-// abandon stops the transfers of engine r and the loads from it, and removes the ends of its leases.
-func (w *Transfers) abandon(at clock.Time, r *Engine) {
-	for i := range int32(w.Transfers()) {
+// forget removes an end of a lease.
+func (w *Transfers) forget(i int32) {
+	w.awaited--
+	w.ending[i] = leaseEnd{}
+	w.vacancies = append(w.vacancies, i)
+}
+
+// abandon stops the transfers of an engine and the loads from it, and removes the ends of its leases. It returns the
+// replicas whose loads from it have failed.
+func (w *Transfers) abandon(at clock.Time, number int32) (failed []int) {
+	for i := range int32(w.net.Transfers()) {
 		c := &w.payloads[i]
-		if !w.Underway(i) {
+		if !w.net.Underway(i) {
 			continue
 		}
 		switch {
-		case c.engine == r:
-			w.Stop(at, i)
+		case c.engine == number:
+			w.net.Stop(at, i)
 			w.stopped(i, c)
-		case c.load != nil && c.load.from == r.number:
-			w.Stop(at, i)
+		case c.load != nil && c.load.from == number:
+			w.net.Stop(at, i)
 			w.stopped(i, c)
-			c.engine.connector.cutOff(at, c.load)
+			c.load.Failed, c.load.read, c.load.parts = true, nil, 0
+			failed = append(failed, c.replica)
 		}
 	}
 	w.leaseEnds.Retain(func(x *pq.Item[int32]) bool {
-		if w.ending[x.Value].engine != r {
+		if w.ending[x.Value].engine != number {
 			return true
 		}
-		w.awaited--
-		w.ending[x.Value] = leaseEnd{}
-		w.vacancies = append(w.vacancies, x.Value)
+		w.forget(x.Value)
 		return false
 	})
+	return failed
 }
 
 // stopped counts the bytes of transfer i, which was stopped. Of copies, the complete chunks are received and the other
@@ -159,13 +178,10 @@ func (w *Transfers) stopped(i int32, c *payload) {
 	if c.load != nil {
 		w.awaited--
 	} else {
-		conn, t := c.engine.connector, &c.engine.connector.tiers[c.tier]
-		chunk := int64(conn.chunkBlocks()) * conn.BlockBytes
-		whole := (c.bytes - w.Left(i)) / chunk
-		came = whole * chunk
-		t.flow = none
-		if t.Persistent {
-			t.tear(t.copied[whole:])
+		whole := (c.bytes - w.net.Left(i)) / c.chunk
+		came = whole * c.chunk
+		if c.copies.flow = none; c.copies.Persistent {
+			c.copies.tear(c.copies.copied[whole:])
 		}
 	}
 	w.count(i, func(u *LinkUse) {
@@ -191,17 +207,17 @@ type LinkUse struct {
 
 // count applies add to each link on the path of transfer i.
 func (w *Transfers) count(i int32, add func(u *LinkUse)) {
-	for len(w.uses) < w.Links() {
+	for len(w.uses) < w.net.Links() {
 		w.uses = append(w.uses, LinkUse{})
 	}
-	for _, l := range w.Path(i) {
+	for _, l := range w.net.Path(i) {
 		add(&w.uses[l])
 	}
 }
 
 // arrived counts the bytes of transfer i, which has arrived, as received or dropped.
 func (w *Transfers) arrived(i int32, c *payload) {
-	lost := c.load != nil && (c.load.seq == none || c.load.fails)
+	lost := c.load != nil && (c.load.Seq == none || c.load.Failed)
 	w.count(i, func(u *LinkUse) {
 		if lost {
 			u.Dropped += c.bytes
@@ -213,20 +229,20 @@ func (w *Transfers) arrived(i int32, c *payload) {
 
 // extend adds bytes to transfer i, which carries copies.
 func (w *Transfers) extend(at clock.Time, i int32, bytes int64) {
-	w.Extend(at, i, bytes)
+	w.net.Extend(at, i, bytes)
 	w.payloads[i].bytes += bytes
 	w.count(i, func(u *LinkUse) { u.Sent += bytes })
 }
 
 // Use returns the traffic of each link up to the instant at.
 func (w *Transfers) Use(at clock.Time) []LinkUse {
-	list := append(slices.Clone(w.uses), make([]LinkUse, w.Links()-len(w.uses))...)
+	list := append(slices.Clone(w.uses), make([]LinkUse, w.net.Links()-len(w.uses))...)
 	for l := range list {
-		list[l].BytesPerSecond, list[l].Busy = w.Bandwidth(int32(l)), w.Busy(at, int32(l))
+		list[l].BytesPerSecond, list[l].Busy = w.net.Bandwidth(int32(l)), w.net.Busy(at, int32(l))
 	}
-	for i := range int32(w.Transfers()) {
-		if w.Underway(i) {
-			for _, l := range w.Path(i) {
+	for i := range int32(w.net.Transfers()) {
+		if w.net.Underway(i) {
+			for _, l := range w.net.Path(i) {
 				list[l].Underway += w.payloads[i].bytes
 			}
 		}
@@ -237,13 +253,13 @@ func (w *Transfers) Use(at clock.Time) []LinkUse {
 // Check returns an error if a link has sent bytes that are neither received, dropped nor underway, or carried more than
 // its bandwidth allows.
 func (w *Transfers) Check(at clock.Time) error {
-	if err := w.Network.Check(at); err != nil {
+	if err := w.net.Check(at); err != nil {
 		return err
 	}
 	for l, u := range w.Use(at) {
 		if u.Sent != u.Received+u.Dropped+u.Underway {
-			return fmt.Errorf("sim: broken invariant at %v: link %d was sent %d bytes, of which %d were received and %d "+
-				"dropped, and %d are on their way",
+			return fmt.Errorf("sim: broken invariant at %v: link %d was sent %d bytes, of which %d were received and "+
+				"%d dropped, and %d are on their way",
 				at, l, u.Sent, u.Received, u.Dropped, u.Underway)
 		}
 	}
