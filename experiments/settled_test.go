@@ -15,6 +15,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/steady"
+	"clifftop/internal/testenv"
 	"clifftop/report"
 )
 
@@ -110,7 +111,7 @@ func TestEffortOfRuns(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(20, 5))
 	pick := func(list ...string) string { return list[rng.IntN(len(list))] }
-	for i := range 60 {
+	for i := range testenv.Choose(20, 60) {
 		servers := 1 + rng.IntN(40)
 		rate := float64(servers) * (.2 + 1.3*rng.Float64())
 		arrivals := pick("process: poisson", "process: gamma, cv: 3", "process: constant",

@@ -76,12 +76,12 @@ func compareTexts(t *testing.T, texts ...string) *verdict.Result {
 // TestBootstrapCoverage counts how often the interval of one trace holds the difference that long runs have: of 200
 // traces of 3,000 requests, 88 % of the intervals of the mean E2E, 86 % of its p95 and 94 % of goodput hold it.
 func TestBootstrapCoverage(t *testing.T) {
-	n := testenv.Choose(6, 200)
+	n := testenv.Choose(3, 200)
 	const fast, slow = 10, 11
 	paths := []string{"latency_ms.e2e.mean", "latency_ms.e2e.p95", "goodput.requests_per_s"}
 	truth := map[string]float64{}
 	for i, step := range []float64{fast, slow} {
-		s, err := scenario.Parse("long", fmt.Appendf(nil, queueOf+served, step, testenv.Choose(300_000, 3_000_000), 99))
+		s, err := scenario.Parse("long", fmt.Appendf(nil, queueOf+served, step, testenv.Choose(150_000, 3_000_000), 99))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestBootstrapCoverage(t *testing.T) {
 // TestBootstrapOfEquals compares two servers on a trace whose routers draw other random numbers: they differ by chance
 // alone. Of 100 traces, verdicts by chance are as rare as the intervals are wide enough.
 func TestBootstrapOfEquals(t *testing.T) {
-	n := testenv.Choose(3, 100)
+	n := testenv.Choose(2, 100)
 	counted, wrong := map[string]int{}, map[string]int{}
 	for k := range n {
 		path := traceOf(t, 501+k)

@@ -53,7 +53,7 @@ func TestServerWithoutLimit(t *testing.T) {
 step_time: {linear: {a_ms: 10, b_us: 0}}
 engine: {max_num_seqs: 100000, max_num_batched_tokens: 100000}
 workload: {arrivals: {process: poisson, rate: 1}, input: {distribution: fixed, value: 10}, output: {distribution: fixed, value: 200}}
-`, Options{Over: scenario.RateKey, Values: []string{"10", "100", "400", "900", "1500"}})
+`, Options{Over: scenario.RateKey, Values: []string{"10", "100", "400", "900", "1500"}[:testenv.Choose(3, 5)]})
 	if !c.Peak.AtEdge || c.Knee != nil || c.Collapse != nil || c.FirstLimit != nil || len(c.WarningSigns) != 0 ||
 		len(c.Warnings) != 0 {
 		t.Errorf("peak %+v, knee %+v, collapse %+v, limit %+v, signs %v, warnings %v", c.Peak, c.Knee, c.Collapse,
@@ -138,7 +138,8 @@ run: {requests: 2000}
 // The default engine gives about 22.7 requests per second. Beyond, throughput stays: the peak is where that
 // begins, whatever the seed.
 func TestPeakIsWhereThePlateauBegins(t *testing.T) {
-	for _, seed := range []string{"2", "4"}[:testenv.Choose(1, 2)] {
+	testenv.NeedsLong(t, "the default sweep, 5 s")
+	for _, seed := range []string{"2", "4"} {
 		c := mustSweep(t, "run: {seed: "+seed+"}", Options{})
 		if c.Peak.AtEdge || c.Peak.Value < 21 || c.Peak.Value > 27 || c.Collapse != nil {
 			t.Errorf("seed %s: peak %+v, collapse %+v", seed, c.Peak, c.Collapse)

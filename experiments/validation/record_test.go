@@ -5,11 +5,13 @@ import (
 	"os"
 	"testing"
 
+	"clifftop/internal/testenv"
 	"clifftop/model/catalog"
 )
 
 // TestRecordIsCurrent holds the errors that the catalog quotes against those of today's model.
 func TestRecordIsCurrent(t *testing.T) {
+	testenv.NeedsLong(t, "closed loops are simulated, too")
 	_, r := measuredRuns(t)
 	var text bytes.Buffer
 	if err := r.WriteRecords(&text); err != nil {

@@ -2,13 +2,14 @@ package validation
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 
 	"clifftop/internal/testenv"
 )
 
-// scoring scores the whole file of measured runs, once.
+// scoring scores the measured runs once: the whole file in the long tier, open loops in the short one.
 var scoring struct {
 	sync.Once
 	ref    *Reference
@@ -16,12 +17,15 @@ var scoring struct {
 	err    error
 }
 
+func tested(r *Row) bool { return testenv.Long() || OpenLoop(r) }
+
 func measuredRuns(t *testing.T) (*Reference, *Report) {
 	t.Helper()
 	path := testenv.Reference(t, "measured.csv")
 	scoring.Do(func() {
 		if scoring.ref, scoring.err = open(path); scoring.err == nil {
-			scoring.report, scoring.err = Run(context.Background(), scoring.ref, Plan(scoring.ref), nil, Options{})
+			cases := slices.DeleteFunc(Plan(scoring.ref), func(c *Case) bool { return !tested(c.Rows[0]) })
+			scoring.report, scoring.err = Run(context.Background(), scoring.ref, cases, nil, Options{})
 		}
 	})
 	if scoring.err != nil {
@@ -51,6 +55,9 @@ func TestMeasuredAccuracy(t *testing.T) {
 		{"closed loop, gpt-oss", "e2e_mean_ms", 4, 0},
 	} {
 		s := summaryOf(r, want.class, want.metric)
+		if s == nil && !testenv.Long() && want.class != "open loop" {
+			continue
+		}
 		if s == nil {
 			t.Errorf("%s: no %s", want.class, want.metric)
 			continue
@@ -78,8 +85,14 @@ func summaryOf(r *Report, class, metric string) *Spread {
 // TestMeasuredRowsAreAllAccounted wants every row of the file in the report, and none of them bad.
 func TestMeasuredRowsAreAllAccounted(t *testing.T) {
 	ref, r := measuredRuns(t)
-	if len(r.Rows) != len(ref.Rows) {
-		t.Errorf("%d rows of %d", len(r.Rows), len(ref.Rows))
+	want := 0
+	for _, row := range ref.Rows {
+		if tested(row) {
+			want++
+		}
+	}
+	if len(r.Rows) != want {
+		t.Errorf("%d rows of %d", len(r.Rows), want)
 	}
 	scored := 0
 	for _, row := range r.Rows {
@@ -94,7 +107,7 @@ func TestMeasuredRowsAreAllAccounted(t *testing.T) {
 			}
 		}
 	}
-	if scored < 260 {
-		t.Errorf("%d rows are scored (want 260 or more)", scored)
+	if least := testenv.Choose(50, 260); scored < least {
+		t.Errorf("%d rows are scored (want %d or more)", scored, least)
 	}
 }
