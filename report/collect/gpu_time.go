@@ -24,12 +24,18 @@ func loses(s *event.Span) bool {
 		s.HostFemtos != 0
 }
 
+// hostFemtos is the time of a span in which the GPU waits for the host, in femtoseconds.
+func hostFemtos(s *event.Span) int64 {
+	n := int64(s.N)
+	return n*s.HostFemtos + int64(uint64(n*(n-1))/2)*s.HostSlope
+}
+
 // lost is the part of the time of a span that goes to each loss, in femtoseconds. Copies and the host's time are told
 // by the span; what is left is shared out by tokens computed, as [event.Span.Share] does.
 func lost(s *event.Span) (parts [losses]int64) {
-	n, padded := int64(s.N), s.PaddedRows+s.PaddedTokens
-	parts[lostSwap] = n * s.SwapFemtos
-	parts[lostHost] = n*s.HostFemtos + n*(n-1)/2*s.HostSlope
+	padded := s.PaddedRows + s.PaddedTokens
+	parts[lostSwap] = int64(s.N) * s.SwapFemtos
+	parts[lostHost] = hostFemtos(s)
 	if s.RecomputedTokens|s.LostTokens|s.Drafts|padded == 0 {
 		return
 	}

@@ -20,7 +20,7 @@ func (c *Collector) Span(s *event.Span) {
 		c.line.spanAcross(*s, c.opts.Power)
 	}
 	c.now = max(c.now, end)
-	if c.divided || s.Passages != nil {
+	if c.divided || !s.Plain {
 		c.divide(s, femtos)
 	}
 }
@@ -54,29 +54,22 @@ func (t *timeline) gaps(i int) *stats.Histogram {
 func (b *bucket) span(itl *stats.Histogram, s *event.Span, femtos int64, power *model.StepPower) {
 	add(&b.busy, femtos)
 	b.blocks = b.blocks.Add(s.BlockFemtos)
-	if s.EmptyFemtos != (clock.Uint128{}) {
-		b.empty = b.empty.Add(s.EmptyFemtos)
-	}
-	if loses(s) {
-		b.lose(lost(s))
-	}
-	n, decodes := int64(s.N), int64(s.Decodes)
+	b.maxBlocks = max(b.maxBlocks, int64(s.UsedBlocks))
+	n, decodes, prefill, context := int64(s.N), int64(s.Decodes), int64(s.PrefillTokens), s.Context
 	b.iterations += n
 	b.decodes += n * decodes
-	b.output += n * int64(s.Output())
-	context := s.Context - s.Shared
-	b.context += n*context + n*(n-1)/2*decodes
-	b.maxBlocks = max(b.maxBlocks, int64(s.UsedBlocks))
-	if s.PrefillTokens|s.RecomputedTokens != 0 {
-		b.prefill += n * int64(s.PrefillTokens)
-		b.recomputed += n * int64(s.RecomputedTokens)
+	b.output += n * (decodes + int64(s.FirstTokens))
+	b.prefill += n * prefill
+	computed := decodes + prefill
+	if !s.Plain {
+		b.further(s)
+		context -= s.Shared
+		computed = int64(s.Computed())
+	} else if s.HostFemtos != 0 {
+		add(&b.lost[lostHost], hostFemtos(s))
 	}
-	if s.Drafts > 0 {
-		b.drafted += n * int64(s.Drafts)
-		b.accepted += n * int64(s.Accepted)
-		b.discarded += n * int64(s.Discarded)
-	}
-	if power != nil && !power.Below(b.power.energy.Peak, int64(s.Computed()), context+(n-1)*decodes, s.First) {
+	b.context += n*context + int64(uint64(n*(n-1))/2)*decodes
+	if power != nil && !power.Below(b.power.energy.Peak, computed, context+(n-1)*decodes, s.First) {
 		b.power.powered(power, s)
 	}
 	if itl != nil {
@@ -84,6 +77,22 @@ func (b *bucket) span(itl *stats.Histogram, s *event.Span, femtos int64, power *
 	} else {
 		b.gapped(s)
 	}
+}
+
+// further counts what a span has that plain ones do not have, and the time that it loses.
+func (b *bucket) further(s *event.Span) {
+	if s.EmptyFemtos != (clock.Uint128{}) {
+		b.empty = b.empty.Add(s.EmptyFemtos)
+	}
+	if loses(s) {
+		b.lose(lost(s))
+	}
+	n := int64(s.N)
+	b.output += n * int64(s.Accepted-s.Discarded)
+	b.recomputed += n * int64(s.RecomputedTokens)
+	b.drafted += n * int64(s.Drafts)
+	b.accepted += n * int64(s.Accepted)
+	b.discarded += n * int64(s.Discarded)
 }
 
 // longestGap is the longest gap between chunks whose femtoseconds fit an int64: 2.5 hours.

@@ -27,13 +27,11 @@ const (
 
 type page [subs]uint64
 
-// place is the page and the bucket in it that counts v ≥ 0.
-func place(v int64) (p, sub int) {
-	if v < subs {
-		return 0, int(v)
-	}
-	p = bits.Len64(uint64(v)) - subBits
-	return p, int(v>>(uint(p-1)&63)) & (subs - 1)
+// place is the page that counts v ≥ 0, and the number of bits of v that its bucket there leaves out. The bits above
+// them tell the bucket: two values with the same ones are counted in the same.
+func place(v int64) (p int, omitted uint) {
+	p = max(bits.Len64(uint64(v))-subBits, 0)
+	return p, uint(max(p, 1)-1) & 63
 }
 
 // bounds are the least and the greatest value that bucket sub of page p counts.
@@ -62,12 +60,12 @@ func (h *Histogram) Record(v int64, weight uint64) {
 	h.extend(v, v)
 	h.n += weight
 	h.add(bits.Mul64(uint64(v), weight))
-	p := max(bits.Len64(uint64(v))-subBits, 0)
+	p, omitted := place(v)
 	pg := h.pages[p]
 	if pg == nil {
 		pg = h.page(p)
 	}
-	pg[uint64(v)>>(uint(max(p, 1)-1)&63)&(subs-1)] += weight
+	pg[v>>omitted&(subs-1)] += weight
 }
 
 // RecordProgression counts each of the n values first, first+slope, first+2·slope … weight times.
@@ -83,16 +81,16 @@ func (h *Histogram) RecordProgression(first, slope int64, n int, weight uint64) 
 	h.n += uint64(n) * weight
 	h.add(bits.Mul64(uint64(count*first+count*(count-1)/2*slope), weight))
 	for {
-		p, sub := place(first)
+		p, omitted := place(first)
 		in := count
-		if _, hi := bounds(p, sub); hi < last {
-			in = (hi-first)/slope + 1
+		if first>>omitted != last>>omitted {
+			in = (first|(1<<omitted-1)-first)/slope + 1
 		}
 		pg := h.pages[p]
 		if pg == nil {
 			pg = h.page(p)
 		}
-		pg[sub] += uint64(in) * weight
+		pg[first>>omitted&(subs-1)] += uint64(in) * weight
 		if count -= in; count == 0 {
 			return
 		}

@@ -175,9 +175,9 @@ func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.D
 	step, opening, further := c.steps, true, o.further || !r.plain.last
 	s.Wait, s.Decodes, s.Gaps, s.Context = wait, it.decodes, it.gaps, it.context
 	s.FirstTokens, s.PrefillTokens = len(it.current.firsts)-it.resumed, it.prefill
-	if further {
+	if s.Plain = r.plain.last; further {
 		o.describe(r)
-		o.further = !r.plain.last
+		o.further = !s.Plain
 	}
 	for {
 		n := p.N

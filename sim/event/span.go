@@ -8,6 +8,9 @@ import (
 // are reported one at a time.
 type Span struct {
 	clock.Progression
+	// Plain means that RecomputedTokens, LostTokens, Drafts, Accepted, Discarded, the padding, SwappedBlocks, SwapFemtos,
+	// Shared, EmptyBlocks and EmptyFemtos are 0, and that there are no Passages.
+	Plain bool
 	// Replica is the number of the replica in its fleet.
 	Replica int
 	// Wait is how long the GPU was idle between the previous iteration and iteration 0. The first inter-token gap is

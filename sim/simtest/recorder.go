@@ -153,6 +153,11 @@ func (t *Recorder) Span(s *event.Span) {
 	if s.N < 1 {
 		t.fault("span of %d iterations at %v", s.N, s.Start)
 	}
+	if s.Plain && (s.RecomputedTokens|s.LostTokens|s.Drafts|s.Accepted|s.Discarded|s.PaddedRows|s.PaddedTokens|
+		s.SwappedBlocks|s.EmptyBlocks != 0 || s.PaddedContext|s.SwapFemtos|s.Shared != 0 ||
+		s.EmptyFemtos != (clock.Uint128{}) || s.Passages != nil) {
+		t.fault("span %+v is not plain", s)
+	}
 	for k := range s.N {
 		tail := s.Tail(k)
 		it := Iteration{
