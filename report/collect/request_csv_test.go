@@ -82,7 +82,7 @@ func TestSeries(t *testing.T) {
 	c := New(Options{UsableBlocks: 100})
 	queueRun(c, 500, 0, func(int) float64 { return .5 })
 	c.Span(&event.Span{Progression: clock.Progression{Start: at(1), First: 1e15, N: 10}, Decodes: 3,
-		BlockFemtos: clock.Mul64(50, 1e16), UsedBlocks: 50})
+		BlockFemtos: clock.Mul64(50, 1e16), UsedBlocks: 50, MostBlocks: 50})
 	points := c.Series()
 	var arrivals, completions, tokens int64
 	var busy, blocks float64

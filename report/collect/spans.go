@@ -54,7 +54,7 @@ func (t *timeline) gaps(i int) *stats.Histogram {
 func (b *bucket) span(itl *stats.Histogram, s *event.Span, femtos int64, power *model.StepPower) {
 	add(&b.busy, femtos)
 	b.blocks = b.blocks.Add(s.BlockFemtos)
-	b.maxBlocks = max(b.maxBlocks, int64(s.UsedBlocks))
+	b.maxBlocks = max(b.maxBlocks, int64(s.MostBlocks))
 	n, decodes, prefill, context := int64(s.N), int64(s.Decodes), int64(s.PrefillTokens), s.Context
 	b.iterations += n
 	b.decodes += n * decodes
@@ -208,7 +208,7 @@ func (t *timeline) iterationAcross(k cursor, s *event.Span, power *model.StepPow
 		done += uint64(part)
 		kv, vacant := share(s.BlockFemtos, done, whole), share(s.EmptyFemtos, done, whole)
 		b.hold(kv.Sub(blocks), vacant.Sub(empty))
-		b.maxBlocks = max(b.maxBlocks, int64(s.UsedBlocks)) // they are held before the iteration ends, too
+		b.maxBlocks = max(b.maxBlocks, int64(s.MostBlocks)) // they are held before the iteration ends, too
 		blocks, empty = kv, vacant
 		here := losses
 		for i := range here {

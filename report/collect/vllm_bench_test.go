@@ -23,7 +23,7 @@ func newFeed(c *Collector) *feed { return &feed{c: c, rng: rand.New(rand.NewPCG(
 func (f *feed) run(n int) {
 	l := event.Levels{System: 8, Running: 8, Decoding: 8}
 	s := event.Span{Progression: clock.Progression{Slope: 4e8}, Decodes: 8,
-		Delivery: event.Delivery{First: 8, Later: 8}, Context: 5000, UsedBlocks: 400}
+		Delivery: event.Delivery{First: 8, Later: 8}, Context: 5000, UsedBlocks: 400, MostBlocks: 400}
 	for range n {
 		rec := event.Record{Request: workload.Request{ID: f.id, Arrival: f.now, InputTokens: 500, OutputTokens: 200},
 			Tokens: 200}
@@ -75,7 +75,7 @@ func BenchmarkCollectorSpan(b *testing.B) {
 	c := New(Options{})
 	s := event.Span{Progression: clock.Progression{First: 7e9, Slope: 4e5, N: 20}, Decodes: 8,
 		Delivery: event.Delivery{First: 8, Later: 8}, Context: 5000,
-		UsedBlocks: 400, BlockFemtos: clock.Uint128{Lo: 1e13}}
+		UsedBlocks: 400, MostBlocks: 400, BlockFemtos: clock.Uint128{Lo: 1e13}}
 	b.ReportAllocs()
 	for b.Loop() {
 		c.Edge(s.Start)

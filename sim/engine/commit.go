@@ -172,7 +172,7 @@ func (o *reporter) describe(r *Engine) {
 // cohort takes from the pool from iteration 1 on.
 func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.Duration) (taken int) {
 	it, c, s := &r.it, &r.cohort, &o.span
-	step, opening, further := c.steps, true, o.further || !r.plain.last
+	step, released, opening, further := c.steps, r.released, true, o.further || !r.plain.last
 	s.Wait, s.Decodes, s.Gaps, s.Context = wait, it.decodes, it.gaps, it.context
 	s.FirstTokens, s.PrefillTokens = len(it.current.firsts)-it.resumed, it.prefill
 	if s.Plain = r.plain.last; further {
@@ -181,7 +181,7 @@ func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.D
 	}
 	for {
 		n := p.N
-		if r.released > 0 || it.leaving > 0 {
+		if it.leaving > 0 {
 			n = 1
 		}
 		if n > 1 && p.End(n) > o.edge {
@@ -195,12 +195,14 @@ func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.D
 			}
 			n, opening, r.out.Listed = sent, false, false
 		}
-		if s.N = n; n == 1 {
+		if s.N, s.MostBlocks = n, used; n == 1 {
 			s.BlockFemtos = clock.Mul64(uint64(used), uint64(p.First))
 		} else {
-			before := used
-			s.BlockFemtos, used = c.takes.femtos(used, &s.Progression, step)
-			taken += used - before
+			used -= released
+			rest, last := c.takes.femtos(used, &s.Progression, step)
+			s.BlockFemtos = rest.Add(clock.Mul64(uint64(released), uint64(p.First)))
+			taken += last - used
+			used, released, s.MostBlocks = last, 0, max(last, s.MostBlocks)
 		}
 		if s.UsedBlocks = used; further {
 			it.reportEmpty(s, step)
@@ -211,12 +213,11 @@ func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.D
 		}
 		next := c.takes.at(step + int64(n) - 1)
 		taken += next
-		used += next - r.released
+		used, released = used-released+next, 0
 		if it.empty > 0 {
 			it.empty -= c.fills.over(step+int64(n)-1, 1) + it.leaving
 			it.leaving = 0
 		}
-		r.released = 0
 		step += int64(n)
 		s.Context += int64(n) * int64(it.decodes)
 		s.PaddedContext += int64(n) * int64(it.padRows)

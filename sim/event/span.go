@@ -53,8 +53,9 @@ type Span struct {
 	// Context and Shared are those of [clifftop/model.Batch] for iteration 0; Context grows by
 	// Decodes from each iteration to the next.
 	Context, Shared int64
-	// UsedBlocks is the number of referenced KV blocks after scheduling the last iteration.
-	UsedBlocks int
+	// UsedBlocks is the number of referenced KV blocks after scheduling the last iteration, and MostBlocks the largest
+	// one of an iteration: blocks are released while iteration 0 runs.
+	UsedBlocks, MostBlocks int
 	// BlockFemtos is the integral of referenced KV blocks over the iterations, in
 	// block-femtoseconds.
 	BlockFemtos clock.Uint128

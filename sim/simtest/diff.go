@@ -38,6 +38,8 @@ func Diff(a, b *Recorder) string {
 		return slices.MinFunc(differences, func(x, y difference) int { return cmp.Compare(x.at, y.at) }).text
 	case a.BlockFemtos != b.BlockFemtos:
 		return fmt.Sprintf("sum of BlockFemtos: %v, other %v", a.BlockFemtos, b.BlockFemtos)
+	case a.MostBlocks != b.MostBlocks:
+		return fmt.Sprintf("largest MostBlocks: %d, other %d", a.MostBlocks, b.MostBlocks)
 	case a.EmptyFemtos != b.EmptyFemtos:
 		return fmt.Sprintf("sum of EmptyFemtos: %v, other %v", a.EmptyFemtos, b.EmptyFemtos)
 	case !slices.Equal(a.faults, b.faults):

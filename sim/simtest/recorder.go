@@ -26,6 +26,8 @@ type Recorder struct {
 	Iterations []Iteration
 	// BlockFemtos and EmptyFemtos are the sums of those of the spans.
 	BlockFemtos, EmptyFemtos clock.Uint128
+	// MostBlocks is the largest one of the spans.
+	MostBlocks int
 	// Gapped are the gaps that no span carries, by instant and length.
 	Gapped []Gap
 	// Chunks are the gaps between chunks at clients that no iteration carries, and their numbers.
@@ -191,6 +193,7 @@ func (t *Recorder) Span(s *event.Span) {
 		t.chunkGap(g.Length, g.N)
 	}
 	t.BlockFemtos, t.EmptyFemtos = t.BlockFemtos.Add(s.BlockFemtos), t.EmptyFemtos.Add(s.EmptyFemtos)
+	t.MostBlocks = max(t.MostBlocks, s.MostBlocks)
 }
 
 // Gap implements [event.Observer].

@@ -77,8 +77,9 @@ type pass struct {
 func (n *Engine) launch(it *iteration, at clock.Time) {
 	n.gpu.lastComposed = at
 	shared := int64(n.kv.shared()) * int64(n.cfg.BlockSize)
+	used := n.cfg.UsableBlocks() - n.FreeBlocks()
 	p := pass{it: it, batch: model.Batch{SharedTokens: shared}, span: event.Span{
-		UsedBlocks: n.cfg.UsableBlocks() - n.FreeBlocks(), Shared: shared,
+		UsedBlocks: used, MostBlocks: used, Shared: shared,
 		PaddedRows: it.padRows, PaddedContext: it.padContext, SwappedBlocks: n.changes.moved,
 	}}
 	span := &p.span
