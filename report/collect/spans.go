@@ -11,15 +11,14 @@ import (
 
 // Span implements [event.SpanObserver].
 func (c *Collector) Span(s *event.Span) {
-	femtos := s.Femtos(s.N)
-	end := s.Start + clock.Time((s.Remainder+femtos)/clock.FemtosPerPico)
+	femtos, end := s.Femtos(s.N), s.End(s.N)
 	add(&c.totals.busy, femtos)
-	if k := &c.line.last; s.Start >= k.start && uint64(end-k.start)-1 < uint64(k.width) {
-		c.line.buckets[k.i].span(c.line.gaps(k.i), s, femtos, c.opts.Power)
-	} else {
-		c.line.spanAcross(*s, c.opts.Power)
-	}
 	c.now = max(c.now, end)
+	if k := &c.line.last; s.Start >= k.start && uint64(end-k.start)-1 < uint64(k.width) {
+		k.bucket.span(k.gaps, s, femtos, c.opts.Power)
+	} else {
+		c.line.spanAcross(s, c.opts.Power)
+	}
 	if c.divided || !s.Plain {
 		c.divide(s, femtos)
 	}
@@ -40,14 +39,6 @@ func (c *Collector) divide(s *event.Span, femtos int64) {
 	if c.opts.Gantt != nil {
 		keepIterations(c.opts.Gantt, s)
 	}
-}
-
-// gaps is the histogram of gaps of a bucket; nil where none is kept.
-func (t *timeline) gaps(i int) *stats.Histogram {
-	if t.detail == nil {
-		return nil
-	}
-	return &t.detail[i].itl
 }
 
 // span counts a span of so many femtoseconds that lies in the bucket, with the gaps in itl if that is kept.
@@ -72,10 +63,13 @@ func (b *bucket) span(itl *stats.Histogram, s *event.Span, femtos int64, power *
 	if power != nil && !power.Below(b.power.energy.Peak, computed, context+(n-1)*decodes, s.First) {
 		b.power.powered(power, s)
 	}
-	if itl != nil {
-		recordGaps(itl, s)
-	} else {
+	switch d := &s.Delivery; {
+	case itl == nil:
 		b.gapped(s)
+	case len(d.Others) == 0 && s.Wait|d.Cycle == 0 && (d.First == d.Later || n == 1) && decodes > 0:
+		itl.RecordProgression(s.First, s.Slope, s.N, uint64(d.First))
+	default:
+		recordGaps(itl, s)
 	}
 }
 
@@ -109,8 +103,6 @@ func recordGaps(itl *stats.Histogram, s *event.Span) {
 	case s.Decodes == 0:
 	case d.Cycle > 0:
 		itl.Record(int64(d.Cycle)*clock.FemtosPerPico, s.Cycles())
-	case s.Wait == 0 && (first == later || s.N == 1):
-		itl.RecordProgression(s.First, s.Slope, s.N, first)
 	default: // after the first iteration the decoding sequences are level with each other
 		itl.Record(s.First+int64(s.Wait)*clock.FemtosPerPico, first)
 		itl.RecordProgression(s.First+s.Slope, s.Slope, s.N-1, later)
@@ -128,7 +120,8 @@ func (b *bucket) lose(parts [losses]int64) {
 
 // spanAcross counts a span that may reach over edges. Iterations within a bucket are counted there. Of
 // one that lies across an edge the time is divided, and the rest counts in the bucket of its end.
-func (t *timeline) spanAcross(s event.Span, power *model.StepPower) {
+func (t *timeline) spanAcross(whole *event.Span, power *model.StepPower) {
+	s := *whole
 	t.find(max(s.End(s.N), 1) - 1) // makes room once, so that the width stays
 	for {
 		// An iteration that takes no time at an edge belongs before it.
@@ -139,7 +132,7 @@ func (t *timeline) spanAcross(s event.Span, power *model.StepPower) {
 		}
 		switch n {
 		case s.N:
-			t.buckets[k.i].span(t.gaps(k.i), &s, s.Femtos(s.N), power)
+			k.bucket.span(k.gaps, &s, s.Femtos(s.N), power)
 			return
 		case 0:
 			last := s.N == 1
@@ -150,7 +143,7 @@ func (t *timeline) spanAcross(s event.Span, power *model.StepPower) {
 			}
 		default:
 			first := head(&s, n)
-			t.buckets[k.i].span(t.gaps(k.i), &first, first.Femtos(n), power)
+			k.bucket.span(k.gaps, &first, first.Femtos(n), power)
 		}
 	}
 }
@@ -202,7 +195,7 @@ func (t *timeline) iterationAcross(k cursor, s *event.Span, power *model.StepPow
 	clear(counted[:])
 	at, remainder, end := s.Start, s.Remainder, s.End(1)
 	for end > k.end {
-		b := &t.buckets[k.i]
+		b := k.bucket
 		part := int64(k.end-at)*clock.FemtosPerPico - remainder
 		add(&b.busy, part)
 		done += uint64(part)
@@ -219,8 +212,8 @@ func (t *timeline) iterationAcross(k cursor, s *event.Span, power *model.StepPow
 		at, remainder = k.end, 0
 		k = t.enter(at)
 	}
-	b := &t.buckets[k.i]
-	b.span(t.gaps(k.i), s, s.First, power)
+	b := k.bucket
+	b.span(k.gaps, s, s.First, power)
 	b.busy = b.busy.Sub(clock.Uint128{Lo: done})
 	b.blocks, b.empty = b.blocks.Sub(blocks), b.empty.Sub(empty)
 	for i, part := range counted {

@@ -66,11 +66,13 @@ func newTimeline(width clock.Duration, most int, detailed bool) timeline {
 	return t
 }
 
-// cursor remembers a bucket.
+// cursor remembers a bucket. The timeline has memory for all its buckets, so that they stay in place.
 type cursor struct {
 	start, end clock.Time
 	i          int
 	width      int64
+	bucket     *bucket
+	gaps       *stats.Histogram // nil if none is kept
 }
 
 func (t *timeline) setWidth(width int64) {
@@ -116,7 +118,10 @@ func (t *timeline) seek(at clock.Time) int {
 // enter is the bucket that an instant lies in. It is found more quickly from then on.
 func (t *timeline) enter(at clock.Time) cursor {
 	i := t.find(at)
-	t.last = cursor{start: t.start(i), end: t.end(i), i: i, width: t.width}
+	t.last = cursor{start: t.start(i), end: t.end(i), i: i, width: t.width, bucket: &t.buckets[i]}
+	if t.detail != nil {
+		t.last.gaps = &t.detail[i].itl
+	}
 	return t.last
 }
 

@@ -63,7 +63,7 @@ func (h *Histogram) Record(v int64, weight uint64) {
 	p, omitted := place(v)
 	pg := h.pages[p]
 	if pg == nil {
-		pg = h.page(p)
+		pg = h.addPage(p)
 	}
 	pg[v>>omitted&(subs-1)] += weight
 }
@@ -79,7 +79,7 @@ func (h *Histogram) RecordProgression(first, slope int64, n int, weight uint64) 
 	last := first + (count-1)*slope
 	h.extend(first, last)
 	h.n += uint64(n) * weight
-	h.add(bits.Mul64(uint64(count*first+count*(count-1)/2*slope), weight))
+	h.add(bits.Mul64(uint64(count*first)+uint64(count*(count-1))/2*uint64(slope), weight))
 	for {
 		p, omitted := place(first)
 		in := count
@@ -88,7 +88,7 @@ func (h *Histogram) RecordProgression(first, slope int64, n int, weight uint64) 
 		}
 		pg := h.pages[p]
 		if pg == nil {
-			pg = h.page(p)
+			pg = h.addPage(p)
 		}
 		pg[first>>omitted&(subs-1)] += uint64(in) * weight
 		if count -= in; count == 0 {
@@ -113,10 +113,10 @@ func (h *Histogram) extend(lo, hi int64) {
 	}
 }
 
-func (h *Histogram) page(p int) *page {
-	if pg := h.pages[p]; pg != nil {
-		return pg
-	}
+// addPage is out of line, so that the callers stay small.
+//
+//go:noinline
+func (h *Histogram) addPage(p int) *page {
 	h.pages[p] = new(page)
 	return h.pages[p]
 }
@@ -136,12 +136,15 @@ func (h *Histogram) Merge(g *Histogram) {
 		if from == nil {
 			continue
 		}
-		to, start, end := h.page(p), 0, subs
+		to, start, end := h.pages[p], 0, subs
+		if to == nil {
+			to = h.addPage(p)
+		}
 		if p == first {
-			start = low
+			start = int(g.min >> low & (subs - 1))
 		}
 		if p == last {
-			end = high + 1
+			end = int(g.max>>high&(subs-1)) + 1
 		}
 		more := from[start:end]
 		sums := to[start:][:len(more)]

@@ -18,23 +18,20 @@ const MaxFemtos = 1 << 62
 
 // Femtos is the sum of the lengths of the first k iterations.
 func (p *Progression) Femtos(k int) int64 {
-	if k == 1 {
-		return p.First
-	}
 	n := int64(k)
 	return n*p.First + int64(uint64(n*(n-1))>>1)*p.Slope
 }
 
 // End is the end of the k-th iteration counted from 1, so that End(0) is Start.
 func (p *Progression) End(k int) Time {
-	return p.Start + Time((p.Remainder+p.Femtos(k))/FemtosPerPico)
+	return p.Start + Time(uint64(p.Remainder+p.Femtos(k))/FemtosPerPico)
 }
 
 // EndAt is End(k), and the remainder in femtoseconds past it.
 func (p *Progression) EndAt(k int) (end Time, remainder int64) {
-	femtos := p.Remainder + p.Femtos(k)
+	femtos := uint64(p.Remainder + p.Femtos(k))
 	picos := femtos / FemtosPerPico
-	return p.Start + Time(picos), femtos - picos*FemtosPerPico
+	return p.Start + Time(picos), int64(femtos - picos*FemtosPerPico)
 }
 
 // EndRemainder is the remainder in femtoseconds past End(k).

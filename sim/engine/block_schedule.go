@@ -65,9 +65,10 @@ func (t *blockSchedule) within(step int64, free, limit int) int {
 // number in the last one. used is their number in iteration 0, and step the cohort step that iteration 1 makes.
 func (t *blockSchedule) femtos(used int, p *clock.Progression, step int64) (sum clock.Uint128, last int) {
 	size, n, first := len(t.need), p.N, p.First
-	if rounds := (n - 1) / size; rounds >= 3 {
+	if n > 3*size {
 		// Iteration k·size+i has level(i)+k·members and length(i)+k·size·slope.
 		levels, moment, _ := t.walk(used, size, step)
+		rounds := (n - 1) / size
 		lengths := uint64(int64(size)*first + int64(size*(size-1)/2)*p.Slope)
 		r := uint64(rounds)
 		ones := r * (r - 1) / 2
@@ -82,8 +83,7 @@ func (t *blockSchedule) femtos(used int, p *clock.Progression, step int64) (sum 
 		first += int64(rounds*size) * p.Slope
 	}
 	levels, moment, last := t.walk(used, n, step)
-	sum = sum.Add(clock.Mul64(levels, uint64(first))).Add(clock.Mul64(moment, uint64(p.Slope)))
-	return sum, last
+	return sum.Add(clock.Mul64(levels, uint64(first))).Add(clock.Mul64(moment, uint64(p.Slope))), last
 }
 
 // walk returns the sum of the referenced blocks over n iterations, at most three rounds of residues, the sum of their
@@ -91,14 +91,13 @@ func (t *blockSchedule) femtos(used int, p *clock.Progression, step int64) (sum 
 // step the cohort step that iteration 1 makes.
 func (t *blockSchedule) walk(level, n int, step int64) (levels, moment uint64, last int) {
 	levels = uint64(level)
-	at := t.residueAt(step)
-	for k := 1; k < n; k++ {
-		level += int(t.need[at])
-		if at++; at == len(t.need) {
-			at = 0
+	for k, ahead := 1, t.need[t.residueAt(step):]; k < n; ahead = t.need {
+		for _, taken := range ahead[:min(n-k, len(ahead))] {
+			level += int(taken)
+			levels += uint64(level)
+			moment += uint64(k) * uint64(level)
+			k++
 		}
-		levels += uint64(level)
-		moment += uint64(k) * uint64(level)
 	}
 	return levels, moment, level
 }

@@ -23,7 +23,7 @@ func (e *Engine) commitGeneral() {
 		e.gpu.given += each * (e.gpu.sharers - int64(padded))
 	}
 	e.setOutput()
-	taken := e.reporter.report(e, p, e.space.Used()+e.released, wait)
+	taken := e.reporter.report(e, e.space.Used()+e.released, wait)
 	e.released = 0
 	if p.N > 1 {
 		e.advance(&p, taken)
@@ -153,7 +153,6 @@ func (f *iteration) endsUnpredicted(s *sequence, i, issued int32) bool {
 type reporter struct {
 	detailed bool // an observer wants every iteration sequence by sequence
 	span     event.Span
-	further  bool       // the span has what plain iterations do not have
 	edge     clock.Time // no edge of an observer lies between the iterations reported last and this one
 	step     event.Step // scratch, as span
 }
@@ -161,46 +160,47 @@ type reporter struct {
 // describe sets what the composed iteration has and plain ones do not have.
 func (o *reporter) describe(r *Engine) {
 	it, s := &r.it, &o.span
+	s.Plain = r.plain.last
 	s.RecomputedTokens, s.LostTokens, s.Shared = it.recomputed, it.lost, r.gpu.batch.SharedTokens
 	s.PaddedRows, s.PaddedTokens, s.PaddedContext = it.padRows, it.padTokens, it.padContext
 	s.Drafts, s.Accepted, s.Discarded = it.drafts, it.accepted, it.discarded
 	s.SwappedBlocks, r.space.moved = r.space.moved, 0
 }
 
-// report reports the iterations of p, in parts that do not cross the edges of an observer. used is the number of
+// report reports the iterations of the span, in parts that do not cross the edges of an observer. used is the number of
 // blocks in use in iteration 0; released blocks are free from iteration 1 on. It returns the number of blocks that the
 // cohort takes from the pool from iteration 1 on.
-func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.Duration) (taken int) {
+func (o *reporter) report(r *Engine, used int, wait clock.Duration) (taken int) {
 	it, c, s := &r.it, &r.cohort, &o.span
-	step, released, opening, further := c.steps, r.released, true, o.further || !r.plain.last
+	left, step, released := s.N, c.steps, r.released
 	s.Wait, s.Decodes, s.Gaps, s.Context = wait, it.decodes, it.gaps, it.context
 	s.FirstTokens, s.PrefillTokens = len(it.current.firsts)-it.resumed, it.prefill
-	if s.Plain = r.plain.last; further {
+	further := !r.plain.last || !s.Plain // than what plain spans have
+	if further {
 		o.describe(r)
-		o.further = !s.Plain
 	}
-	for {
-		n := p.N
+	for opening := true; ; opening = false {
+		n := left
 		if it.leaving > 0 {
 			n = 1
 		}
-		if n > 1 && p.End(n) > o.edge {
-			o.edge = r.obs.Edge(p.Start)
-			n = withinEdge(&p, o.edge)
+		if n > 1 && s.End(n) > o.edge {
+			o.edge = r.obs.Edge(s.Start)
+			n = withinEdge(&s.Progression, o.edge)
 		}
+		sent := n
 		if !r.out.Sent {
-			sent := r.line.Send(&r.out, &p, n, &s.Delivery, opening)
+			sent = r.line.Send(&r.out, &s.Progression, n, &s.Delivery, opening)
 			if sent == 0 || r.observed {
-				sent = r.deliverListed(&p, n, sent, s, opening)
+				sent = r.deliverListed(&s.Progression, n, sent, s, opening)
 			}
-			n, opening, r.out.Listed = sent, false, false
 		}
-		if s.N, s.MostBlocks = n, used; n == 1 {
-			s.BlockFemtos = clock.Mul64(uint64(used), uint64(p.First))
+		if s.N, s.MostBlocks = sent, used; sent == 1 {
+			s.BlockFemtos = clock.Mul64(uint64(used), uint64(s.First))
 		} else {
 			used -= released
 			rest, last := c.takes.femtos(used, &s.Progression, step)
-			s.BlockFemtos = rest.Add(clock.Mul64(uint64(released), uint64(p.First)))
+			s.BlockFemtos = rest.Add(clock.Mul64(uint64(released), uint64(s.First)))
 			taken += last - used
 			used, released, s.MostBlocks = last, 0, max(last, s.MostBlocks)
 		}
@@ -208,24 +208,30 @@ func (o *reporter) report(r *Engine, p clock.Progression, used int, wait clock.D
 			it.reportEmpty(s, step)
 		}
 		r.obs.Span(s)
-		if n == p.N {
+		if left -= sent; left == 0 {
 			return taken
 		}
-		next := c.takes.at(step + int64(n) - 1)
+		step += int64(sent)
+		next := c.takes.at(step - 1)
 		taken += next
 		used, released = used-released+next, 0
-		if it.empty > 0 {
-			it.empty -= c.fills.over(step+int64(n)-1, 1) + it.leaving
-			it.leaving = 0
-		}
-		step += int64(n)
-		s.Context += int64(n) * int64(it.decodes)
-		s.PaddedContext += int64(n) * int64(it.padRows)
-		s.Carry = s.CarryAfter(n)
-		p = p.Tail(n)
-		s.Progression = p
-		s.HostFemtos += int64(n) * s.HostSlope
-		s.Wait, s.Gaps = 0, it.decodes
-		s.Delivery.First, s.Delivery.Others = it.decodes, s.Delivery.Others[:0]
+		o.drop(it, sent, step)
+		s.N, r.out.Listed = left, false
 	}
+}
+
+// drop takes the first n iterations off the span. The first one left makes the step before the given one.
+func (o *reporter) drop(it *batchBuilder, n int, step int64) {
+	s := &o.span
+	if it.empty > 0 {
+		it.empty -= it.r.cohort.fills.over(step-1, 1) + it.leaving
+		it.leaving = 0
+	}
+	s.Context += int64(n) * int64(it.decodes)
+	s.PaddedContext += int64(n) * int64(it.padRows)
+	s.Carry = s.CarryAfter(n)
+	s.Progression = s.Tail(n)
+	s.HostFemtos += int64(n) * s.HostSlope
+	s.Wait, s.Gaps = 0, it.decodes
+	s.Delivery.First, s.Delivery.Others = it.decodes, s.Delivery.Others[:0]
 }

@@ -30,7 +30,7 @@ func (e *Engine) commitPlain() {
 	if e.out.Sent = e.line.SendLevel(f.number, it.decodes, f.firsts, p, &e.span.Delivery); !e.out.Sent {
 		e.setPlainOutput()
 	}
-	taken := e.reporter.report(e, *p, e.plain.blocks.Used()+e.released, wait)
+	taken := e.reporter.report(e, e.plain.blocks.Used()+e.released, wait)
 	e.released = 0
 	g.lastComposed = g.composing
 	if n > 1 {

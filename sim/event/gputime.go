@@ -35,12 +35,8 @@ func (s *Span) SharedFemtos(n int) int64 {
 	if s.Passages != nil {
 		return s.Carry + int64(n)*s.passing()
 	}
-	femtos := s.Carry + s.Femtos(n)
-	if s.SwapFemtos|s.HostFemtos|s.HostSlope != 0 {
-		k := int64(n)
-		femtos -= k*(s.SwapFemtos+s.HostFemtos) + k*(k-1)/2*s.HostSlope
-	}
-	return femtos
+	k := int64(n)
+	return s.Carry + k*(s.First-s.SwapFemtos-s.HostFemtos) + int64(uint64(k*(k-1))/2)*(s.Slope-s.HostSlope)
 }
 
 // Share is the time of one token of each of the first n iterations, in femtoseconds.

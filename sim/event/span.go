@@ -8,8 +8,8 @@ import (
 // are reported one at a time.
 type Span struct {
 	clock.Progression
-	// Plain means that RecomputedTokens, LostTokens, Drafts, Accepted, Discarded, the padding, SwappedBlocks, SwapFemtos,
-	// Shared, EmptyBlocks and EmptyFemtos are 0, and that there are no Passages.
+	// Plain means that RecomputedTokens, LostTokens, Drafts, Accepted, Discarded, the padding, SwappedBlocks,
+	// SwapFemtos, Shared, EmptyBlocks and EmptyFemtos are 0, and that there are no Passages.
 	Plain bool
 	// Replica is the number of the replica in its fleet.
 	Replica int
