@@ -215,23 +215,17 @@ func (o *reporter) report(r *Engine, used int, wait clock.Duration) (taken int) 
 		next := c.takes.at(step - 1)
 		taken += next
 		used, released = used-released+next, 0
-		o.drop(it, sent, step)
+		if it.empty > 0 {
+			it.empty -= c.fills.over(step-1, 1) + it.leaving
+			it.leaving = 0
+		}
+		s.Context += int64(sent) * int64(it.decodes)
+		s.PaddedContext += int64(sent) * int64(it.padRows)
+		s.Carry = s.CarryAfter(sent)
+		s.Progression = s.Tail(sent)
+		s.HostFemtos += int64(sent) * s.HostSlope
+		s.Wait, s.Gaps = 0, it.decodes
+		s.Delivery.First, s.Delivery.Others = it.decodes, s.Delivery.Others[:0]
 		s.N, r.out.Listed = left, false
 	}
-}
-
-// drop takes the first n iterations off the span. The first one left makes the step before the given one.
-func (o *reporter) drop(it *batchBuilder, n int, step int64) {
-	s := &o.span
-	if it.empty > 0 {
-		it.empty -= it.r.cohort.fills.over(step-1, 1) + it.leaving
-		it.leaving = 0
-	}
-	s.Context += int64(n) * int64(it.decodes)
-	s.PaddedContext += int64(n) * int64(it.padRows)
-	s.Carry = s.CarryAfter(n)
-	s.Progression = s.Tail(n)
-	s.HostFemtos += int64(n) * s.HostSlope
-	s.Wait, s.Gaps = 0, it.decodes
-	s.Delivery.First, s.Delivery.Others = it.decodes, s.Delivery.Others[:0]
 }

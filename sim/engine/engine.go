@@ -69,7 +69,7 @@ func New(cfg Config, in Setup) *Engine {
 		gpu:      gpu{lastComposed: -1, deviates: model.ReadsDeviation(cfg.Timer)},
 		reporter: reporter{detailed: in.Observers.WantsSteps()},
 	}
-	r.span.Replica = in.Index
+	r.span.Replica, r.span.Plain = in.Index, true
 	r.timeline = timeline{env: &r.env, depth: 1, next: clock.Never, maxSpan: cfg.MaxSpan}
 	if cfg.AsyncScheduling && cfg.Stages <= 1 {
 		r.depth = 2
