@@ -13,25 +13,22 @@ func (c *Collector) Finished(rec *event.Record) {
 	}
 	c.totals.records.add(rec)
 	c.totals.stayed(rec)
-	if rec.FirstToken != clock.Never {
-		c.prefilled(rec)
+	if rec.FirstToken != clock.Never { // a prompt counts at the time of its first token
+		b := c.line.upTo(rec.FirstToken)
+		b.prefilled(rec)
+		b.power.attended(rec)
+		c.totals.prefilled(rec)
+		if rec.LoadedTokens > 0 && len(c.opts.Tiers) > 0 {
+			c.loaded(&c.line, rec)
+		}
 	}
-	c.passOn(rec)
+	if c.passesOn {
+		c.passOn(rec)
+	}
 	if rec.Outcome == event.Completed {
 		c.succeeded(rec)
 	} else {
 		c.failed(rec, last)
-	}
-}
-
-// prefilled counts a prompt at the time of its first token.
-func (c *Collector) prefilled(rec *event.Record) {
-	b := c.line.upTo(rec.FirstToken)
-	b.prefilled(rec)
-	b.power.attended(rec)
-	c.totals.prefilled(rec)
-	if rec.LoadedTokens > 0 && len(c.opts.Tiers) > 0 {
-		c.loaded(&c.line, rec)
 	}
 }
 
@@ -88,16 +85,16 @@ func (c *Collector) succeeded(rec *event.Record) {
 		t.sample(&s, good)
 		t.sketch.latencies(&s)
 	}
-	c.keep(&s)
+	if c.kept.n < c.exact && !c.folded {
+		c.kept.add(&s)
+	} else {
+		c.fold(&s)
+	}
 }
 
-// keep stores a sample, in a sketch once there are too many to store them all.
-func (c *Collector) keep(s *sample) {
+// fold puts a sample into a sketch, and those that were kept: there are too many to store them all.
+func (c *Collector) fold(s *sample) {
 	if !c.folded {
-		if c.kept.n < c.exact {
-			c.kept.add(s)
-			return
-		}
 		c.kept.each(c.sketch)
 		c.kept, c.folded = samples{}, true
 	}

@@ -359,6 +359,18 @@ func (c *Config) NeverFits(req *workload.Request) bool {
 		c.PagesFor(c.longest(req)) > c.UsableBlocks()
 }
 
+// SurelyFits returns the length of the longest prompt that certainly fits with any output. It may be less than the
+// length of some that fit.
+func (c *Config) SurelyFits() int32 {
+	if c.Hybrid != nil || c.Speculative.Tokens > 0 || c.PagesFor(c.MaxModelLen) > c.UsableBlocks() {
+		return 0
+	}
+	if c.MaxPromptLen > 0 {
+		return min(c.MaxPromptLen, c.MaxModelLen-1)
+	}
+	return c.MaxModelLen - 1
+}
+
 // longest returns the largest number of tokens that a request needs slots for. The last token of an output is never
 // computed.
 func (c *Config) longest(req *workload.Request) int32 {
