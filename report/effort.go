@@ -19,10 +19,10 @@ type Effort struct {
 	// SearchNeedsRequests is the number of requests that a search for the saturation would take at least. It is 0
 	// unless the verdict depends on such a search, and the run is too short to allow it.
 	SearchNeedsRequests int64 `json:"search_needs_requests,omitempty"`
-	// Compositions is the number of iterations that the engines composed, empty ones included; equal iterations in a row
-	// are composed once. The plain cycle made PlainCompositions of them, FirstGeneral is why the first other one was not
-	// plain, and SpanEnds counts them, without empty ones, by why they were not repeated further. These are given only if
-	// they are asked for.
+	// Compositions is the number of iterations that the engines composed, empty ones included; equal iterations in a
+	// row are composed once. The plain cycle made PlainCompositions of them. FirstGeneral is why the first other one
+	// was not plain. SpanEnds counts compositions, without empty ones, by why they were not repeated further. These are
+	// given only if they are asked for.
 	Compositions      int64            `json:"compositions,omitempty"`
 	PlainCompositions int64            `json:"plain_compositions,omitempty"`
 	FirstGeneral      string           `json:"first_general,omitempty"`

@@ -95,15 +95,6 @@ func (c *contest) mean(system, point int, of func(*report.Summary) *float64) flo
 	return center
 }
 
-// difference returns the mean difference between two systems, paired by seed, and half the width of its interval.
-func (c *contest) difference(system, other, point int, of func(*report.Summary) *float64) (center, half float64) {
-	a, b := c.values(system, point, of), c.values(other, point, of)
-	for i := range a {
-		a[i] -= b[i]
-	}
-	return stats.MeanInterval(a, stats.Confidence)
-}
-
 // judge compares the systems with the first one at a point, and returns the comparisons by name.
 func (c *contest) judge(point int) map[string]*verdict.Variant {
 	var names []string

@@ -10,10 +10,20 @@ import (
 	"clifftop/experiments/scenario"
 	"clifftop/internal/testenv"
 	"clifftop/report"
+	"clifftop/report/stats"
 )
 
 // testSeeds are not the seeds on which the asserted orderings were chosen.
 var testSeeds = []uint64{21, 22, 23, 24}[:testenv.Choose(3, 4)]
+
+// difference returns the mean difference between two systems, paired by seed, and half the width of its interval.
+func (c *contest) difference(system, other, point int, of func(*report.Summary) *float64) (center, half float64) {
+	a, b := c.values(system, point, of), c.values(other, point, of)
+	for i := range a {
+		a[i] -= b[i]
+	}
+	return stats.MeanInterval(a, stats.Confidence)
+}
 
 // pick keeps the named systems and points of a contest.
 func (c *contest) pick(systems []string, points ...int) {
