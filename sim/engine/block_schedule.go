@@ -13,7 +13,7 @@ type blockSchedule struct {
 }
 
 // residueAt is step modulo the block size.
-func (t *blockSchedule) residueAt(step int64) int { return int(step % int64(len(t.need))) }
+func (t *blockSchedule) residueAt(step int64) int { return int(uint64(step) % uint64(len(t.need))) }
 
 // at returns the number of members that take a block in the step.
 func (t *blockSchedule) at(step int64) int { return int(t.need[t.residueAt(step)]) }
@@ -38,16 +38,16 @@ func (t *blockSchedule) over(step int64, n int) int {
 	return total
 }
 
+// plenty reports whether the free blocks suffice for n steps, beginning with any.
+func (t *blockSchedule) plenty(free, n int) bool { return (n/len(t.need)+1)*t.members <= free }
+
 // within returns for how many steps, beginning with the given one and at most limit, the free blocks suffice.
 func (t *blockSchedule) within(step int64, free, limit int) int {
-	if t.members == 0 {
+	if t.plenty(free, limit) {
 		return limit
 	}
 	size := len(t.need)
 	n := free / t.members // whole rounds: each member takes one block in each
-	if n >= limit/size+1 {
-		return limit
-	}
 	left := free - n*t.members
 	n *= size
 	for at := t.residueAt(step); n < limit; n++ {

@@ -160,16 +160,20 @@ func (c *cohort) unlink(s *sequence) {
 	}
 }
 
-// nextFinish returns the step at which the next member of the cohort issues its last token.
+// nextFinish returns the step at which the next member of the cohort issues its last token. There is one.
 func (c *cohort) nextFinish() int64 {
-	h := &c.ends
-	for {
-		top := h.Top()
-		if s := c.seqs.at(top.Value); s.phase == decoding && s.serial == top.Tie && s.ends == top.Key {
-			return top.Key
-		}
-		h.Pop()
+	top := c.ends.Top()
+	for c.stale(top) {
+		c.ends.Pop()
+		top = c.ends.Top()
 	}
+	return top.Key
+}
+
+// stale reports whether an entry of ends stands for no member.
+func (c *cohort) stale(end *pq.Item[int32]) bool {
+	s := c.seqs.at(end.Value)
+	return s.ends != end.Key || s.serial != end.Tie || s.phase != decoding
 }
 
 // nextRefile returns the next step at which a reservation or a booking is used up.

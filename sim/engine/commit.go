@@ -84,7 +84,7 @@ func (d *decoders) retire(f *iteration, it *batchBuilder) {
 	for c.ends.Len() > 0 && c.ends.Top().Key <= c.steps {
 		e := c.ends.Pop()
 		s := d.seqs.at(e.Value)
-		if s.phase != decoding || s.serial != e.Tie || s.ends != e.Key || d.inOtherCohort(s) {
+		if c.stale(&e) || d.inOtherCohort(s) {
 			continue
 		}
 		last := s.issued+int32(c.steps-s.joined) == s.output

@@ -319,7 +319,7 @@ func (c *Config) Validate() error {
 
 // blocksFor returns the number of blocks that hold this many tokens.
 func (c *Config) blocksFor(tokens int32) int {
-	return int((int64(tokens) + int64(c.BlockSize) - 1) / int64(c.BlockSize))
+	return int((uint32(tokens) + uint32(c.BlockSize) - 1) / uint32(c.BlockSize)) // the sum of two int32 fits
 }
 
 // PagesFor returns the number of blocks that a sequence of this many tokens takes from the pool, with the charge for

@@ -35,13 +35,9 @@ func (r Reason) String() string {
 		"a decode behind a prefill", "too few free KV blocks"}[r]
 }
 
-// composed counts a composition that is not plain for a reason, or a plain one.
-func (f *Effort) composed(why Reason) {
+// general counts a composition that is not plain for a reason.
+func (f *Effort) general(why Reason) {
 	f.Compositions++
-	if why == IsPlain {
-		f.Plain++
-		return
-	}
 	f.General[why]++
 	if f.First == IsPlain {
 		f.First = why

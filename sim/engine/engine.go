@@ -217,13 +217,10 @@ func (e *Engine) results() {
 	}
 }
 
-// compose lets the policy compose an iteration and launches it. It reports whether the iteration has any tokens.
-func (e *Engine) compose() bool {
-	why := e.whyGeneral()
-	e.effort.composed(why)
-	if why == IsPlain {
-		return e.composePlain()
-	}
+// composeGeneral lets the policy compose an iteration, which is not plain for a reason, and launches it. It reports
+// whether the iteration has any tokens.
+func (e *Engine) composeGeneral(why Reason) bool {
+	e.effort.general(why)
 	e.nameBlocks()
 	if !e.decide() {
 		return false
@@ -240,7 +237,7 @@ func (e *Engine) compose() bool {
 // decide lets the policy compose an iteration, and reports whether it has any tokens.
 func (e *Engine) decide() bool {
 	it := &e.it
-	e.plain.last = false
+	e.plain.last, e.plain.goesOn = false, false
 	e.receiveNew()
 	if e.cfg.UnpredictedEnds && e.inFlight.n > 0 {
 		e.space.kind.Tree.EnterUnfinished(&e.inFlight.at(0).chunks)

@@ -136,7 +136,7 @@ func (g *lockstep) compose() bool {
 	alive, any := false, false
 	most := g.hold()
 	for _, r := range g.ranks {
-		r.effort.composed(HasPart)
+		r.effort.general(HasPart)
 		some := r.decide()
 		for !some && r.again() {
 			some = r.decide()

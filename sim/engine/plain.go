@@ -20,11 +20,17 @@ import (
 
 // plainCycle says whether the plain cycle may be used, and by which rule.
 type plainCycle struct {
-	on     bool // the configuration has no optional part; a composition may need one all the same
-	rule   sched.PlainRule
-	budget int32 // tokens of an iteration
-	step   int   // blocks that the next step of the cohort takes, as whyGeneral found
-	last   bool  // the composition in the batch builder is plain
+	on   bool // the configuration has no optional part; a composition may need one all the same
+	last bool // the composition in the batch builder is plain
+	// goesOn means that the last composition was plain, and that each request that has left since had all its output:
+	// only running prefills, and too few blocks for a step of the cohort, can make the next one general.
+	goesOn bool
+
+	rule    sched.PlainRule
+	budget  int32 // tokens of an iteration
+	reserve int   // blocks that an admission leaves free while others run
+	// The host's time for an iteration, and for each sequence in it, in femtoseconds.
+	host, hostRow int64
 	// blocks is the KV cache while it only counts blocks; else nil.
 	blocks *kv.Counted
 }
@@ -41,32 +47,95 @@ func newPlainCycle(cfg *Config, singly bool) (p plainCycle) {
 		!cfg.Contiguous && !cfg.Radix && cfg.Hybrid == nil && cfg.mostCharged() == 0 &&
 		cfg.MaxTokens == 0 && !cfg.UnpredictedEnds && cfg.StreamInterval <= 1 && cfg.RecvInterval <= 1
 	p.budget = int32(min(cfg.MaxNumBatchedTokens, math.MaxInt32))
+	p.reserve = int(p.rule.Watermark * float64(cfg.NumGPUBlocks))
+	p.host = int64(cfg.CPUStep) * clock.FemtosPerPico
+	p.hostRow = int64(cfg.CPUPerSequence) * clock.FemtosPerPico
 	p.last = p.on // the empty batch builder of a new engine is a plain one
 	return p
 }
 
+// compose composes an iteration, by the plain cycle if it can, and launches it. It reports whether the iteration has any
+// tokens.
+func (e *Engine) compose() bool {
+	it, c, p := &e.it, &e.cohort, &e.plain
+	n, need := c.size, 0 // the step of the cohort, in sequences and in blocks
+	if n > 0 {
+		need = c.takes.at(c.steps)
+	}
+	if !p.goesOn || len(e.running.prefills) > 0 || need > p.blocks.Free() {
+		if why := e.whyGeneral(need); why != IsPlain {
+			return e.composeGeneral(why)
+		}
+		p.goesOn = true
+		if !p.last {
+			it.begin(e.gpu.batches + 1)
+			p.last = true
+			e.gpu.batch.SharedTokens, e.gpu.batch.Drafts, e.span.SwapFemtos = 0, 0, 0
+		}
+	}
+	e.effort.Compositions++
+	e.effort.Plain++
+	f := e.inFlight.next()
+	it.current, f.number = f, e.gpu.batches+1
+	it.stepped, f.stepped = n > 0, n > 0
+	if n > 0 { // each decoding sequence gets a token: one counter of steps stands for all of them
+		p.blocks.Claim(need)
+		c.steps++
+		c.squares += uint64(2*c.context + int64(n))
+		c.context += int64(n)
+	}
+	it.decodes, it.gaps, it.context, it.squares = n, n, c.context, c.squares
+	it.chunks = it.chunks[:0] // each alone, so that only the length is written
+	it.chunkSeqs = it.chunkSeqs[:0]
+	it.prefill, it.asked, it.blocked = 0, false, sched.NotBlocked
+	if len(e.running.prefills)+e.queue.Len() > 0 {
+		e.composePrefills(p.budget - int32(n))
+	}
+	if n+len(it.chunks) == 0 {
+		return false
+	}
+	first, slope, most := e.pacePlain()
+	if e.fault != nil {
+		return false
+	}
+	if most > 1 {
+		most = e.repeat(most)
+	} else {
+		e.effort.Ends[StepTimeChanges]++
+	}
+	e.gpu.composing = e.now
+	a := &e.ahead
+	a.Start, a.Remainder = e.now, 0
+	if e.gpu.free >= e.now {
+		a.Start, a.Remainder = e.gpu.free, e.gpu.remainder
+	}
+	a.First, a.Slope, a.N = first, slope, 1
+	if most > 1 {
+		a.N = clock.CapN(first, slope, most)
+	}
+	if a.N == 1 {
+		e.commitPlain()
+	}
+	return true
+}
+
 // whyGeneral returns why the next composition is not plain. It is plain if the decoding sequences are in step, the running
 // prefills and the head of the queue have never been preempted, and all running sequences get their tokens without a
-// preemption.
-func (e *Engine) whyGeneral() Reason {
-	q, c := &e.queue, &e.cohort
+// preemption. need is the number of blocks that the step of the cohort takes.
+func (e *Engine) whyGeneral(need int) Reason {
+	c, p := &e.cohort, &e.plain
 	switch {
-	case !e.plain.on:
+	case !p.on:
 		return HasPart
-	case e.plain.blocks == nil && !e.space.forgettable():
+	case p.blocks == nil && !e.space.forgettable():
 		return NamesBlocks
 	case e.lagging > 0, len(e.groups) > 1, len(e.groups) == 1 && e.groups[0].number != e.gpu.batches:
 		return OutOfStep
-	case !q.AllNew():
+	case !e.queue.AllNew():
 		return WasPreempted
 	}
 	e.groups = e.groups[:0]
-	need := 0
-	if c.size > 0 {
-		need = c.takes.at(c.steps)
-	}
-	e.plain.step = need
-	budget := e.plain.budget - int32(c.size)
+	budget := p.budget - int32(c.size)
 	for k, i := range e.running.prefills {
 		s := e.seqs.at(i)
 		if s.issued > 0 || s.reached > 0 {
@@ -75,16 +144,16 @@ func (e *Engine) whyGeneral() Reason {
 		if k == 0 && c.size > 0 && e.decoderBehind(i) {
 			return PrefillBehind
 		}
-		n := e.plain.chunk(s.target-s.computed, budget)
+		n := p.chunk(s.target-s.computed, budget)
 		budget -= n
 		need += max(0, e.cfg.blocksFor(s.computed+n)-s.blockCount)
 	}
-	if e.plain.blocks == nil {
+	if p.blocks == nil {
 		if need > e.space.free() {
 			return LacksBlocks
 		}
 		e.forgetNames()
-	} else if need > e.plain.blocks.Free() {
+	} else if need > p.blocks.Free() {
 		return LacksBlocks
 	}
 	return IsPlain
@@ -98,10 +167,11 @@ func (p *plainCycle) chunk(missing, budget int32) int32 {
 	return min(missing, budget)
 }
 
-// composePlain composes an iteration and launches it. It reports whether the iteration has any tokens.
-func (e *Engine) composePlain() bool {
+// composePrefills gives tokens, as many as the budget has, to the running prefills and to requests that it admits. What
+// completes its prompt decodes from the next iteration on.
+func (e *Engine) composePrefills(budget int32) {
 	it := &e.it
-	it.beginPlain(e)
+	it.budget = budget
 	for k := 0; k < len(e.running.prefills) && it.budget > 0; {
 		i := e.running.prefills[k]
 		s := e.seqs.at(i)
@@ -117,49 +187,6 @@ func (e *Engine) composePlain() bool {
 			e.beginDecoding(i, s)
 		}
 	}
-	e.inbox.recent = noBatch
-	switch {
-	case len(it.chunks) > 0:
-		e.inbox.recent = otherBatch
-	case it.decodes > 0:
-		e.inbox.recent = decodeBatch
-	default:
-		return false
-	}
-	first, slope, n := e.pacePlain()
-	if e.fault != nil {
-		return false
-	}
-	e.launchPlain(first, slope, e.repeat(n))
-	return true
-}
-
-// beginPlain begins a composition, in which each decoding sequence gets a token. One counter of steps stands for all of
-// them.
-func (it *batchBuilder) beginPlain(e *Engine) {
-	number := e.gpu.batches + 1
-	if !e.plain.last {
-		it.begin(number)
-		e.plain.last = true
-	}
-	f := e.inFlight.next()
-	f.number = number
-	it.current = f
-	it.serials, it.last = e.running.serials, number-1
-	it.asked, it.looked = false, false
-	it.joined, it.prefill = 0, 0
-	it.chunks, it.chunkSeqs = it.chunks[:0], it.chunkSeqs[:0]
-	c := &e.cohort
-	n := c.size
-	it.stepped, f.stepped = n > 0, n > 0
-	if n > 0 {
-		e.plain.blocks.Claim(e.plain.step)
-		c.steps++
-		c.squares += uint64(2*c.context + int64(n))
-		c.context += int64(n)
-	}
-	it.decodes, it.gaps, it.context, it.squares = n, n, c.context, c.squares
-	it.budget = e.plain.budget - int32(n)
 }
 
 // prefill gives s, sequence i, the next n tokens of its prompt. It reports whether the prompt is complete. Then s
@@ -202,8 +229,8 @@ func (e *Engine) admitFromQueue() sched.Cause {
 			need = n
 		}
 		reserve := 0
-		if e.running.size > 0 && rule.Watermark > 0 {
-			reserve = int(rule.Watermark * float64(e.cfg.NumGPUBlocks))
+		if e.running.size > 0 {
+			reserve = e.plain.reserve
 		}
 		switch {
 		case e.running.size >= e.cfg.MaxNumSeqs:
@@ -251,7 +278,6 @@ func (e *Engine) beginDecoding(i int32, s *sequence) {
 		s.residue += e.cfg.BlockSize
 	}
 	c.takes.add(s.residue, 1)
-	e.it.joined++
 }
 
 // pacePlain returns the time of the composed iteration, and by how much each of the next iterations like it takes longer
@@ -260,19 +286,21 @@ func (e *Engine) pacePlain() (first, slope int64, n int) {
 	if e.cfg.Check || e.gpu.slowdown > 0 {
 		return e.pace() // a step timer may count its calls, so that each iteration asks once
 	}
-	it, b := &e.it, &e.gpu.batch // field by field: whole-struct stores stall the loads that follow
-	b.Decodes, b.Context, b.Chunks = it.decodes, it.context, it.chunks
+	it, b, p := &e.it, &e.gpu.batch, &e.plain // field by field: whole-struct stores stall the loads that follow
+	b.Decodes, b.Context, b.Emit = it.decodes, it.context, it.decodes+len(it.current.firsts)
+	if b.Chunks = b.Chunks[:0]; len(it.chunks) > 0 {
+		b.Chunks = it.chunks
+	}
 	if e.gpu.deviates {
 		b.ContextDeviation = model.ContextDeviation(it.decodes, it.context, it.squares)
 	}
-	b.SharedTokens, b.Drafts, b.Emit = 0, 0, it.decodes+len(it.current.firsts)
 	first, slope, n = e.cfg.Timer.Span(b)
 	if first <= 0 || first >= clock.MaxFemtos || slope < 0 || n < 1 {
 		e.fault = fmt.Errorf("sim: the step timer gives %d iterations of %d+k·%d fs for %+v", n, first, slope, *b)
 		return first, slope, n
 	}
-	e.span.SwapFemtos, e.span.HostFemtos, e.span.HostSlope = 0, 0, 0
-	host := int64(e.cfg.CPUStep+clock.Duration(it.decodes+len(it.chunks))*e.cfg.CPUPerSequence) * clock.FemtosPerPico
+	e.span.HostFemtos, e.span.HostSlope = 0, 0
+	host := p.host + int64(it.decodes+len(it.chunks))*p.hostRow
 	if e.depth == 1 {
 		e.span.HostFemtos = host
 		return first + host, slope, n
@@ -285,21 +313,4 @@ func (e *Engine) pacePlain() (first, slope int64, n int) {
 		return host, 0, n
 	}
 	return first, slope, n
-}
-
-// launchPlain plans a span of n iterations like the one composed. It commits a single iteration at once.
-func (e *Engine) launchPlain(first, slope int64, n int) {
-	p := &e.ahead
-	e.gpu.composing = e.now
-	p.Start, p.Remainder = e.now, 0
-	if e.gpu.free >= e.now {
-		p.Start, p.Remainder = e.gpu.free, e.gpu.remainder
-	}
-	p.First, p.Slope, p.N = first, slope, 1
-	if n > 1 {
-		p.N = clock.CapN(first, slope, n)
-	}
-	if p.N == 1 {
-		e.commitPlain()
-	}
 }

@@ -77,7 +77,7 @@ func (e *Engine) retirePlain(f *iteration) {
 	for c.ends.Len() > 0 && c.ends.Top().Key <= c.steps {
 		end := c.ends.Pop()
 		s := e.seqs.at(end.Value)
-		if s.phase != decoding || s.serial != end.Tie || s.ends != end.Key {
+		if c.stale(&end) {
 			continue // it has left since
 		}
 		e.line.Leaves(end.Value)

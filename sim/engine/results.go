@@ -157,6 +157,7 @@ func (e *Engine) end(i int32) {
 
 // applyAborts ends the requests whose clients have left.
 func (e *Engine) applyAborts() {
+	e.plain.goesOn = false
 	for _, id := range e.aborts {
 		p := e.host.Client(id)
 		switch {
@@ -180,6 +181,7 @@ func (e *Engine) applyAborts() {
 // cancel ends sequence i at a boundary, before the oldest iteration in flight is processed. Its tokens in flight are
 // dropped.
 func (e *Engine) cancel(i int32) {
+	e.plain.goesOn = false
 	s := e.seqs.at(i)
 	issued := s.issued
 	if s.phase == decoding {

@@ -135,7 +135,7 @@ func (e *Engine) nameBlocks() {
 	}
 	k.unnamed = false
 	k.useHashed()
-	e.plain.last, e.plain.blocks = false, nil
+	e.plain.last, e.plain.goesOn, e.plain.blocks = false, false, nil
 	c.initLists(e.cfg.BlockSize)
 	for i := e.running.first; i != none; i = e.seqs.at(i).next {
 		s := e.seqs.at(i)

@@ -153,13 +153,13 @@ func (r *repeats) atMost(n int64, why SpanEnd) {
 // repeat returns the number of iterations, at most n, that are equal to the one just composed. It is the list of all
 // reasons why a span ends before something cuts it.
 func (e *Engine) repeat(n int) int {
-	it, c := &e.it, &e.cohort
+	it, c, plain := &e.it, &e.cohort, e.plain.last
 	r := repeats{n, StepTimeChanges}
 	switch {
 	case n <= 1:
 	case e.maxSpan == 1:
 		r = repeats{1, SingleSteps}
-	case !it.plain():
+	case len(it.chunks) > 0 || it.decodes == 0 || !plain && !it.plain():
 		r = repeats{1, BatchChanges}
 	case e.inFlight.n < e.depth-1:
 		r = repeats{1, LoopFills}
@@ -168,11 +168,11 @@ func (e *Engine) repeat(n int) int {
 	default:
 		r.atMost(int64(e.maxSpan), SingleSteps)
 		r.atMost(c.nextFinish()-c.steps+1, SequenceEnds)
-		if !e.plain.last {
+		if !plain {
 			e.repeatGeneral(&r)
 		}
-		if r.n > 1 {
-			r.atMost(int64(1+c.takes.within(c.steps, e.spareBlocks(), r.n-1)), BlocksLack)
+		if free := e.spareBlocks(); r.n > 1 && !c.takes.plenty(free, r.n-1) {
+			r.atMost(int64(1+c.takes.within(c.steps, free, r.n-1)), BlocksLack)
 		}
 		if r.n > 1 && e.fair != nil {
 			r.atMost(int64(e.sameHead(r.n)), PartChanges)
@@ -186,11 +186,14 @@ func (e *Engine) repeat(n int) int {
 // change nothing for the cohort, unless its finished requests free blocks that a waiting request needs, or release
 // shared blocks.
 func (e *Engine) resultsChange(f *iteration) bool {
+	if !f.eventful() && !f.partial && f.chunks.N == 0 {
+		return false
+	}
 	waits := e.queue.Len() > 0
 	return f.partial || len(f.lasts)+f.chunks.N > 0 || // chunks enter the KV cache during the span
 		len(f.finishes) > 0 && (waits || e.it.asked || e.space.cache.Shared() > 0) ||
 		len(f.firsts) > 0 && waits && e.remote.connector != nil || // prefills become loadable
-		e.lock != nil && f.eventful() // the spans of the other ranks would not be interrupted
+		e.lock != nil // the spans of the other ranks would not be interrupted
 }
 
 // repeatGeneral limits the repetitions of an iteration that the general cycle composed.
