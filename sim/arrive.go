@@ -28,7 +28,7 @@ func (e *Simulation) arrive() error {
 			r.ID, r.Replica-1, n)
 	}
 	e.obs.Arrived(e.now, r)
-	fits := e.fits(r)
+	fits := r.InputTokens <= e.frontEnd.surelyFits || e.fits(r)
 	if !fits && e.networkIn == 0 {
 		e.frontEnd.remove(ref)
 		e.refuse(r, noReplica, event.NeverFits)

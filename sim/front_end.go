@@ -12,6 +12,8 @@ type frontEnd struct {
 	due      pq.Queue[int32] // numbers of the requests in flight, by the instant of arrival and ID
 	requests []pendingRequest
 	vacant   []int32 // numbers that are free
+	// surelyFits is the length up to which all replicas serve prompts, see [engine.Config.SurelyFits].
+	surelyFits int32
 }
 
 // pendingRequest is a request that has not reached the queue of a replica.

@@ -236,7 +236,7 @@ func (l *lifecycle) renewOne(i int) {
 	if fault != nil {
 		fault, cfg = fmt.Errorf("sim: new engine of replica %d: %w", i, fault), *old.Config()
 	}
-	l.sim.surelyFits = min(l.sim.surelyFits, cfg.SurelyFits())
+	l.sim.frontEnd.surelyFits = min(l.sim.frontEnd.surelyFits, cfg.SurelyFits())
 	r := l.sim.newReplica(cfg, i, old.own, old.Engine)
 	r.Fail(fault)
 	r.told = old.told

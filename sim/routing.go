@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"math"
 	"slices"
 
 	"clifftop/sim/clock"
@@ -19,7 +18,6 @@ type routing struct {
 	generation    int            // counts the changes of ready
 	able          []int32        // scratch: the ready replicas that can serve a request
 	alike         bool           // all replicas can serve the same requests
-	surelyFits    int32          // all replicas can serve prompts of up to this length, see [engine.Config.SurelyFits]
 	follow        bool           // some router wants to know when outputs begin
 
 	// The state that routers know is that of the last scrape before now. It is taken when the first event after the
@@ -32,10 +30,9 @@ type routing struct {
 
 // init prepares the routing of all replicas of a fleet.
 func (t *routing) init(f *Fleet, all *fleet) {
-	*t = routing{fleet: all, period: f.Scrape, scrape: clock.Never, surelyFits: math.MaxInt32}
+	*t = routing{fleet: all, period: f.Scrape, scrape: clock.Never}
 	for i, r := range all.replicas {
 		t.ready = append(t.ready, int32(i))
-		t.surelyFits = min(t.surelyFits, r.Config().SurelyFits())
 		t.alike = i == 0 || t.alike && takeAlike(r.Config(), all.replicas[0].Config())
 	}
 	t.routers = t.bind(f.Routers)
@@ -61,9 +58,6 @@ func (t *routing) bind(rules []route.Router) (all []*router) {
 // fits reports whether the replica that r addresses can serve it, or else some replica or, with disaggregation, one its
 // prompt and one its output.
 func (t *routing) fits(r *workload.Request) bool {
-	if r.InputTokens <= t.surelyFits {
-		return true
-	}
 	if r.Replica > 0 {
 		return !t.fleet.replicas[r.Replica-1].Config().NeverFits(r)
 	}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
@@ -72,7 +73,9 @@ func newSimulation(f Fleet, src workload.Source, obs *event.Fanout) *Simulation 
 	e := &Simulation{src: src, fleet: newFleet(&f, obs), Horizon: clock.Never, levelsTo: obs.LevelObserver()}
 	e.networkIn, e.networkOut = f.Replicas[0].NetworkIn, f.Replicas[0].NetworkOut
 	e.clients.networkOut = e.networkOut
+	e.frontEnd.surelyFits = math.MaxInt32
 	for i, cfg := range f.Replicas {
+		e.frontEnd.surelyFits = min(e.frontEnd.surelyFits, cfg.SurelyFits())
 		e.check, e.limited = e.check || cfg.Check, e.limited || cfg.Limited()
 		e.linked = e.linked || cfg.Connector != nil || f.Disaggregation != nil
 		e.replicas = append(e.replicas, e.newReplica(cfg, i, obs.Replica(i), nil))
@@ -164,9 +167,9 @@ func (e *Simulation) RunUntil(ctx context.Context, pause func() bool) (done bool
 	}
 }
 
-// runAlone handles the events of the only replica that come before an instant and before every departure of a client, at
-// most so many. It is [Simulation.upcoming] and [Simulation.handle] with what a lone replica needs of them. It returns
-// how many events it has handled, and whether pause was true.
+// runAlone handles the events of the only replica that come before an instant and before every departure of a client,
+// at most so many. It is [Simulation.upcoming] and [Simulation.handle] with what a lone replica needs of them. It
+// returns how many events it has handled, and whether pause was true.
 func (e *Simulation) runAlone(bound clock.Time, most int, pause func() bool) (n int, paused bool, err error) {
 	r := e.replicas[0]
 	for n < most {
@@ -193,8 +196,8 @@ func (e *Simulation) runAlone(bound clock.Time, most int, pause func() bool) (n 
 		default:
 			e.reach(e.frontEnd.due.Pop())
 		}
-		if e.levelsDiffer(r.Levels(), r.Blocked()) {
-			e.reportAlone(r.Levels(), r.Blocked())
+		if levelsDiffer(e, r.Levels(), r.Blocked()) {
+			reportAlone(e, r.Levels(), r.Blocked())
 		}
 		if err != nil || kind == eventArrival && pause != nil && pause() {
 			return n, err == nil, err
@@ -204,7 +207,7 @@ func (e *Simulation) runAlone(bound clock.Time, most int, pause func() bool) (n 
 }
 
 // levelsDiffer reports whether the levels of the only replica are not those that were reported last.
-func (e *Simulation) levelsDiffer(now *event.Levels, blocked sched.Cause) bool {
+func levelsDiffer(e *Simulation, now *event.Levels, blocked sched.Cause) bool {
 	was := &e.levels
 	return now.Waiting != was.Waiting || now.Running != was.Running || now.Decoding != was.Decoding ||
 		was.System != e.reported.System || now.Waiting > 0 && blocked != was.Blocked
@@ -212,7 +215,7 @@ func (e *Simulation) levelsDiffer(now *event.Levels, blocked sched.Cause) bool {
 
 // reportAlone reports the levels of the only replica to the observers. It does what [fleet.sync] and
 // [Simulation.reportLevels] do.
-func (e *Simulation) reportAlone(now *event.Levels, blocked sched.Cause) {
+func reportAlone(e *Simulation, now *event.Levels, blocked sched.Cause) {
 	if now.Waiting == 0 {
 		blocked = sched.NotBlocked
 	}
@@ -323,8 +326,8 @@ func (e *Simulation) handle(at clock.Time, kind int, r *Replica) (err error) {
 		e.changed = r
 	}
 	if e.alone {
-		if e.levelsDiffer(r.Levels(), r.Blocked()) {
-			e.reportAlone(r.Levels(), r.Blocked())
+		if levelsDiffer(e, r.Levels(), r.Blocked()) {
+			reportAlone(e, r.Levels(), r.Blocked())
 		}
 		return err
 	}

@@ -89,7 +89,6 @@ type Collector struct {
 
 	unrouted int64 // attempts that ended before they were sent to a replica
 	divided  bool  // spans are also counted in parts of the run, one by one
-	passesOn bool  // records go to others, too
 
 	now clock.Time // the last instant seen, of whatever kind
 	occupancy
@@ -149,7 +148,6 @@ func New(opts Options) *Collector {
 		stages:      newStages(opts.Stages), classes: newClasses(opts), parts: newParts(opts, width),
 		sloHours: newSLOHours(opts.SLO),
 	}
-	c.passesOn = opts.Requests != nil || opts.Gantt != nil || c.stages != nil || c.classes != nil
 	c.divided = c.stages != nil || c.sloHours != nil && c.sloHours.gaps || opts.Gantt != nil
 	return c
 }

@@ -22,7 +22,7 @@ func (c *Collector) Finished(rec *event.Record) {
 			c.loaded(&c.line, rec)
 		}
 	}
-	if c.passesOn {
+	if c.opts.Requests != nil || c.opts.Gantt != nil || c.stages != nil || c.classes != nil {
 		c.passOn(rec)
 	}
 	if rec.Outcome == event.Completed {
