@@ -91,12 +91,12 @@ func (t *blockSchedule) femtos(used int, p *clock.Progression, step int64) (sum 
 // step the cohort step that iteration 1 makes.
 func (t *blockSchedule) walk(level, n int, step int64) (levels, moment uint64, last int) {
 	levels = uint64(level)
-	for k, ahead := 1, t.need[t.residueAt(step):]; k < n; ahead = t.need {
-		for _, taken := range ahead[:min(n-k, len(ahead))] {
-			level += int(taken)
-			levels += uint64(level)
-			moment += uint64(k) * uint64(level)
-			k++
+	for k, at := 1, t.residueAt(step); k < n; k++ {
+		level += int(t.need[at])
+		levels += uint64(level)
+		moment += uint64(k) * uint64(level)
+		if at++; at == len(t.need) {
+			at = 0
 		}
 	}
 	return levels, moment, level
