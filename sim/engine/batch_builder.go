@@ -145,7 +145,7 @@ func (c *composition) computed(s *sequence) int32 {
 	if s.phase != decoding {
 		return s.computed - s.given
 	}
-	n := s.target + int32(c.r.steps(s)-s.joined)
+	n := s.target + int32(c.r.cohortOf(s).steps-s.joined)
 	if c.stepped && !c.r.inOtherCohort(s) {
 		n--
 	}
@@ -157,7 +157,7 @@ func (c *composition) generated(s *sequence) int32 {
 	n := s.issued + s.unseen
 	switch {
 	case s.phase == decoding && s.joinBatch < c.current.number:
-		n += int32(c.r.steps(s) - s.joined)
+		n += int32(c.r.cohortOf(s).steps - s.joined)
 		if c.stepped && !c.r.inOtherCohort(s) {
 			n--
 		}

@@ -70,7 +70,7 @@ func (k *checker) add(s *sequence) error {
 	computed, issued := s.computed, s.issued
 	switch s.phase {
 	case decoding:
-		grown := int32(k.e.steps(s) - s.joined)
+		grown := int32(k.e.cohortOf(s).steps - s.joined)
 		computed, issued = s.target+grown, issued+grown
 		if err := k.addMember(s, computed); err != nil {
 			return err
@@ -101,7 +101,7 @@ func (k *checker) addMember(s *sequence, computed int32) error {
 		return k.e.Broken("request %d has computed %d tokens in %d reserved blocks", s.rec.Request.ID, computed,
 			s.reserved)
 	}
-	if steps := k.e.steps(s); s.ends <= steps {
+	if steps := k.e.cohortOf(s).steps; s.ends <= steps {
 		return k.e.Broken("sequence of request %d decodes at step %d past its last %d", s.rec.Request.ID, steps, s.ends)
 	}
 	return nil

@@ -93,7 +93,7 @@ func (e *Engine) delivered(i int32, at clock.Time) int32 {
 	s := e.seqs.at(i)
 	n := s.issued
 	if s.phase == decoding {
-		n += int32(e.steps(s) - s.joined)
+		n += int32(e.cohortOf(s).steps - s.joined)
 		if e.ahead.N > 0 { // the first step is counted; others may have been made since
 			n += int32(max(e.ahead.FirstEndAtOrAfter(at)-1, 0)) - 1
 		}

@@ -53,9 +53,9 @@ type cohort struct {
 // a time.
 type decoders struct {
 	cohort  cohort
-	lagging int       // members of the cohort that missed its last step
-	groups  groups    // the iterations of the last tokens of the other members
-	pipe    *pipeline // stores the other cohorts; nil without pipeline parallelism
+	lagging int     // members of the cohort that missed its last step
+	groups  groups  // the iterations of the last tokens of the other members
+	berths  *berths // the other cohorts; nil without pipeline parallelism
 
 	seqs    *slab
 	running *runningBatch

@@ -59,7 +59,9 @@ func (e *Engine) commitGeneral() {
 	if e.detailed {
 		it.reportStep()
 	}
-	e.pipe.depart(f)
+	if e.pipe != nil {
+		e.pipe.depart(f)
+	}
 }
 
 // advance makes the steps of the cohort for all iterations of p but the first, which the composition has made. They

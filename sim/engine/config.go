@@ -317,6 +317,11 @@ func (c *Config) Validate() error {
 	return found.Err()
 }
 
+// hostTime returns how long the host takes for an iteration with a number of sequences.
+func (c *Config) hostTime(rows int) clock.Duration {
+	return c.CPUStep + clock.Duration(rows)*c.CPUPerSequence
+}
+
 // blocksFor returns the number of blocks that hold this many tokens.
 func (c *Config) blocksFor(tokens int32) int {
 	return int((uint32(tokens) + uint32(c.BlockSize) - 1) / uint32(c.BlockSize)) // the sum of two int32 fits

@@ -113,8 +113,8 @@ func (d *cohortDecoder) countCohortGaps() {
 		}
 	}
 	switch {
-	case r.pipe != nil:
-		if _, end := r.pipe.lastToken(); r.cohort.size > r.lagging {
+	case r.berths != nil:
+		if _, end := r.berths.lastToken(); r.cohort.size > r.lagging {
 			d.countLate(end, r.cohort.size-r.lagging)
 		}
 		return

@@ -49,6 +49,7 @@ type Engine struct {
 	space   Space
 	remote  remoteKV
 	drafter drafter
+	pipe    *pipeline // nil without pipeline parallelism
 
 	plain  plainCycle
 	effort Effort
@@ -77,17 +78,17 @@ func New(cfg Config, in Setup) *Engine {
 	if r.maxSpan == 0 {
 		r.maxSpan = 1 << 30
 	}
-	r.most = r.depth
 	r.plain = newPlainCycle(&r.cfg, in.Observers.WantsSteps() || in.Observers.WantsChunks())
 	r.space.init(&r.cfg, &r.seqs, &r.cohort, r.depth > 1, r.plain.on)
 	r.plain.blocks, _ = r.space.cache.(*kv.Counted)
 	r.cohort.init(&r.seqs, cfg.BlockSize, r.space.hashed != nil || r.space.mostCharged > 0)
 	r.running.seqs, r.running.first, r.running.last = &r.seqs, none, none
 	r.it.init(r)
-	r.inFlight = newIterationRing(max(cfg.Stages, 2), &r.cfg, &r.seqs)
+	r.inFlight = newIterationRing(max(r.depth, cfg.Stages), &r.cfg, &r.seqs)
 	if cfg.Stages > 1 {
-		r.pipe = newPipeline(r)
-		r.inFlight.pipe = r.pipe
+		r.maxSpan = 1
+		r.pipe = newPipeline(cfg.Stages, cfg.BlockSize, &r.decoders)
+		r.inFlight.berths = r.berths
 	}
 	if r.remote.connector = in.Connector; in.Connector != nil {
 		r.space.writesBack = in.Connector.Attach(r.space.hashed)
@@ -164,7 +165,7 @@ func (e *Engine) Boundary() error {
 		}
 	}
 	e.answered = false
-	for e.inFlight.n < e.most && e.ahead.N == 0 {
+	for e.inFlight.n < e.inFlight.most && e.ahead.N == 0 {
 		if !e.compose() && !e.again() {
 			break
 		}
@@ -226,7 +227,6 @@ func (e *Engine) composeGeneral(why Reason) bool {
 		return false
 	}
 	first, slope, n := e.pace()
-	first = e.pipe.pass(first)
 	if e.fault != nil {
 		return false
 	}

@@ -19,7 +19,13 @@ func (it *batchBuilder) finish() {
 	}
 	it.verify()
 	r.seqs.sortBySerial(it.current.firsts)
-	r.pipe.part(it)
+	if r.pipe != nil {
+		r.cohort.singly = false
+		if it.decodes > 0 || len(it.chunks) > 0 {
+			r.pipe.leaveBehind(it.stepped, it.missed)
+			it.missed = it.missed[:0]
+		}
+	}
 	for _, i := range it.current.firsts {
 		switch s := r.seqs.at(i); {
 		case s.issued >= s.slots:

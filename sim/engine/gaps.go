@@ -57,8 +57,8 @@ func (d *decoders) lastToken(s *sequence) (number int64, end clock.Time) {
 	case len(d.groups) > 0:
 		g := d.groups.of(s)
 		return g.number, g.end
-	case d.pipe != nil:
-		return d.pipe.lastToken()
+	case d.berths != nil:
+		return d.berths.lastToken()
 	}
 	return d.gpu.batches, d.gpu.free
 }

@@ -52,15 +52,16 @@ type iterationRing struct {
 	n    int
 
 	// early means that the oldest iteration has results, and ends before the planned span is over.
-	early bool
-	cfg   *Config
-	seqs  *slab
-	pipe  *pipeline // nil without pipeline parallelism
+	early  bool
+	cfg    *Config
+	seqs   *slab
+	most   int     // iterations that can be in flight
+	berths *berths // nil without pipeline parallelism
 }
 
 // newIterationRing returns an empty queue of up to n iterations.
 func newIterationRing(n int, cfg *Config, seqs *slab) iterationRing {
-	q := iterationRing{ring: make([]*iteration, 1<<bits.Len(uint(n))), cfg: cfg, seqs: seqs}
+	q := iterationRing{ring: make([]*iteration, 1<<bits.Len(uint(max(n, 2)))), most: n, cfg: cfg, seqs: seqs}
 	for i := range q.ring {
 		q.ring[i] = new(iteration)
 	}
@@ -90,8 +91,8 @@ func without(list []int32, i int32) []int32 {
 
 // emits reports whether iteration f issues a token of sequence i.
 func (q *iterationRing) emits(f *iteration, i int32) bool {
-	if q.pipe != nil {
-		return q.pipe.emits(f, q.seqs.at(i))
+	if q.berths != nil {
+		return q.berths.emits(f, q.seqs.at(i))
 	}
 	if f.partial {
 		for _, e := range f.emitters {

@@ -109,7 +109,7 @@ func (it *batchBuilder) addSender(i int32, s *sequence) {
 func (it *batchBuilder) issued(s *sequence) int32 {
 	n := s.issued
 	if s.phase == decoding && s.joinBatch < it.current.number {
-		n += int32(it.r.steps(s) - s.joined)
+		n += int32(it.r.cohortOf(s).steps - s.joined)
 	}
 	return n
 }

@@ -21,21 +21,22 @@ import (
 // complete their prefill in it. The members that it leaves out are the open cohort from then on. They join the cohort
 // of the next iteration that is processed, one by one, as lagging members: each of them keeps the iteration of its last
 // token in its own fields.
-//
-// A nil pipeline means no pipeline parallelism. The methods called at a composition, a launch and a result do nothing
-// then.
 type pipeline struct {
-	r      *Engine
-	berths []berth
+	d      *decoders
 	spare  []int32 // empty berths
-	seat   int32   // the berth whose cohort the engine has
-	open   int32   // berth of the open cohort or, during a launch, of the iteration that is being launched
 	rest   int32   // during a launch: berth of the members that were left out
 	landed int64   // number of the last iteration that was processed
 
 	host  moment   // when the host has finished the last iteration
 	left  []moment // when the last iteration leaves each stage
 	times []int64  // scratch: femtoseconds in each stage
+}
+
+// berths stores the cohorts of a pipeline.
+type berths struct {
+	list []berth
+	seat int32 // the berth whose cohort the engine has
+	open int32 // berth of the open cohort or, during a launch, of the iteration that is being launched
 }
 
 // berth stores a cohort.
@@ -47,133 +48,98 @@ type berth struct {
 	end    clock.Time
 }
 
-func newPipeline(r *Engine) *pipeline {
-	n := r.cfg.Stages
-	r.most, r.maxSpan = n, 1
+// newPipeline returns a pipeline of n stages, and gives the decoding sequences their berths.
+func newPipeline(n int, blockSize int32, d *decoders) *pipeline {
 	// One for each iteration in flight, one for the open cohort and one for an iteration that is being launched.
-	p := &pipeline{r: r, berths: make([]berth, n+2), left: make([]moment, n), times: make([]int64, n)}
-	for i := range p.berths[1:] {
-		p.berths[i+1].cohort.init(&r.seqs, r.cfg.BlockSize, r.cohort.first != nil)
+	d.berths = &berths{list: make([]berth, n+2)}
+	p := &pipeline{d: d, left: make([]moment, n), times: make([]int64, n)}
+	for i := range d.berths.list[1:] {
+		d.berths.list[i+1].cohort.init(d.cohort.seqs, blockSize, d.cohort.first != nil)
 		p.spare = append(p.spare, int32(i+1))
 	}
 	return p
 }
 
-// sit stores the engine's cohort in its berth, and gives the engine the cohort of berth k.
-func (p *pipeline) sit(k int32) {
-	if k == p.seat {
+// sit stores the cohort in its berth, and takes the cohort of berth k.
+func (d *decoders) sit(k int32) {
+	if k == d.berths.seat {
 		return
 	}
-	r := p.r
-	b := &p.berths[p.seat]
-	b.cohort, b.lagging = r.cohort, r.lagging
-	b = &p.berths[k]
-	r.cohort, r.lagging, p.seat = b.cohort, b.lagging, k
+	b := &d.berths.list[d.berths.seat]
+	b.cohort, b.lagging = d.cohort, d.lagging
+	b = &d.berths.list[k]
+	d.cohort, d.lagging, d.berths.seat = b.cohort, b.lagging, k
 }
 
-// part separates the members of the open cohort that the composition gave no token, before other sequences join it.
-func (p *pipeline) part(it *batchBuilder) {
-	if p != nil {
-		p.leaveBehind(it)
-	}
-}
-
-func (p *pipeline) leaveBehind(it *batchBuilder) {
-	p.r.cohort.singly = false
-	if it.decodes == 0 && len(it.chunks) == 0 {
-		return // nothing is launched
-	}
-	k := p.spare[len(p.spare)-1]
-	p.spare = p.spare[:len(p.spare)-1]
-	if !it.stepped && p.r.cohort.size > 0 {
-		p.rest, p.open = p.open, k
-		p.sit(k)
+// leaveBehind separates the members of the open cohort that the composition, which is not empty, gave no token, before
+// other sequences join it. These are the missed ones or, unless the cohort has stepped, all.
+func (p *pipeline) leaveBehind(stepped bool, missed []int32) {
+	n := len(p.spare) - 1
+	k := p.spare[n]
+	p.spare = p.spare[:n]
+	if !stepped && p.d.cohort.size > 0 {
+		p.rest, p.d.berths.open = p.d.berths.open, k
+		p.d.sit(k)
 		return
 	}
 	p.rest = k
-	for _, i := range it.missed {
+	for _, i := range missed {
 		p.move(i, k)
 	}
-	it.missed = it.missed[:0]
 }
 
 // depart ends the launch of iteration f: its cohort is stored in its berth, and the members that were left out are the
 // open cohort.
 func (p *pipeline) depart(f *iteration) {
-	if p != nil {
-		p.launched(f)
-	}
-}
-
-func (p *pipeline) launched(f *iteration) {
-	p.r.space.Settle()
-	f.berth = p.open
-	b := &p.berths[p.open]
+	c := p.d.berths
+	p.d.space.Settle()
+	f.berth = c.open
+	b := &c.list[c.open]
 	b.number, b.end = f.number, f.end
-	p.open = p.rest
-	p.sit(p.open)
+	c.open = p.rest
+	p.d.sit(c.open)
 }
 
 // land makes the cohort of f, whose tokens have arrived, the open one, and moves the members that waited into it.
 func (p *pipeline) land(f *iteration) {
-	if p != nil {
-		p.openCohort(f)
-	}
-}
-
-func (p *pipeline) openCohort(f *iteration) {
-	r, waits := p.r, p.open
+	d, c := p.d, p.d.berths
+	waits := c.open
 	p.landed = f.number
-	for i := r.running.first; i != none && r.cohort.size > 0; i = r.seqs.at(i).next {
-		if s := r.seqs.at(i); s.phase == decoding && s.berth == waits {
+	for i := d.running.first; i != none && d.cohort.size > 0; i = d.seqs.at(i).next {
+		if s := d.seqs.at(i); s.phase == decoding && s.berth == waits {
 			p.move(i, f.berth)
 		}
 	}
-	p.open = f.berth
-	p.sit(p.open)
-	p.berths[waits].cohort.ends.Clear()
+	c.open = f.berth
+	d.sit(c.open)
+	c.list[waits].cohort.ends.Clear()
 	p.spare = append(p.spare, waits)
 }
 
-// move puts sequence i of the engine's cohort into the cohort of berth to, as a lagging member.
+// move puts sequence i of the cohort into that of berth to, as a lagging member.
 func (p *pipeline) move(i, to int32) {
-	r, from := p.r, p.seat
-	s := r.seqs.at(i)
-	r.leaveCohort(i)
+	d, from := p.d, p.d.berths.seat
+	s := d.seqs.at(i)
+	d.leaveCohort(i)
 	s.target = s.computed
-	p.sit(to)
-	r.joinCohort(i)
-	s.shared = r.cohort.share
+	d.sit(to)
+	d.joinCohort(i)
+	s.shared = d.cohort.share
 	s.lagging = true
-	r.lagging++
-	p.sit(from)
-}
-
-// leaveOtherCohort takes sequence i, which decodes, out of its cohort, if that is not the engine's, and reports whether
-// it did.
-func (p *pipeline) leaveOtherCohort(i int32) bool { return p != nil && p.leaveInFlight(i) }
-
-func (p *pipeline) leaveInFlight(i int32) bool {
-	from, at := p.seat, p.r.seqs.at(i).berth
-	if at == from {
-		return false
-	}
-	p.sit(at)
-	p.r.leaveCohort(i)
-	p.sit(from)
-	return true
+	d.lagging++
+	d.sit(from)
 }
 
 // lastToken returns the iteration that gave the last tokens of the engine's cohort, and its end.
-func (p *pipeline) lastToken() (number int64, end clock.Time) {
-	b := &p.berths[p.seat]
+func (c *berths) lastToken() (number int64, end clock.Time) {
+	b := &c.list[c.seat]
 	return b.number, b.end
 }
 
 // emits reports whether iteration f issues a token of s.
-func (p *pipeline) emits(f *iteration, s *sequence) bool {
+func (c *berths) emits(f *iteration, s *sequence) bool {
 	if s.phase == decoding {
-		return p.berths[s.berth].number == f.number && !s.lagging
+		return c.list[s.berth].number == f.number && !s.lagging
 	}
 	return s.lastBatch == f.number
 }
@@ -185,27 +151,26 @@ func (p *pipeline) computes(s *sequence) bool {
 
 // inOtherCohort reports whether s, which decodes, is not in the open cohort: it has a token in flight, or was left out
 // of the iteration that is being launched.
-func (d *decoders) inOtherCohort(s *sequence) bool { return d.pipe != nil && s.berth != d.pipe.open }
+func (d *decoders) inOtherCohort(s *sequence) bool {
+	return d.berths != nil && s.berth != d.berths.open
+}
 
 // cohortOf returns the cohort of s, which decodes.
 func (d *decoders) cohortOf(s *sequence) *cohort {
-	if d.pipe == nil || s.berth == d.pipe.seat {
+	if d.berths == nil || s.berth == d.berths.seat {
 		return &d.cohort
 	}
-	return &d.pipe.berths[s.berth].cohort
+	return &d.berths.list[s.berth].cohort
 }
-
-// steps returns the number of steps of the cohort of s, which decodes.
-func (d *decoders) steps(s *sequence) int64 { return d.cohortOf(s).steps }
 
 // whole returns the sums over all cohorts as one cohort, for checks.
 func (p *pipeline) whole() *cohort {
 	all := new(cohort)
-	all.init(&p.r.seqs, p.r.cfg.BlockSize, false)
-	for k := range p.berths {
-		c := &p.berths[k].cohort
-		if int32(k) == p.seat {
-			c = &p.r.cohort
+	all.init(p.d.seqs, int32(len(p.d.cohort.takes.need)), false)
+	for k := range p.d.berths.list {
+		c := &p.d.berths.list[k].cohort
+		if int32(k) == p.d.berths.seat {
+			c = &p.d.cohort
 		}
 		all.size += c.size
 		all.context += c.context
@@ -241,24 +206,14 @@ func (m moment) orLater(o moment) moment {
 	return m
 }
 
-// pass sends the composed iteration, which alone takes this many femtoseconds, through the host and then the stages. It
-// enters a stage when it has left the stage before and the iteration before it has left this stage. pass returns the
-// time in femtoseconds from the end of the iteration before, or from now if that is later, to its end. Without a
-// pipeline it returns alone.
-func (p *pipeline) pass(alone int64) int64 {
-	if p == nil {
-		return alone
-	}
-	return p.passStages(alone)
-}
-
-func (p *pipeline) passStages(alone int64) int64 {
-	r := p.r
-	rows := r.it.decodes + len(r.it.chunks)
-	now := moment{at: r.now}
-	p.host = p.host.orLater(now).plus(int64(r.cfg.CPUStep+clock.Duration(rows)*r.cfg.CPUPerSequence) * clock.FemtosPerPico)
-	hop := model.DivideStages(r.cfg.Timer, &r.gpu.batch, alone, p.times)
-	s := &r.span
+// pass sends the composed iteration, which alone takes this many femtoseconds, at the instant now through the host and
+// then the stages. It enters a stage when it has left the stage before and the iteration before it has left this stage.
+// pass returns the time in femtoseconds from the end of the iteration before, or from now if that is later, to its end.
+func (p *pipeline) pass(now clock.Time, host clock.Duration, alone int64, t model.StepTimer, g *gpu,
+	s *event.Span) (int64, error) {
+	begin := moment{at: now}
+	p.host = p.host.orLater(begin).plus(int64(host) * clock.FemtosPerPico)
+	hop := model.DivideStages(t, &g.batch, alone, p.times)
 	s.Passages = s.Passages[:0]
 	at := p.host
 	for i, femtos := range p.times {
@@ -267,15 +222,14 @@ func (p *pipeline) passStages(alone int64) int64 {
 		p.left[i] = enter.plus(femtos)
 		at = p.left[i].plus(hop)
 	}
-	start, end := moment{r.gpu.free, r.gpu.remainder}, p.left[len(p.left)-1]
-	if r.gpu.free < r.now {
-		start = now
+	start, end := moment{g.free, g.remainder}, p.left[len(p.left)-1]
+	if g.free < now {
+		start = begin
 	}
 	if end.at.Sub(start.at) > clock.MaxFemtos/clock.FemtosPerPico-1 {
-		r.fault = fmt.Errorf("sim: an iteration takes from %v to %v", start.at, end.at)
-		return 0
+		return 0, fmt.Errorf("sim: an iteration takes from %v to %v", start.at, end.at)
 	}
-	return int64(end.at-start.at)*clock.FemtosPerPico + end.femtos - start.femtos
+	return int64(end.at-start.at)*clock.FemtosPerPico + end.femtos - start.femtos, nil
 }
 
 // maxStages is the maximum number of pipeline stages.

@@ -12,7 +12,9 @@ import (
 
 // processGeneral is [Engine.process] where sequences may have been touched by an optional part.
 func (e *Engine) processGeneral(f *iteration) {
-	e.pipe.land(f)
+	if e.pipe != nil {
+		e.pipe.land(f)
+	}
 	for _, i := range f.firsts {
 		e.deliverFirst(i, f.end)
 	}
@@ -185,7 +187,7 @@ func (e *Engine) cancel(i int32) {
 	s := e.seqs.at(i)
 	issued := s.issued
 	if s.phase == decoding {
-		issued += int32(e.steps(s) - s.joined)
+		issued += int32(e.cohortOf(s).steps - s.joined)
 	}
 	issued -= e.withdraw(i, 0)
 	switch s.phase {

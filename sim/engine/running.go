@@ -105,8 +105,8 @@ func (e *Engine) leaveRunning(i int32, lease clock.Duration) {
 // joinCohort adds sequence i, whose known tokens are all computed, to the cohort. It decodes from the next step on.
 func (d *decoders) joinCohort(i int32) {
 	s, c := d.seqs.at(i), &d.cohort
-	if d.pipe != nil {
-		s.berth = d.pipe.seat
+	if d.berths != nil {
+		s.berth = d.berths.seat
 	}
 	s.phase = decoding
 	s.joined = c.steps
@@ -125,11 +125,15 @@ func (d *decoders) joinCohort(i int32) {
 
 // leaveCohort takes sequence i out of its cohort, and sets its own counters.
 func (d *decoders) leaveCohort(i int32) {
-	if d.pipe.leaveOtherCohort(i) {
+	s, c := d.seqs.at(i), &d.cohort
+	if b := d.berths; b != nil && s.berth != b.seat {
+		from := b.seat
+		d.sit(s.berth)
+		d.leaveCohort(i)
+		d.sit(from)
 		return
 	}
 	d.space.Settle()
-	s, c := d.seqs.at(i), &d.cohort
 	d.line.Leaves(i)
 	grown := int32(c.steps - s.joined)
 	s.rec.GPU.Decode += c.share - s.shared

@@ -15,7 +15,6 @@ type timeline struct {
 	*env
 	lock    *lockstep // the group that iterates in lock step, or nil
 	depth   int       // maximum number of iterations in flight that compute for the same sequence
-	most    int       // maximum number of iterations in flight
 	maxSpan int       // maximum number of iterations in a span
 
 	now      clock.Time

@@ -58,6 +58,9 @@ func (e *Engine) pace() (first, slope int64, n int) {
 	s := &e.span
 	s.SwapFemtos, s.HostFemtos, s.HostSlope = int64(e.space.moved)*e.cfg.HostFemtosPerBlock, 0, 0
 	first += s.SwapFemtos
+	if e.pipe != nil && e.fault == nil {
+		first, e.fault = e.pipe.pass(e.now, e.cfg.hostTime(it.decodes+len(it.chunks)), first, e.cfg.Timer, g, s)
+	}
 	if e.cfg.CPUStep > 0 || e.cfg.CPUPerSequence > 0 {
 		return e.withHost(first, slope, n)
 	}
@@ -68,7 +71,7 @@ func (e *Engine) pace() (first, slope int64, n int) {
 // of both.
 func (e *Engine) withHost(first, slope int64, n int) (int64, int64, int) {
 	rows := e.it.decodes + e.it.behind + len(e.it.chunks)
-	host := int64(e.cfg.CPUStep+clock.Duration(rows)*e.cfg.CPUPerSequence) * clock.FemtosPerPico
+	host := int64(e.cfg.hostTime(rows)) * clock.FemtosPerPico
 	s := &e.span
 	switch {
 	case e.pipe != nil: // the host acts like a stage before the first one
