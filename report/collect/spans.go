@@ -105,7 +105,9 @@ func recordGaps(itl *stats.Histogram, s *event.Span) {
 		itl.Record(int64(d.Cycle)*clock.FemtosPerPico, s.Cycles())
 	default: // after the first iteration the decoding sequences are level with each other
 		itl.Record(s.First+int64(s.Wait)*clock.FemtosPerPico, first)
-		itl.RecordProgression(s.First+s.Slope, s.Slope, s.N-1, later)
+		if s.N > 1 {
+			itl.RecordProgression(s.First+s.Slope, s.Slope, s.N-1, later)
+		}
 	}
 }
 
