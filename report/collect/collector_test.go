@@ -485,7 +485,8 @@ func TestCollectorCutsSpans(t *testing.T) {
 		s := event.Span{
 			Progression: p, Decodes: rapid.IntRange(1, 20).Draw(t, "decodes"),
 			Wait:    clock.Duration(rapid.Int64Range(0, 1e6).Draw(t, "wait")),
-			Context: 1000, Shared: 10, UsedBlocks: 50, MostBlocks: 50, BlockFemtos: clock.Mul64(50, uint64(p.Femtos(p.N))),
+			Context: 1000, Shared: 10, UsedBlocks: 50, MostBlocks: 50,
+			BlockFemtos: clock.Mul64(50, uint64(p.Femtos(p.N))),
 			EmptyFemtos: clock.Mul64(20, uint64(p.Femtos(p.N))),
 		}
 		s.Delivery = event.Delivery{First: rapid.IntRange(0, s.Decodes).Draw(t, "gaps"), Later: s.Decodes,

@@ -180,7 +180,8 @@ func divide(want map[string]float64, it *simtest.Iteration, seconds float64) {
 func TestReservedBlocks(t *testing.T) {
 	c := New(Options{UsableBlocks: 10, End: clock.Time(10 * clock.Second)})
 	c.Span(&event.Span{
-		Progression: clock.Progression{First: 1e15, N: 4}, Decodes: 1, UsedBlocks: 8, MostBlocks: 8, BlockFemtos: clock.Mul64(8, 4e15),
+		Progression: clock.Progression{First: 1e15, N: 4}, Decodes: 1, UsedBlocks: 8, MostBlocks: 8,
+		BlockFemtos: clock.Mul64(8, 4e15),
 		EmptyBlocks: 3, EmptyFemtos: clock.Mul64(6+5+4+3, 1e15),
 	})
 	kv := c.Summary().System.KVUsage

@@ -54,8 +54,8 @@ func newPlainCycle(cfg *Config, singly bool) (p plainCycle) {
 	return p
 }
 
-// compose composes an iteration, by the plain cycle if it can, and launches it. It reports whether the iteration has any
-// tokens.
+// compose composes an iteration, by the plain cycle if it can, and launches it. It reports whether the iteration has
+// any tokens.
 func (e *Engine) compose() bool {
 	it, c, p := &e.it, &e.cohort, &e.plain
 	n, need := c.size, 0 // the step of the cohort, in sequences and in blocks
