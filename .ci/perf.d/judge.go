@@ -53,8 +53,11 @@ func otherUnits(c Case, table, now Figures) (faults []string) {
 		return []string{fmt.Sprintf("%s: .ci/%s has %d units, wanted are %d", c.Name, unitsFile, len(table), len(now))}
 	}
 	for name, n := range now {
-		// Allocations depend a little on the seeds of hash tables, which the runtime draws.
-		if want, ok := table[name]; !ok || math.Abs(n-want) > 0.0011+0.001*want {
+		within := 0.0011
+		if name == "allocations" { // the runtime draws the seeds of hash tables, and rarely a start takes 2,000 more
+			within = 0.11
+		}
+		if want, ok := table[name]; !ok || math.Abs(n-want) > within+0.001*math.Abs(want) {
 			faults = append(faults, fmt.Sprintf("%s: %g %s per request in place of %g", c.Name, n, name, want))
 		}
 	}
