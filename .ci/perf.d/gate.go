@@ -51,6 +51,9 @@ func check(b *Builder, args []string) error {
 	if err := set.Parse(args); err != nil {
 		return err
 	}
+	if set.NArg() > 0 {
+		return fmt.Errorf("%s is no command (want count, times, or options: -h lists them)", set.Arg(0))
+	}
 	start := time.Now()
 	if _, err := exec.LookPath("valgrind"); err != nil {
 		return errors.New(noValgrind)

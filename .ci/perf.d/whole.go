@@ -63,6 +63,15 @@ func whole(b *Builder, args []string) error {
 	if set.NArg() == 0 || *rounds < 1 {
 		return errors.New("times needs binaries, commits, or . for the working tree, and at least one round")
 	}
+	var list []process
+	for _, p := range processes() {
+		if match.MatchString(p.Name) {
+			list = append(list, p)
+		}
+	}
+	if len(list) == 0 {
+		return fmt.Errorf("no process matches %s", *pattern)
+	}
 	b.profile = true
 	var binaries []Binary
 	for i, target := range set.Args() {
@@ -77,10 +86,7 @@ func whole(b *Builder, args []string) error {
 		fmt.Printf(" %18.12s", binary.Name)
 	}
 	fmt.Println("   times as fast")
-	for _, p := range processes() {
-		if !match.MatchString(p.Name) {
-			continue
-		}
+	for _, p := range list {
 		if err := p.print(binaries, *rounds, b.scratch); err != nil {
 			return err
 		}
