@@ -229,6 +229,7 @@ func (c *config) precisions(m *LLM) {
 	}
 }
 
+// quantConfig is a quantization_config.
 type quantConfig struct{ keyReader }
 
 // formats are the formats of the weights of routed experts and of the other layers; Auto means 16 bits.

@@ -161,6 +161,7 @@ const (
 	reduceKernels
 )
 
+// reduceRegimes is the maximum number of regimes of an all-reduce.
 const reduceRegimes = 5
 
 // ReduceRegime is the all-reduce of messages below a size: Latency + bytes·SecondsPerByte.

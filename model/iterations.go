@@ -62,6 +62,7 @@ type iterationRow struct {
 var iterationColumns = []string{"decode_seqs", "sum_context", "prefill_tokens", "seconds", "prefill_cached",
 	"prefill_requests", "context_sd", "queued_prefill_requests"}
 
+// requiredColumns is the number of required columns.
 const requiredColumns = 4
 
 func (r *iterationRow) fields() []*float64 {

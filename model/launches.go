@@ -14,6 +14,7 @@ type launches struct {
 // hostParts are minimum times of a step: of its recurrent layers, and in all.
 type hostParts struct{ recurrent, all int64 }
 
+// stepParts are the times of the parts of a step.
 type stepParts struct {
 	attention, recurrent int64 // of the token mixers
 	rest                 int64 // of everything else

@@ -78,6 +78,7 @@ func NewTable(all []Iteration) (*Table, error) {
 	return t, nil
 }
 
+// tableRow is a row of a table.
 type tableRow struct {
 	prefill, decodes, context int64
 	seconds                   float64

@@ -115,6 +115,7 @@ func (m *Metric) Reliable(s *Summary) *float64 {
 	return m.Of(s)
 }
 
+// metricsByPath is the catalogue as a map.
 var metricsByPath = sync.OnceValue(func() map[string]*Metric {
 	all := make(map[string]*Metric)
 	for _, m := range Metrics() {

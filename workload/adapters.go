@@ -31,6 +31,7 @@ func (a AdapterSpec) check(key string, f *fieldFaults) {
 	f.number(key+".share", a.Share, a.Share > 0 && a.Share <= 1, "more than 0, at most 1")
 }
 
+// adapterLaw draws adapters.
 type adapterLaw struct {
 	AdapterSpec
 	upTo  []float64 // cumulative shares of the adapters

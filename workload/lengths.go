@@ -67,6 +67,7 @@ func exceeds(n int32, survival func(x float64) float64) float64 {
 	return survival(float64(n) + 0.5)
 }
 
+// fixedLength is a constant length.
 type fixedLength struct{ Value int32 }
 
 func (f fixedLength) Sample(rand.Source) int32 { return f.Value }

@@ -82,6 +82,7 @@ func (g givenInput) Marginal(input Lengths) mixture {
 // mixture draws from one of several distributions, chosen with probability proportional to its weight.
 type mixture []mixturePart
 
+// mixturePart is one component of a mixture.
 type mixturePart struct {
 	Weight float64
 	Law    Lengths

@@ -10,6 +10,7 @@ import (
 	"clifftop/experiments/estimate"
 )
 
+// concurrencyCommand is the command estimate concurrency.
 type concurrencyCommand struct {
 	scenario           scenarioFlags
 	output             console.OutputFlags

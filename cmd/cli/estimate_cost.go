@@ -10,6 +10,7 @@ import (
 	"clifftop/experiments/estimate"
 )
 
+// costCommand is the command estimate cost.
 type costCommand struct {
 	output                          console.OutputFlags
 	throughput, utilisation, demand string

@@ -7,6 +7,7 @@ import (
 	"clifftop/experiments/estimate"
 )
 
+// kvCommand is the command estimate kv.
 type kvCommand struct {
 	scenario scenarioFlags
 	output   console.OutputFlags

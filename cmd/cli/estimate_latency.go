@@ -10,6 +10,7 @@ import (
 	"clifftop/experiments/estimate"
 )
 
+// latencyCommand is the command estimate latency.
 type latencyCommand struct {
 	output      console.OutputFlags
 	ttft, speed string

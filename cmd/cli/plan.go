@@ -25,6 +25,7 @@ import (
 // errNoPlan is returned when a search finds no candidate. The printed plan has the reasons.
 var errNoPlan = errors.New("no candidate meets the SLO")
 
+// planKeys are the flags of plan that set keys of the scenario.
 var planKeys = []keyFlag{
 	modelFlag,
 	unknownFlag,

@@ -17,6 +17,7 @@ import (
 	"clifftop/cmd/cli/console"
 )
 
+// modulePath is the path of this program's module.
 const modulePath = "clifftop"
 
 // withoutGo is the hint for machines that cannot compile the page.

@@ -8,6 +8,7 @@ import (
 	"clifftop/experiments/traces"
 )
 
+// convertCommand is the command trace convert.
 type convertCommand struct {
 	trace  traceFlags
 	output traceOutput

@@ -9,6 +9,7 @@ import (
 	"clifftop/experiments/traces"
 )
 
+// generateCommand is the command trace generate.
 type generateCommand struct {
 	scenario scenarioFlags
 	output   traceOutput

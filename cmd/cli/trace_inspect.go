@@ -14,6 +14,7 @@ import (
 // maxPrefixBlock is the largest block of --block in tokens.
 const maxPrefixBlock = 1 << 20
 
+// inspectCommand is the command trace inspect.
 type inspectCommand struct {
 	trace  traceFlags
 	output console.OutputFlags

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
+// observation is one measured number.
 type observation struct {
 	run    int     // observations of one run are left out together
 	metric string  // such as ttft_mean_ms

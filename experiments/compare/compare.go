@@ -216,6 +216,7 @@ func newComparison(ctx context.Context, variants []Variant, o Options) (*compari
 	return c, r, nil
 }
 
+// comparison is one in the making.
 type comparison struct {
 	ctx      context.Context
 	variants []Variant

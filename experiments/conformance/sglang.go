@@ -115,6 +115,7 @@ func readSGLang(data []byte, c *Case) error {
 
 func byRequest(a, b row) int { return cmp.Compare(a.Request, b.Request) }
 
+// sglangPolicies are the values of schedule_policy.
 var sglangPolicies = map[string]sched.QueueOrder{
 	"fcfs": sched.FirstCome, "lpm": sched.LongestPrefix, "dfs-weight": sched.DFSWeight,
 	"lof": sched.LongestOutput,

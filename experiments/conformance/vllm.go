@@ -252,6 +252,7 @@ func (v *vllmConfig) setup(c *Case) error {
 	return nil
 }
 
+// draftMethods are the methods by their names in records.
 var draftMethods = map[string]engine.DraftMethod{
 	"eagle": engine.EAGLE, "ngram": engine.NGram, "draft": engine.DraftModel,
 }

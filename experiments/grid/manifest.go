@@ -12,6 +12,7 @@ import (
 // Schema identifies a [Manifest].
 const Schema = "clifftop.grid/1"
 
+// manifestKey is the key of the manifest in a store.
 const manifestKey = "manifest"
 
 // A Manifest is the description of the work that all tasks share: the list of runs in order, and the use of the

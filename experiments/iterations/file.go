@@ -156,6 +156,7 @@ func (e otherTable) Error() string {
 		e.column)
 }
 
+// keys are the scenario's keys of columns.
 var keys = []struct{ column, key string }{
 	{"model", "model"}, {"gpu", "gpu"}, {"engine", "engine.policy"},
 	{"tp", "deployment.tensor_parallel_size"}, {"pp", "deployment.pipeline_parallel_size"},
@@ -165,6 +166,7 @@ var keys = []struct{ column, key string }{
 	{"max_num_batched_tokens", "engine.max_num_batched_tokens"}, {"max_num_seqs", "engine.max_num_seqs"},
 }
 
+// releaseNumber is the number in the name of a release.
 var releaseNumber = pattern.New(`^v?([0-9]+\.[0-9]+)`)
 
 // configure takes the configuration from a row of the list of runs.

@@ -13,6 +13,7 @@ import (
 
 var errNoFile = errors.New("there is no such file")
 
+// configFileRule is the rule of flags that name a configuration file.
 const configFileRule = "configuration file"
 
 // withFiles puts the keys of configuration files in the place of the flags that name them. A file that cannot be read

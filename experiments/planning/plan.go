@@ -28,6 +28,7 @@ type Options struct {
 	Progress func(fraction float64)
 }
 
+// planner is a plan in the making.
 type planner struct {
 	options  Options
 	scenario *scenario.Scenario

@@ -246,6 +246,7 @@ func (v *verifier) pay(c *candidate, n int) error {
 	return nil
 }
 
+// errNoBudget says that no hours are to be simulated.
 var errNoBudget = errors.New("no hours were simulated (plan.budget is 0)")
 
 // budgetError says that the budget does not suffice.

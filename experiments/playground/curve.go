@@ -29,6 +29,7 @@ const (
 // Rounds is how often a curve is drawn; once, of fleets whose replicas come and go.
 const Rounds = 2
 
+// drawnCurve is the one being drawn.
 type drawnCurve struct {
 	base   *scenario.Scenario
 	plan   Plan

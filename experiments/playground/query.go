@@ -19,6 +19,7 @@ type Query struct {
 	Set []string `json:"set"`
 }
 
+// file is the name of the scenario in faults.
 const file = "scenario.yaml"
 
 // The length of a run whose scenario has no end: long enough to see an effect, short enough to follow a slider. It has

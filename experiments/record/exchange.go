@@ -64,6 +64,7 @@ func (a *answer) choice(i int) *choice {
 	return &a.choices[i]
 }
 
+// usage is the count of the server.
 type usage struct {
 	Prompt     int      `json:"prompt_tokens"`
 	Completion int      `json:"completion_tokens"`

@@ -45,6 +45,7 @@ type OffloadTier struct {
 	Persistent *bool `json:"persistent,omitempty"`
 }
 
+// evictionName is the name of an eviction policy.
 type evictionName string
 
 // Names implements [yamldoc.Named].

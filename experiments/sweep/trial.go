@@ -25,6 +25,7 @@ type trial struct {
 	refused error
 }
 
+// cell is one hour at one value.
 type cell struct {
 	value float64
 	hour  int

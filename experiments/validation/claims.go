@@ -66,6 +66,7 @@ func (r *Result) hopperOrA100() bool {
 	return r.Engine == "vllm" && (r.Generation == "hopper" || strings.HasPrefix(r.GPU, "a100"))
 }
 
+// kindRanks is of engines with data-parallel attention.
 const kindRanks = "data-parallel attention"
 
 // serving is the row's kind, or that its attention is data-parallel; empty for one engine by itself.

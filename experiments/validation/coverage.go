@@ -18,6 +18,7 @@ import (
 // CoverageSchema identifies the JSON form of a [Coverage].
 const CoverageSchema = "clifftop.coverage/1"
 
+// releaseNumber is the number in the name of a release.
 var releaseNumber = pattern.New(`\d+\.\d+(\.\d+)?((\.?post|rc)\d+)*`)
 
 // halfCells is the smallest number of cells that gives a kind 50 % bars of its own, and a family any bars.

@@ -14,6 +14,7 @@ const (
 	ruleClient       = "client"        // the client's part of the time to first token
 )
 
+// recipeDrafts is the number of drafts of a sequence in those recipes.
 const recipeDrafts = 3
 
 // readRecipes corrects what contradicts the published launch recipes. It runs after all other cells are read.

@@ -79,6 +79,7 @@ func (r normaliser) readToggle(name string, cell *string) {
 	}
 }
 
+// dateLayouts are the forms of a date that are read.
 var dateLayouts = []string{"2006-01-02", "20060102", "2006/01/02", "2006-01-02 15:04:05", "2006-01-02T15:04:05",
 	time.RFC3339, "20060102-150405", "2006-01-02_15-04-05"}
 

@@ -16,6 +16,7 @@ import (
 // reached and lengths that ended early differ by less.
 const most = 1.25
 
+// leaveOut says how to get the measured traffic.
 const leaveOut = "(leave the key out, so that the measured traffic is simulated)"
 
 // sameTraffic refuses a run whose load or mean lengths are not those that the scenario gives as fixed numbers: the two

@@ -77,6 +77,7 @@ func (r *requestCounts) leavingText() string {
 	return text
 }
 
+// resources are the names of the resources in measures.waits.
 var resources = [...]string{waitsKV: "kv", waitsSeats: "seats", waitsTokenBudget: "token_budget", waitsPolicy: "policy"}
 
 const (

@@ -211,6 +211,7 @@ func (m *Metrics) halve() {
 // OfReplica implements [event.FleetObserver].
 func (m *Metrics) OfReplica(i int) event.Observer { return engineMetrics{export: m, replica: i} }
 
+// engineMetrics observes a replica.
 type engineMetrics atReplica[*Metrics]
 
 func (o engineMetrics) at(t clock.Time) *slot { return o.export.at(o.replica, t) }

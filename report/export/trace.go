@@ -139,6 +139,7 @@ func (t *Trace) Arrived(_ clock.Time, r *workload.Request) {
 // OfReplica implements [event.FleetObserver].
 func (t *Trace) OfReplica(i int) event.Observer { return traceLevels{export: t, replica: i} }
 
+// traceLevels observes the levels of a replica.
 type traceLevels atReplica[*Trace]
 
 // Levels draws the numbers of running and waiting requests of a replica.

@@ -8,6 +8,7 @@ import (
 // docs/design/metrics.md). vLLM 0.11 renamed time_per_output_token_seconds to inter_token_latency_seconds, and hides
 // the older name from 0.12 on. Exports have both, so that dashboards for either work.
 
+// kind is the type of a metric.
 type kind int
 
 const (

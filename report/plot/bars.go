@@ -66,6 +66,7 @@ func drawTimeline(t *chart.Timeline) *Figure {
 	return f
 }
 
+// sliceGlyphs stand for kinds in text.
 const sliceGlyphs = ".#=+"
 
 // printTimeline prints a line for each lane: in every column the kind that takes most of its time.

@@ -84,6 +84,7 @@ func WriteAll(c *curve.Curve, caption string, keep func(name string, fill func(i
 	return nil
 }
 
+// pictureFile is a picture in one format.
 type pictureFile struct {
 	name string
 	draw func(io.Writer) error
@@ -161,6 +162,7 @@ func (v *sweep) unsteady() []band {
 	return []band{{from: (edge + from) / 2, to: 1e300, name: name}}
 }
 
+// landmark is a load with a name.
 type landmark struct {
 	load, tps float64
 	name      string

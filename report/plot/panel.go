@@ -44,6 +44,7 @@ type rule struct {
 	marked   bool
 }
 
+// mark is a named point.
 type mark struct {
 	x, y  float64
 	shape shape

@@ -58,6 +58,7 @@ var typeface = sync.OnceValue(func() [2]*opentype.Font {
 	return fonts
 })
 
+// script is a way to set text.
 type script struct {
 	size  vg.Length
 	bold  bool

@@ -157,6 +157,7 @@ func (v *Result) details(t *layout.Text, variant *Variant) {
 	t.Table(rows, 1, 2)
 }
 
+// harmsShown is the number of harms that the text lists.
 const harmsShown = 5
 
 // verdicts are that on the variant, and those on the criteria.

@@ -43,6 +43,7 @@ type sample struct {
 	Sum float64
 }
 
+// NewHistory returns a history that keeps samples for a duration.
 func NewHistory(keep clock.Duration) *History { return &History{keep: keep} }
 
 // Add adds a sample that is later than those before.

@@ -32,6 +32,7 @@ var metrics = [...]struct {
 	KVUsage: {name: "kv-usage", of: func(g *Gauges) float64 { return g.KVUsage }, limited: true},
 }
 
+// Metrics lists the metrics.
 func Metrics() []Metric {
 	all := make([]Metric, len(metrics))
 	for i := range all {
@@ -40,6 +41,7 @@ func Metrics() []Metric {
 	return all
 }
 
+// Names returns the names of the metrics.
 func (Metric) Names() (names []string) {
 	for i := range metrics {
 		names = append(names, metrics[i].name)

@@ -27,6 +27,7 @@ type Defaults struct {
 // Rule is an autoscaler.
 type Rule = rule.Rule[Options]
 
+// Rules lists the autoscalers.
 func Rules() rule.List[Options] {
 	return rule.List[Options]{
 		hpaRule,

@@ -73,6 +73,7 @@ func (t Time) Add(d Duration) Time {
 	return Never
 }
 
+// Sub returns t-u.
 func (t Time) Sub(u Time) Duration { return Duration(t - u) }
 
 // Seconds is the instant in seconds since the start of the run.

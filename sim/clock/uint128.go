@@ -8,6 +8,7 @@ import (
 // Uint128 is an unsigned 128-bit integer, for exact integrals.
 type Uint128 struct{ Hi, Lo uint64 }
 
+// Add returns u+v.
 func (u Uint128) Add(v Uint128) Uint128 {
 	lo, carry := bits.Add64(u.Lo, v.Lo, 0)
 	hi, _ := bits.Add64(u.Hi, v.Hi, carry)
@@ -29,6 +30,7 @@ func (u Uint128) Cmp(v Uint128) int {
 	return cmp.Compare(u.Lo, v.Lo)
 }
 
+// Mul64 returns a·b.
 func Mul64(a, b uint64) Uint128 {
 	hi, lo := bits.Mul64(a, b)
 	return Uint128{hi, lo}

@@ -119,9 +119,9 @@ func (e *Engine) compose() bool {
 	return true
 }
 
-// whyGeneral returns why the next composition is not plain. It is plain if the decoding sequences are in step, the running
-// prefills and the head of the queue have never been preempted, and all running sequences get their tokens without a
-// preemption. need is the number of blocks that the step of the cohort takes.
+// whyGeneral returns why the next composition is not plain. It is plain if the decoding sequences are in step, the
+// running prefills and the head of the queue have never been preempted, and all running sequences get their tokens
+// without a preemption. need is the number of blocks that the step of the cohort takes.
 func (e *Engine) whyGeneral(need int) Reason {
 	c, p := &e.cohort, &e.plain
 	switch {
@@ -280,8 +280,8 @@ func (e *Engine) beginDecoding(i int32, s *sequence) {
 	c.takes.add(s.residue, 1)
 }
 
-// pacePlain returns the time of the composed iteration, and by how much each of the next iterations like it takes longer
-// than the one before, in femtoseconds. n is the number of iterations that it is repeated, at most.
+// pacePlain returns the time of the composed iteration, and by how much each of the next iterations like it takes
+// longer than the one before, in femtoseconds. n is the number of iterations that it is repeated, at most.
 func (e *Engine) pacePlain() (first, slope int64, n int) {
 	if e.cfg.Check || e.gpu.slowdown > 0 {
 		return e.pace() // a step timer may count its calls, so that each iteration asks once

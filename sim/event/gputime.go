@@ -16,6 +16,7 @@ type GPUTime struct {
 	Drafts     int64 // rejected drafts
 }
 
+// Total is the sum.
 func (t *GPUTime) Total() int64 { return t.Prefill + t.Lost + t.Recomputed + t.Decode + t.Drafts }
 
 // Add adds the time of another attempt.

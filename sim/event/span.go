@@ -115,6 +115,7 @@ type Passage struct {
 	Remainder, Femtos int64
 }
 
+// Leave is the end of the passage.
 func (p *Passage) Leave() clock.Time {
 	return p.Enter + clock.Time((p.Remainder+p.Femtos)/clock.FemtosPerPico)
 }
@@ -135,4 +136,5 @@ func (s *Span) Computed() int {
 	return s.Decodes + s.Drafts + s.PrefillTokens + s.RecomputedTokens
 }
 
+// Rejected is the number of rejected drafts among them.
 func (s *Span) Rejected() int { return s.Drafts - s.Accepted + s.Discarded }

@@ -20,6 +20,7 @@ type Cache interface {
 	groups
 }
 
+// blocks is the blocks of a cache.
 type blocks interface {
 	// Free is the number of blocks without references, FreeBeside what it must be if sequences hold a number of blocks.
 	Free() int
@@ -114,6 +115,7 @@ type Tree interface {
 	treeEntries
 }
 
+// treeBlocks is the blocks of a tree.
 type treeBlocks interface {
 	// Covers reports whether Owe can take blocks for several steps of a number of sequences at once. Otherwise OweStep
 	// takes the blocks of a single step.
@@ -125,6 +127,7 @@ type treeBlocks interface {
 	MakeRoom(tokens int, b Batch)
 }
 
+// treeTexts is the texts in a tree.
 type treeTexts interface {
 	// Peek is the number of tokens of a request in the tree. It changes nothing.
 	Peek(req *workload.Request) int32
@@ -132,6 +135,7 @@ type treeTexts interface {
 	Path(t Text, to []int32) []int32
 }
 
+// treeEntries is how texts enter a tree.
 type treeEntries interface {
 	// Gave notes that an iteration gives a sequence the tokens of its prompt up to a number. They are the last ones if
 	// ends is true.
@@ -210,6 +214,7 @@ type Chunks struct {
 	sorted  bool
 }
 
+// Clear removes all chunks.
 func (c *Chunks) Clear() { c.N, c.list, c.entered, c.sorted = 0, c.list[:0], 0, false }
 
 // noTree is the tree of a cache without one.

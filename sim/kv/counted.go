@@ -27,8 +27,10 @@ func (c *Counted) FreeBeside(held int) int { return c.usable - held }
 // Shared implements [Cache].
 func (c *Counted) Shared() int64 { return 0 }
 
+// Claim takes n free blocks.
 func (c *Counted) Claim(n int) { c.free -= n }
 
+// Return frees n blocks.
 func (c *Counted) Return(n int) { c.free += n }
 
 // Owe implements [Cache].

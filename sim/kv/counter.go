@@ -10,6 +10,7 @@ type Counter struct {
 // Len is how many numbers have a count above 0.
 func (t *Counter) Len() int { return t.n }
 
+// Add increments the count of a number.
 func (t *Counter) Add(number uint64) {
 	if t.index.groups == nil {
 		t.index.init()

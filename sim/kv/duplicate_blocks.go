@@ -11,12 +11,14 @@ type duplicateBlocks struct {
 	chains map[int32]chain
 }
 
+// duplicate is a duplicate block.
 type duplicate struct {
 	state        int32 // as the pool has for every block
 	of           int32 // the name of its key
 	older, newer int32 // names of neighbours in the chain, or 0
 }
 
+// chain has the ends of a chain.
 type chain struct{ oldest, newest int32 }
 
 // add adds a block after all others of a key, with one reference.

@@ -27,6 +27,7 @@ type evictor interface {
 	put(key uint64) (gone uint64, evicted bool)
 }
 
+// Evictions lists the rules.
 func Evictions() []Eviction {
 	all := make([]Eviction, len(evictions))
 	for i := range all {

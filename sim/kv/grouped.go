@@ -49,6 +49,7 @@ type groupTables struct {
 	held    int // blocks in all groups
 }
 
+// sizedKeys are the keys of blocks of one size.
 type sizedKeys struct {
 	walk workload.BlockKeys
 	keys Keys

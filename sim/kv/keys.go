@@ -28,6 +28,7 @@ func (k *Keys) Add(first uint64, blocks int32) {
 	k.blocks += blocks
 }
 
+// At is the key of block i.
 func (k *Keys) At(i int32) uint64 {
 	r := k.runs[k.run(i)]
 	return r.first + uint64(i-r.from)
@@ -48,6 +49,7 @@ func (k *Keys) walk(from, to int32) keyWalk {
 	return keyWalk{k.runs[k.run(from):], from, to}
 }
 
+// keyWalk is a walk over keys.
 type keyWalk struct {
 	runs   []keyRun // the current run and those after it
 	at, to int32    // blocks

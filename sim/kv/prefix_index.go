@@ -56,12 +56,14 @@ func (h *PrefixIndex) Remove(place int32, cache int) {
 	h.table.drop(place)
 }
 
+// RemoveKey is Remove by key.
 func (h *PrefixIndex) RemoveKey(key uint64, cache int) {
 	if place := h.table.find(key); place != 0 {
 		h.Remove(place, cache)
 	}
 }
 
+// Clear notes that a cache is empty.
 func (h *PrefixIndex) Clear(cache int) {
 	if cache >= h.words*64 {
 		return

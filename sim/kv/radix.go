@@ -63,6 +63,7 @@ type fork uint64
 // below is the fork of a node with a first page below node i.
 func below(i int32, page uint64) fork { return fork(page + uint64(i)*0x9e3779b97f4a7c15) }
 
+// tokenRun is a run of tokens of one segment.
 type tokenRun struct {
 	id           uint64
 	from, tokens int32
@@ -203,6 +204,7 @@ func (t *radix) Unlock(p treePrefix) {
 	}
 }
 
+// treeEntry is an insertion into the tree.
 type treeEntry struct {
 	// Tokens is the number of tokens that are added. Other sequences may begin with at most the first Common of them:
 	// these are remembered if they are evicted.

@@ -50,6 +50,7 @@ func (t *Tier) Has(key uint64) bool {
 	return ok && t.nodes[i].list <= frequent
 }
 
+// Use notes a use of a chunk that is in the tier.
 func (t *Tier) Use(key uint64) { t.rule.use(t.place[key]) }
 
 // Put adds a chunk that is not in the tier. If there is no room, it evicts another one.

@@ -70,6 +70,7 @@ type route struct {
 	stamp   int64
 }
 
+// transfer is a transfer in flight.
 type transfer struct {
 	route   int32
 	latency clock.Duration
@@ -406,6 +407,7 @@ func (n *Network) rate(r *route, share int64) int64 {
 	return max(share, 1)
 }
 
+// Links is the number of links.
 func (n *Network) Links() int { return len(n.links) }
 
 // Bandwidth is the highest bandwidth that link l has had, in bytes per second.

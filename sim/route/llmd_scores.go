@@ -53,6 +53,7 @@ func (Weights) Names() []string { return scoreNames[:] }
 // Example describes the map that scenarios have.
 func (Weights) Example() string { return "scorers to weights such as {queue: 2, prefix: 3}" }
 
+// Clear removes all weights.
 func (w *Weights) Clear() { *w = nil }
 
 // Put gives a scorer a weight. The weights are in llm-d's order.

@@ -40,6 +40,7 @@ var (
 	_ Requirer        = (*Bound)(nil)
 )
 
+// Bind returns a Bound of a router.
 func Bind(r Router) Bound {
 	b := Bound{Router: r}
 	b.requests, _ = r.(RequestObserver)

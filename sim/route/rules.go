@@ -11,6 +11,7 @@ type Options interface {
 // Rule is a routing rule.
 type Rule = rule.Rule[Options]
 
+// Rules lists the routing rules.
 func Rules() rule.List[Options] {
 	return rule.List[Options]{
 		roundRobinRule,

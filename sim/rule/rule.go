@@ -32,6 +32,7 @@ type Rule[Options any] struct {
 // List is the rules of one kind. The first rule of a name counts.
 type List[Options any] []Rule[Options]
 
+// Find returns the rule of a name.
 func (l List[Options]) Find(name string) (r Rule[Options], ok bool) {
 	i := slices.IndexFunc(l, func(r Rule[Options]) bool { return r.Name == name })
 	if i < 0 {
@@ -40,6 +41,7 @@ func (l List[Options]) Find(name string) (r Rule[Options], ok bool) {
 	return l[i], true
 }
 
+// Names returns the names of the rules.
 func (l List[Options]) Names() []string {
 	var names []string
 	for _, r := range l {
@@ -48,6 +50,7 @@ func (l List[Options]) Names() []string {
 	return names
 }
 
+// Sections returns the sections of the rules.
 func (l List[Options]) Sections() []string {
 	var sections []string
 	for _, r := range l {

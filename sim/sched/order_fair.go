@@ -32,6 +32,7 @@ const (
 	BySession               // the conversation
 )
 
+// Of returns the number of the client.
 func (c Client) Of(p *Progress) int64 {
 	switch c {
 	case ByClass:

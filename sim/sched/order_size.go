@@ -66,6 +66,7 @@ func (z Size) Left(w *Waiting) int64 {
 	return size
 }
 
+// sizeOptions are the size of a job.
 type sizeOptions struct {
 	Measure uint8 `json:"size" one:"output prompt both" called:"answer=output" doc:"what counts as the size of a job"`
 

@@ -78,6 +78,7 @@ type IdleOptions interface {
 // Rule is a batching policy under the name that scenarios give it.
 type Rule = rule.Rule[Options]
 
+// Policies lists the batching policies.
 func Policies() rule.List[Options] {
 	return rule.List[Options]{
 		vllmRule,

@@ -36,6 +36,7 @@ package sched
 // Seq is a handle to a running sequence. It is valid until the sequence leaves the running batch.
 type Seq int32
 
+// None is no sequence.
 const None Seq = -1
 
 // Scheduler is a batching policy. It may keep state between iterations, such as a counter or a ratio, as

@@ -14,6 +14,7 @@ const (
 	Longest                     // the one with the most known tokens, which frees the most blocks
 )
 
+// Victims lists the rules.
 func Victims() []Victim {
 	return []Victim{LastAdmitted, LeastUrgent, MostRemaining, LeastProgress, Longest}
 }

@@ -59,6 +59,7 @@ type CacheRecorder struct {
 	misplaced       []string // blocks with another place or parent; the naive engine does not know these
 }
 
+// knownBlock is what the text of a request says of a block.
 type knownBlock struct {
 	parent  uint64
 	place   int32

@@ -191,6 +191,7 @@ func (c *checker) record(rec *event.Record) {
 	}
 }
 
+// iterationSums are sums over iterations.
 type iterationSums struct {
 	emitted, produced, gaps, recomputed, prefilled, decoded, computed, rejected int
 

@@ -254,6 +254,7 @@ func (c *fuzzPolicy) forceProgress(v sched.View) {
 	}
 }
 
+// hasher folds numbers.
 type hasher struct{ sum uint64 }
 
 func (d *hasher) add(list ...int64) {

@@ -67,6 +67,7 @@ func walkObjectWithIDs(b []byte, list string, ids *[]uint64, member func(key, va
 	}
 }
 
+// blanks are the blanks of JSON.
 const blanks = " \t\r\n"
 
 func skipBlanks(b []byte) []byte {

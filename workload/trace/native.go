@@ -43,6 +43,7 @@ var (
 	nativeExtras  = []string{"session", "content", "class", "priority"}
 )
 
+// loraColumn is the column of adapters.
 const loraColumn = "lora"
 
 // replicaColumn and cancelColumn are the columns of replicas that clients address, and of cancellations.
@@ -173,6 +174,7 @@ func (o *native) transfer(r *Row) *fault {
 	return nil
 }
 
+// maxReplica is the highest number of a replica.
 const maxReplica = 1 << 20
 
 func (o *native) accept(r *Row) { o.sessions.accept(o.name, r) }

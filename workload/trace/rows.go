@@ -101,6 +101,7 @@ func (l *lineSource) line() int64 {
 	return l.at
 }
 
+// classTable numbers the names of classes.
 type classTable struct {
 	names []string
 	index map[string]uint16

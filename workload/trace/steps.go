@@ -187,6 +187,7 @@ type superposed struct {
 	seed     uint64
 }
 
+// traceCopy is one of the superposed copies.
 type traceCopy struct {
 	shift clock.Duration
 	next  int        // index into the rows

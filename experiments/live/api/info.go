@@ -40,6 +40,7 @@ func reply(w http.ResponseWriter, x any) error {
 	return err
 }
 
+// modelCard is an entry of the list of models.
 type modelCard struct {
 	ID          string   `json:"id"`
 	Object      string   `json:"object"`

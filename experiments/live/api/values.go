@@ -215,6 +215,7 @@ func (l *idList) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
+// stops is a stop string or a list of them.
 type stops []string
 
 // maxStops limits the number and the length of stop strings.

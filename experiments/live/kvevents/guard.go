@@ -17,6 +17,7 @@ import (
 // The library trusts its peers: it allocates a frame of any length that a peer announces, accepts one connection at a
 // time, and lets a subscriber that does not read block all others. A transport of its own limits what peers can do.
 
+// guarded is the name of the transport.
 const guarded = "guarded"
 
 // registerTransport makes the transport known to zmq4.

@@ -69,6 +69,7 @@ func pieceID(s string) uint32 {
 	return uint32(h >> 32)
 }
 
+// class is a kind of characters.
 type class uint8
 
 const (

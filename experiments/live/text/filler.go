@@ -20,6 +20,7 @@ type Filler struct {
 	stop   []piece
 }
 
+// piece is a token with its text.
 type piece struct {
 	id   uint32
 	text string

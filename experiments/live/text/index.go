@@ -58,6 +58,7 @@ type place struct {
 	count int32
 }
 
+// session is a conversation.
 type session struct {
 	number, next int32 // next is the next turn
 	nodes        int   // requests in the index

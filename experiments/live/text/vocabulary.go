@@ -42,6 +42,7 @@ type addedToken struct {
 	RStrip  bool   `json:"rstrip"`
 }
 
+// none is no token.
 const none = 1<<32 - 1
 
 // maxTokenID is the maximum ID of a token in a vocabulary.

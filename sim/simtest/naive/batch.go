@@ -6,6 +6,7 @@ import (
 	"clifftop/sim/sched"
 )
 
+// batch is the running batch.
 type batch struct {
 	running     []*sequence // in order of admission
 	serials     int64       // admissions so far

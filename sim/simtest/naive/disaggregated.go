@@ -60,8 +60,10 @@ func (d *Disaggregated) AddInstance(replica int, begins, drains, ends clock.Time
 	return p
 }
 
+// Begun reports whether the instance has an engine.
 func (p *Instance) Begun() bool { return p.Engine != nil }
 
+// Prefills reports whether it is a prefill replica.
 func (p *Instance) Prefills() bool { return p.Replica < p.of.Prefills }
 
 // Start makes the engine of an instance, with the tiers that the one before has left. The source sends the requests. A

@@ -49,6 +49,7 @@ func (t *Transfer) bytesLeft() int64 {
 	return bytes.Int64() + int64(part.Sign())
 }
 
+// Stop ends a transfer.
 func (n *Network) Stop(t *Transfer) {
 	n.under = slices.DeleteFunc(n.under, func(u *Transfer) bool { return u == t })
 }

@@ -33,6 +33,7 @@ func (m Moment) Plus(femtos int64) Moment {
 	return Moment{m.At + clock.Time(femtos/clock.FemtosPerPico), femtos % clock.FemtosPerPico}
 }
 
+// Later is the later of two moments.
 func Later(a, b Moment) Moment {
 	if a.At > b.At || a.At == b.At && a.Femtos > b.Femtos {
 		return a

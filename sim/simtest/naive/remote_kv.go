@@ -25,6 +25,7 @@ type remoteKV struct {
 	stopped bool                     // the engine has crashed, and stores nothing
 }
 
+// tier is a tier and its link.
 type tier struct {
 	engine.Tier
 	chunks *Tier

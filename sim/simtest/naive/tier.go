@@ -18,6 +18,7 @@ type Tier struct {
 	target                       int // length that the recent list should have
 }
 
+// Has reports whether a chunk is in the tier.
 func (t *Tier) Has(key uint64) bool { return t.keeps(key) && !slices.Contains(t.Torn, key) }
 
 // keeps reports whether a chunk has a place in the tier.
@@ -34,6 +35,7 @@ func (t *Tier) Tear(key uint64) {
 
 func (t *Tier) Len() int { return len(t.recent) + len(t.frequent) }
 
+// Use notes a use of a chunk that is in the tier.
 func (t *Tier) Use(key uint64) {
 	remove(&t.recent, key)
 	remove(&t.frequent, key)

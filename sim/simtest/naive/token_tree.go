@@ -53,11 +53,13 @@ func Tokens(r *workload.Request, n int32) []Token {
 	return list[:n]
 }
 
+// NewTokenTree returns an empty tree and a number of available blocks.
 func NewTokenTree(blocks, page int) *TokenTree { return &TokenTree{Page: page, Available: blocks} }
 
 // Root is the empty prefix.
 func (t *TokenTree) Root() *TokenNode { return &t.root }
 
+// Parent is the node above n.
 func (n *TokenNode) Parent() *TokenNode { return n.parent }
 
 // Depth is the number of tokens from the root to the end of n, and how many of them are locked.
@@ -221,6 +223,7 @@ func (t *TokenTree) wasEvicted(tokens []Token) bool {
 	})
 }
 
+// Put returns blocks.
 func (t *TokenTree) Put(blocks int) { t.Available += blocks }
 
 // next is the unlocked leaf below n that is evicted next.
